@@ -1,0 +1,52 @@
+"""Why an edit was made: the model's tag tokens and the slugs users see, in one table.
+
+The order is part of the tokenizer (tags get their ids in this order), so a new reason goes at the end.
+The README's table of reasons is compared with this enum by a test.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """Member name = tag token of the model (`<PAST_IRREG>`); value = slug in the JSON answer."""
+
+    PAST_IRREG = "irregular_past"
+    PART_IRREG = "irregular_participle"
+    PAST_NOT_PART = "past_not_participle"
+    REG_SPELL = "regular_past_spelling"
+    ING_SPELL = "ing_spelling"
+    S_SPELL = "third_person_spelling"
+    SVA_SG = "singular_agreement"
+    SVA_PL = "plural_agreement"
+    SVA_BE = "be_agreement"
+    BASE_DO = "base_after_do"
+    BASE_MODAL = "base_after_modal"
+    BASE_TO = "base_after_to"
+    PERF_PART = "perfect_participle"
+    PASSIVE_PART = "passive_participle"
+    BE_ING = "ing_after_be"
+    MISSING_BE = "missing_be"
+    EXTRA_BE = "extra_be"
+    TENSE_PAST = "past_tense"
+    TENSE_FUT = "future_tense"
+    TENSE_PERF = "perfect_tense"
+    PAST_NOT_PERF = "past_not_perfect"
+    TENSE_SEQ = "tense_sequence"
+    TO_INF = "to_infinitive"
+    BARE_INF = "bare_infinitive"
+    ING_PREP = "ing_after_preposition"
+    ING_VERB = "ing_after_verb"
+    NO_WILL = "no_will_in_clause"
+    MODAL_OF = "modal_have"
+    STATIVE = "state_verb"
+    ING_TO = "ing_after_to"
+    WISH_PAST = "unreal_past"
+    HABIT = "habit"
+    PAST_PERF = "past_perfect"
+
+    @property
+    def token(self) -> str:
+        """The tag as it stands in the tokenizer's vocabulary."""
+        return f"<{self.name}>"

@@ -1,0 +1,104 @@
+"""The verb table: which forms belong to which verb, and which mistaken forms learners make of them.
+
+Used by the guard and the explanations here, and by the training data. The table `verb_forms.tsv` comes from
+lemminflect (MIT; NIH SPECIALIST lexicon) with small repairs; it holds every verb but `be`, which is added here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+BE_FORMS = ("be", "am", "is", "are", "was", "were", "been", "being")
+MODALS = frozenset("can could may might must shall should will would ought".split())
+_VOWELS = frozenset("aeiou")
+
+
+@dataclass(frozen=True, slots=True)
+class VerbForms:
+    """One row of the table. Where several forms are right, the usual one comes first."""
+
+    lemma: str
+    third: str
+    ing: str
+    pasts: tuple[str, ...]
+    participles: tuple[str, ...]
+    is_irregular: bool
+    count: int  # occurrences in the training sentences
+
+    def all_forms(self) -> tuple[str, ...]:
+        return (self.lemma, self.third, self.ing, *self.pasts, *self.participles)
+
+
+def regular_ed_spellings(stem: str) -> tuple[str, ...]:
+    """The -ed forms a learner might write for `stem`: both spellings where doubling is in doubt.
+
+    >>> regular_ed_spellings("swim")
+    ('swimmed', 'swimed')
+    """
+    if stem.endswith("e"):
+        return (stem + "d",)
+    if stem.endswith("y") and len(stem) > 1 and stem[-2] not in _VOWELS:
+        return (stem[:-1] + "ied", stem + "ed")
+    if _ends_in_single_vowel_and_consonant(stem):
+        return (stem + stem[-1] + "ed", stem + "ed")
+    return (stem + "ed",)
+
+
+def _ends_in_single_vowel_and_consonant(stem: str) -> bool:
+    if len(stem) < 3 or stem[-1] in _VOWELS or stem[-1] in "wxy":
+        return False
+    return stem[-2] in _VOWELS and stem[-3] not in _VOWELS
+
+
+class VerbTable:
+    """Look-up in both directions: lemma to forms, and (mis)form to lemmas. Read-only once built; keys are lower case."""
+
+    def __init__(self, rows: Iterable[VerbForms]) -> None:
+        self.verbs = {row.lemma: row for row in rows}
+        self._lemmas_of_form: dict[str, set[str]] = defaultdict(set)
+        self._lemmas_of_misform: dict[str, set[str]] = defaultdict(set)
+        for verb in self.verbs.values():
+            for form in verb.all_forms():
+                self._lemmas_of_form[form].add(verb.lemma)
+            if verb.is_irregular:
+                for form in self.over_regularised(verb.lemma):
+                    self._lemmas_of_misform[form].add(verb.lemma)
+        for form in BE_FORMS:
+            self._lemmas_of_form[form].add("be")
+
+    @classmethod
+    @cache
+    def load(cls) -> VerbTable:
+        """The table that ships with the package."""
+        with (files("api") / "verb_forms.tsv").open(encoding="utf-8", newline="") as file:
+            return cls([_parse_row(row) for row in csv.DictReader(file, delimiter="\t")])
+
+    def over_regularised(self, lemma: str) -> tuple[str, ...]:
+        """`go` -> goed, wented, goned: every stem of an irregular verb with a regular ending put on it."""
+        verb = self.verbs[lemma]
+        stems = dict.fromkeys((verb.lemma, *verb.pasts, *verb.participles))
+        right = set(verb.all_forms())
+        spellings = dict.fromkeys(form for stem in stems for form in regular_ed_spellings(stem))
+        return tuple(form for form in spellings if form not in right)
+
+    def is_form(self, word: str) -> bool:
+        """True for a right form of a known verb, `be` included."""
+        return word.lower() in self._lemmas_of_form
+
+    def lemmas_of(self, word: str) -> frozenset[str]:
+        """The verbs this could be a form of: right forms first, over-regularised ones if there is no right one."""
+        key = word.lower()
+        return frozenset(self._lemmas_of_form.get(key) or self._lemmas_of_misform.get(key) or ())
+
+
+def _parse_row(row: dict[str, str]) -> VerbForms:
+    return VerbForms(
+        lemma=row["lemma"], third=row["3sg"], ing=row["ing"],
+        pasts=tuple(row["past"].split("/")), participles=tuple(row["past_participle"].split("/")),
+        is_irregular=row["irregular"] == "1", count=int(row["count_in_sentences"]),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""How the weights are made: corrupted sentences, the tokenizer, a PyTorch twin of the model, the loop."""
