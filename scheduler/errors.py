@@ -1,0 +1,160 @@
+"""Every way a request can be refused or fail, with its HTTP status and problem slug.
+
+    ServingError                     500 internal-error
+    |-- MalformedJson                400 malformed-json
+    |-- InvalidHeader                400 invalid-header
+    |-- NotFound                     404 not-found
+    |-- MethodNotAllowed             405 method-not-allowed
+    |-- Cancelled                    409 cancelled
+    |-- IdempotencyConflict          409 idempotency-conflict
+    |-- RemovedByOperator            410 removed-by-operator
+    |-- BodyTooLarge                 413 body-too-large
+    |-- UnsupportedMediaType         415 unsupported-media-type
+    |-- InvalidRequest               422 invalid-request
+    |-- SentenceTooLong              422 sentence-too-long
+    |-- RequestFailed                502 request-failed
+    |-- Overloaded                   503, carries retry_after_s
+    |   |-- QueueFull                503 queue-full
+    |   |-- NotReady                 503 not-ready
+    |   `-- ShuttingDown             503 shutting-down
+    `-- DeadlineExceeded             504 deadline-exceeded
+
+`SettingsError` stands apart: it ends a process at start and never reaches a client.
+Messages say value, limit and remedy; they never repeat the user's text.
+"""
+
+from __future__ import annotations
+
+from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
+
+
+class SettingsError(ValueError):
+    """A setting has a value outside its range; the message names the setting and the range."""
+
+
+class ServingError(Exception):
+    """Base of all that a client may be told. `str(error)` is the `detail` of the problem document."""
+
+    status = 500
+    slug = "internal-error"
+    title = "Internal error"
+
+
+class MalformedJson(ServingError):
+    """The body is not JSON at all."""
+
+    status, slug, title = 400, "malformed-json", "The body is not JSON"
+
+
+class InvalidHeader(ServingError):
+    """A request header has a value we cannot use."""
+
+    status, slug, title = 400, "invalid-header", "A request header is invalid"
+
+
+class NotFound(ServingError):
+    """No such route or request."""
+
+    status, slug, title = 404, "not-found", "Not found"
+
+
+class MethodNotAllowed(ServingError):
+    """The route exists, the method does not."""
+
+    status, slug, title = 405, "method-not-allowed", "Method not allowed"
+
+
+class Cancelled(ServingError):
+    """The request was cancelled before it had an answer."""
+
+    status, slug, title = 409, "cancelled", "The request was cancelled"
+
+
+class IdempotencyConflict(ServingError):
+    """The same key came with another body."""
+
+    status, slug, title = 409, "idempotency-conflict", "The key belongs to another body"
+
+
+class RemovedByOperator(ServingError):
+    """The job was deleted from the queue by hand, for instance in the dashboard."""
+
+    status, slug, title = 410, "removed-by-operator", "An operator removed the request"
+
+
+class BodyTooLarge(ServingError):
+    """The request body is longer than the limit."""
+
+    status, slug, title = 413, "body-too-large", "The body is too large"
+
+
+class UnsupportedMediaType(ServingError):
+    """The body is not declared as JSON."""
+
+    status, slug, title = 415, "unsupported-media-type", "Unsupported media type"
+
+
+class InvalidRequest(ServingError):
+    """A field of the body is missing or unusable; `field` names it."""
+
+    status, slug, title = 422, "invalid-request", "A field is invalid"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class SentenceTooLong(ServingError):
+    """The sentence has more words or tokens than the model takes."""
+
+    status, slug, title = 422, "sentence-too-long", "The sentence is too long"
+
+    def __init__(self, num_words: int, num_tokens: int | None = None) -> None:
+        """`num_tokens` is None where the words alone already were too many: counting costs nothing then."""
+        size = f"{num_words:,} words" if num_tokens is None else f"{num_words:,} words and {num_tokens:,} tokens"
+        super().__init__(
+            f"The sentence has {size}; the model takes {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens. "
+            "Split it into shorter sentences."
+        )
+        self.num_words = num_words
+        self.num_tokens = num_tokens
+
+
+class RequestFailed(ServingError):
+    """Every attempt to run the request failed; it is kept as a dead letter."""
+
+    status, slug, title = 502, "request-failed", "The request failed"
+
+
+class Overloaded(ServingError):
+    """The request was refused for now; `retry_after_s` says when to come back."""
+
+    status = 503
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class QueueFull(Overloaded):
+    """The queue already holds as many requests or tokens as it may."""
+
+    slug, title = "queue-full", "The queue is full"
+
+
+class NotReady(Overloaded):
+    """Redis does not answer, so that nothing can be accepted."""
+
+    slug, title = "not-ready", "Not ready"
+
+
+class ShuttingDown(Overloaded):
+    """This API process is being stopped and takes nothing new."""
+
+    slug, title = "shutting-down", "Shutting down"
+
+
+class DeadlineExceeded(ServingError):
+    """No answer in time; the detail says where the time went."""
+
+    status, slug, title = 504, "deadline-exceeded", "No answer in time"

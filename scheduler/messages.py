@@ -1,0 +1,130 @@
+"""What crosses the queue: requests on their way to a worker, completions on their way back.
+
+Plain values, JSON on the wire with a `version`. A worker sees token ids and word numbers, never text.
+A reader refuses a version it does not know instead of guessing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+WIRE_VERSION = 1
+MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
+MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with
+MAX_OUTPUT_TOKENS = 32  # <eos> included: room for about six edits
+
+
+class FinishReason(Enum):
+    """Why a sequence ended. `stop` and `length` are the completion-API standard."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+class WireError(ValueError):
+    """A message that cannot be read; it fails its own request and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRequest:
+    """One sentence, tokenized."""
+
+    request_id: str
+    prompt_ids: tuple[int, ...]  # ends in <sep>
+    word_numbers: tuple[int, ...]  # one per prompt token: word number + 1, 0 where the token belongs to no word
+    max_output_tokens: int
+    tokenizer_fingerprint: str
+    learner_id: str | None = None
+
+    @property
+    def reserved_tokens(self) -> int:
+        """KV tokens the request may come to need: the unit of admission everywhere."""
+        return len(self.prompt_ids) + self.max_output_tokens
+
+    def to_wire(self) -> dict[str, Any]:
+        """A JSON-ready object."""
+        return {"version": WIRE_VERSION, **asdict(self)}
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
+        """Raises WireError where the object is not a request of this version."""
+        _check_version(wire)
+        try:
+            return cls(
+                request_id=str(wire["request_id"]),
+                prompt_ids=tuple(map(int, wire["prompt_ids"])),
+                word_numbers=tuple(map(int, wire["word_numbers"])),
+                max_output_tokens=int(wire["max_output_tokens"]),
+                tokenizer_fingerprint=str(wire["tokenizer_fingerprint"]),
+                learner_id=wire.get("learner_id"),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise WireError(f"not a correction request: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time of one request went, in seconds of the worker's monotonic clock."""
+
+    queue_s: float = 0.0  # accepted by the API until first scheduled, the Redis list included
+    prefill_s: float = 0.0  # the iteration that read the prompt and gave the first token
+    decode_s: float = 0.0  # from the first token to the last
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The one final event of a request."""
+
+    request_id: str
+    finish_reason: FinishReason
+    output_ids: tuple[int, ...] = ()  # <eos> included where it was generated
+    timings: Timings = Timings()
+    error: str | None = None  # for people; set only with FinishReason.ERROR, never holds user text
+
+    def to_wire(self) -> dict[str, Any]:
+        """A JSON-ready object."""
+        return {"version": WIRE_VERSION, **asdict(self), "finish_reason": self.finish_reason.value}
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Completion:
+        """Raises WireError where the object is not a completion of this version."""
+        _check_version(wire)
+        try:
+            return cls(
+                request_id=str(wire["request_id"]),
+                finish_reason=FinishReason(wire["finish_reason"]),
+                output_ids=tuple(map(int, wire["output_ids"])),
+                timings=Timings(**wire["timings"]),
+                error=wire.get("error"),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise WireError(f"not a completion: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A request handed to a worker."""
+
+    request: CorrectionRequest
+    attempt: int  # 1 the first time
+    waited_s: float  # in the queue until now, by the clock of Redis
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """All that one exchange with the mailbox brought."""
+
+    deliveries: tuple[Delivery, ...] = ()
+    cancelled_ids: tuple[str, ...] = ()
+
+
+def _check_version(wire: Mapping[str, Any]) -> None:
+    if not isinstance(wire, Mapping):
+        raise WireError(f"a {type(wire).__name__} is no message")
+    if wire.get("version") != WIRE_VERSION:
+        raise WireError(f"message version {wire.get('version')!r}; this process reads version {WIRE_VERSION}")

@@ -1,0 +1,102 @@
+"""All settings of all processes, in one frozen value.
+
+Entry points build it with `Settings.from_env(os.environ)`, tests from a dict. Each field carries its range and
+its help: the command line makes its options from them, and a test compares them with the README's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from scheduler.errors import SettingsError
+
+PREFIX = "MINISERVE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a setting may be: numbers between two bounds, or one of a few words, or any text (both None)."""
+
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.choices:
+            return ", ".join(self.choices)
+        return "text" if self.low is None else f"{self.low:g} to {self.high:g}"
+
+
+def _setting(default: Any, help: str, allowed: Range) -> Any:
+    return field(default=default, metadata={"help": help, "range": allowed})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots."""
+
+    redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts an embedded one.", Range())
+    host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
+    port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
+    workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
+    mode: str = _setting("continuous", "How requests are batched.", Range(choices=("continuous",)))
+    strictness: float | None = _setting(
+        None,
+        "Certainty asked before a sentence is changed: added to the 'nothing wrong' logit. Empty: as shipped.",
+        Range(-20, 20),
+    )
+    grace_s: float = _setting(10.0, "Longest time a process may take to finish what it holds, in s.", Range(0, 600))
+    request_timeout_s: float = _setting(30.0, "Longest wait for an answer before 504, in s.", Range(0.1, 600))
+    max_queue_requests: int = _setting(2048, "Requests accepted and unfinished before 503.", Range(1, 1_000_000))
+    max_queue_tokens: int = _setting(131_072, "Their reserved tokens before 503.", Range(160, 100_000_000))
+    max_body_bytes: int = _setting(262_144, "Longest request body, in bytes.", Range(1024, 16_777_216))
+    kv_budget_tokens: int = _setting(4096, "KV cache of one worker, in tokens.", Range(160, 1_000_000))
+    max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
+    max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
+    result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
+    dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
+    log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))
+    log_level: str = _setting("info", "Least level logged.", Range(choices=("debug", "info", "warning", "error")))
+
+    def __post_init__(self) -> None:
+        for spec in fields(self):
+            _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Raises SettingsError, naming the variable and its range. Empty variables count as unset."""
+        found = {spec.name: env[variable(spec.name)] for spec in fields(cls) if env.get(variable(spec.name))}
+        return cls(**{name: _parse(name, text) for name, text in found.items()})
+
+    def to_env(self) -> dict[str, str]:
+        """The variables that make a child process see these settings."""
+        values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        return {variable(name): "" if value is None else str(value) for name, value in values.items()}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def value_type(name: str) -> type:
+    """int, float or str: what a setting's text is read as."""
+    annotation = next(str(spec.type) for spec in fields(Settings) if spec.name == name)
+    return {"int": int, "float": float}.get(annotation.split(" ")[0], str)
+
+
+def _parse(name: str, text: str) -> Any:
+    try:
+        return value_type(name)(text)
+    except ValueError:
+        raise SettingsError(f"{variable(name)} is {text!r}; it takes a {value_type(name).__name__}") from None
+
+
+def _check(name: str, value: Any, allowed: Range) -> None:
+    if value is None:
+        return
+    too_far = allowed.low is not None and not allowed.low <= value <= allowed.high
+    if too_far or (allowed.choices and value not in allowed.choices):
+        raise SettingsError(f"{variable(name)} is {value!r}; allowed: {allowed}")
