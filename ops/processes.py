@@ -1,0 +1,84 @@
+"""Starting and ending child processes so that none outlives the process that started it.
+
+Every child leads a session of its own (the terminal's Ctrl-C reaches only us, who stop the children in order)
+and asks the kernel to be killed when we die, by whatever signal. Linux only; elsewhere the second part is missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(death_signal: int = signal.SIGKILL, parent_pid: int | None = None) -> None:
+    """Ask the kernel to signal this process when the thread that started it ends.
+
+    With `parent_pid` a parent that died before the call is noticed too. Survives exec.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os.kill(os.getpid(), death_signal)
+
+
+def spawn(
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    output: IO[bytes] | int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a child that leads its own session and dies with us; `output` takes its stdout and stderr.
+
+    Call it from a thread that lives as long as the child shall: the kernel watches the thread, not the process.
+    """
+    return subprocess.Popen(
+        list(command),
+        env=None if env is None else dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+        preexec_fn=_death_watch(os.getpid()),
+    )
+
+
+def _death_watch(parent_pid: int) -> Callable[[], None]:
+    # ctypes is imported and the library opened before the fork: the child then only makes the system call.
+    ctypes.CDLL(None)
+    return lambda: die_with_parent(signal.SIGKILL, parent_pid)
+
+
+def kill_group(pid: int) -> None:
+    """SIGKILL all that still lives of the session a child led, its own children included."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def stop(process: subprocess.Popen[bytes], patience_s: float) -> int:
+    """SIGTERM, then SIGKILL for all that is left of the session; returns the exit status."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            pass
+    kill_group(process.pid)
+    return process.wait()
+
+
+def miniserve_command(*arguments: str) -> list[str]:
+    """How to start another `miniserve` process so that `ps` shows it as `miniserve <role>`."""
+    for script in (Path(sys.argv[0]), Path(sys.executable).with_name("miniserve")):
+        if script.name == "miniserve" and script.is_file():
+            return [sys.executable, str(script.absolute()), *arguments]
+    return [sys.executable, "-m", "ops.cli", *arguments]
