@@ -182,3 +182,10 @@ def private_directory() -> Iterator[Path]:
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         sweeper.communicate()  # closes the pipe; the sweeper finds nothing left to do
+
+
+if __name__ == "__main__":  # `make install` asks whether this machine has a usable redis-server
+    try:
+        print(find_redis_server())
+    except RedisUnavailable as error:
+        sys.exit(str(error))

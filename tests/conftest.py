@@ -1,0 +1,26 @@
+"""Rules for every ring: one BLAS thread, and no test is skipped. What a test needs is always there, or it fails."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_variable] = "1"  # before anything imports numpy
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run with skipped tests has not shown what a green run promises."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    num_skipped = len(reporter.stats.get("skipped", ())) if reporter else 0
+    if num_skipped and exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"{num_skipped} skipped: a skipped test counts as failed here", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A MINISERVE_ variable of the developer's shell must not change a test."""
+    for name in [name for name in os.environ if name.startswith("MINISERVE_")]:
+        monkeypatch.delenv(name)
