@@ -29,9 +29,10 @@ class VerbForms:
     participles: tuple[str, ...]
     is_irregular: bool
     count: int  # occurrences in the training sentences
+    variants: tuple[str, ...] = ()  # rarer spellings of `third` and `ing`: travelling beside traveling
 
     def all_forms(self) -> tuple[str, ...]:
-        return (self.lemma, self.third, self.ing, *self.pasts, *self.participles)
+        return (self.lemma, self.third, self.ing, *self.pasts, *self.participles, *self.variants)
 
 
 def regular_ed_spellings(stem: str) -> tuple[str, ...]:
@@ -97,8 +98,15 @@ class VerbTable:
 
 
 def _parse_row(row: dict[str, str]) -> VerbForms:
+    thirds, ings = _alternatives(row["3sg"]), _alternatives(row["ing"])
     return VerbForms(
-        lemma=row["lemma"], third=row["3sg"], ing=row["ing"],
-        pasts=tuple(row["past"].split("/")), participles=tuple(row["past_participle"].split("/")),
-        is_irregular=row["irregular"] == "1", count=int(row["count_in_sentences"]),
+        lemma=row["lemma"], third=thirds[0], ing=ings[0],
+        pasts=_alternatives(row["past"]), participles=_alternatives(row["past_participle"]),
+        is_irregular=row["irregular"] == "1", count=int(row["count_in_sentences"]), variants=thirds[1:] + ings[1:],
     )  # fmt: skip
+
+
+def _alternatives(cell: str) -> tuple[str, ...]:
+    # The lexicon also lists "over-eats", "under goes" and "o.k.'s": one plain word is the usual form where there is one.
+    forms = cell.split("/")
+    return tuple(sorted(forms, key=lambda form: not form.isalpha()))
