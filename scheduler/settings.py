@@ -23,6 +23,12 @@ class Range:
     high: float | None = None
     choices: tuple[str, ...] | None = None
 
+    def contains(self, value: Any) -> bool:
+        """NaN is within no bounds."""
+        if self.choices:
+            return value in self.choices
+        return self.low is None or self.low <= value <= self.high
+
     def __str__(self) -> str:
         if self.choices:
             return ", ".join(self.choices)
@@ -95,8 +101,5 @@ def _parse(name: str, text: str) -> Any:
 
 
 def _check(name: str, value: Any, allowed: Range) -> None:
-    if value is None:
-        return
-    too_far = allowed.low is not None and not allowed.low <= value <= allowed.high
-    if too_far or (allowed.choices and value not in allowed.choices):
+    if value is not None and not allowed.contains(value):
         raise SettingsError(f"{variable(name)} is {value!r}; allowed: {allowed}")
