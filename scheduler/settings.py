@@ -32,7 +32,7 @@ class Range:
     def __str__(self) -> str:
         if self.choices:
             return ", ".join(self.choices)
-        return "text" if self.low is None else f"{self.low:g} to {self.high:g}"
+        return "text" if self.low is None else f"{self.low:,} to {self.high:,}"
 
 
 def _setting(default: Any, help: str, allowed: Range) -> Any:

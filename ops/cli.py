@@ -1,0 +1,124 @@
+"""The `miniserve` command line: the top of the house, which wires the packages together.
+
+Everything heavy is imported inside the commands, so that `miniserve --help` answers at once and
+OPENBLAS_NUM_THREADS is set before NumPy is there to read it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import click
+
+from ops.options import ALL_SETTINGS, with_settings
+from scheduler.settings import Settings
+
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_LOGGING = ("log_format", "log_level")
+_TRAINING_COMMANDS = {
+    "train": ("train", "Train the Mini-GPT from sentences."),
+    "eval": ("eval_", "Score the model: exact match, F0.5, false positives."),
+}
+
+
+class _Commands(click.Group):
+    """Training commands are imported when they are run, not when the help lists them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_TRAINING_COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _TRAINING_COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        attribute, _ = _TRAINING_COMMANDS[cmd_name]
+        return getattr(importlib.import_module("ops.training.commands"), attribute)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+        rows += [(name, summary) for name, (_, summary) in _TRAINING_COMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="miniserve", prog_name="miniserve")
+def main() -> None:
+    """Corrects the verb forms of English sentences and says why."""
+
+
+@main.command()
+@with_settings(*ALL_SETTINGS)
+@click.option(
+    "--dashboard", is_flag=True, envvar="MINISERVE_DASHBOARD", show_envvar=True, help="Start rq-dashboard, too."
+)
+@click.option(
+    "--die-with-parent", is_flag=True, envvar="MINISERVE_DIE_WITH_PARENT", show_envvar=True,
+    help="Stop when the process that started this one is gone, as `make up` wants it.",
+)  # fmt: skip
+def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
+    """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
+    from ops import up as system
+
+    raise SystemExit(system.run(settings, with_dashboard=dashboard, die_with_parent=die_with_parent))
+
+
+@main.command()
+@with_settings(
+    "redis_url", "host", "port", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
+    "max_body_bytes", "result_ttl_s", *_LOGGING,
+)  # fmt: skip
+def api(settings: Settings) -> None:
+    """One API replica: HTTP in front of the queue. Start as many as you like."""
+    _needs_redis(settings)
+    _prepare("api", settings)
+    from api import wsgi
+
+    wsgi.serve(settings)
+
+
+@main.command()
+@with_settings(
+    "redis_url", "mode", "strictness", "grace_s", "kv_budget_tokens", "max_slots", "max_iteration_tokens",
+    "result_ttl_s", *_LOGGING,
+)  # fmt: skip
+def worker(settings: Settings) -> None:
+    """One worker: the model and its batch, fed from the queue."""
+    _needs_redis(settings)
+    _prepare("worker", settings)
+    from worker import __main__ as entry
+
+    entry.main(settings)
+
+
+@main.command()
+@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *_LOGGING)
+@click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print JSON objects.")
+@click.argument("sentence")
+def correct(settings: Settings, sentence: str, as_json: bool) -> None:
+    """Correct SENTENCE without any server.
+
+    With - for SENTENCE, correct each line of standard input and print one line for each: the corrected sentence,
+    a tab, the explanation; or a JSON problem object where the line is refused.
+    """
+    _prepare("correct", settings)
+    from ops import offline
+
+    raise SystemExit(offline.run(settings, sentence, as_json))
+
+
+def _needs_redis(settings: Settings) -> None:
+    if not settings.redis_url:
+        raise click.UsageError("--redis-url is missing: name the Redis that all processes share (`miniserve up` prints its own)")
+
+
+def _prepare(process: str, settings: Settings) -> None:
+    for name in _THREAD_VARIABLES:
+        os.environ[name] = "1"  # a second BLAS thread loses as soon as anything else wants the core
+    from ops import logs
+
+    logs.configure(settings, process)
+
+
+if __name__ == "__main__":
+    main(prog_name="miniserve")

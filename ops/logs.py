@@ -1,0 +1,49 @@
+"""Logging of all processes, configured once, in the entry points: one event a line, for people or as JSON.
+
+Libraries only call `logging.getLogger(__name__)` or `structlog.get_logger()`. No line holds a user's text.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from scheduler.settings import Settings
+
+_SHARED = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.ExtraAdder(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)
+
+
+def configure(settings: Settings, process: str) -> None:
+    """Send the root logger and structlog to standard error; `process` names the role on every line."""
+    structlog.contextvars.bind_contextvars(process=process)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(settings.log_format)],
+            foreign_pre_chain=list(_SHARED),
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def _rendering(log_format: str) -> list[structlog.typing.Processor]:
+    if log_format == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
