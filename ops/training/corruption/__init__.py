@@ -1,0 +1,5 @@
+"""Breaks right sentences the way learners do, with the edits that mend them: the training data of the corrector."""
+
+from ops.training.corruption.maker import Example, ExampleMaker, apply_edits
+
+__all__ = ["Example", "ExampleMaker", "apply_edits"]

@@ -1,0 +1,191 @@
+"""The wrong form after do, a modal, "to", have or be; be missing or too many; "must of"."""
+
+from __future__ import annotations
+
+from api.reasons import Reason
+from api.verbs import VerbForms
+from ops.training.corruption import lexicon as lex
+from ops.training.corruption.agreement import inverted_subject
+from ops.training.corruption.view import View
+
+_WANTING = frozenset("want need hope decide plan try have like begin start able going refuse promise".split())
+_WANTING_FORMS = frozenset(
+    form + ending for form in ("want", "need", "plan", "start") for ending in ("", "s", "ed")
+) | frozenset("hope hopes hoped decide decided decides try tries tried have has had like likes able going ready".split())
+_WEATHER = frozenset(("rain", "snow"))
+_NO_PASSIVE = frozenset("go come become do finish get tire marry interest excite bear be have use suppose".split())
+_PASSIVE_FOLLOWERS = frozenset("by in on at to from into for with as and".split())
+
+
+def add_base_form_errors(view: View) -> None:
+    for index, word in enumerate(view.words):
+        lower = word.lower
+        if lower in lex.DO_WORDS:
+            _add_after_do(view, index)
+        elif lower in lex.MODAL_WORDS and word.tag == "MD":
+            _add_after_modal(view, index)
+        elif lower == "to" and word.tag == "TO" and word.is_joined:
+            _add_after_to(view, index)
+        elif lower in lex.HAVE_WORDS or lower.endswith("'ve"):
+            _add_after_have(view, index)
+        elif lower in lex.BE_WORDS or lower in ("be", "been"):
+            _add_after_be(view, index)
+        if word.tag in ("VBZ", "VBP", "VBD"):
+            _add_extra_be(view, index)
+
+
+def _verb_after(view: View, auxiliary: int, *, is_inverted: bool) -> int:
+    """The word the auxiliary governs: the next that is no adverb, past the subject in a question; -1 if none."""
+    if not view.words[auxiliary].is_joined:
+        return -1
+    if not is_inverted:
+        return view.skip_adverbs(auxiliary + 1)
+    subject = view.words[auxiliary + 1]
+    return view.skip_adverbs(auxiliary + 2) if subject.is_joined else -1
+
+
+def _base_at(view: View, index: int) -> VerbForms | None:
+    word = view.at(index)
+    return view.lexicon.base.get(word.lower) if word.tag == "VB" and not word.is_contraction else None
+
+
+def _add_after_do(view: View, index: int) -> None:
+    word = view.words[index]
+    is_inverted = inverted_subject(view, index) is not None
+    is_negated = word.is_contraction or view.at(index + 1).lower == "not"
+    verb_index = _verb_after(view, index, is_inverted=is_inverted) if is_inverted or is_negated else -1
+    verb = _base_at(view, verb_index)
+    if verb is None:
+        return
+    for wrong in (verb.pasts[0], verb.third):
+        if wrong != verb.lemma:
+            view.add(Reason.BASE_DO, verb.lemma, verb_index, wrong)
+
+
+def _add_after_modal(view: View, index: int) -> None:
+    word = view.words[index]
+    verb_index = _verb_after(view, index, is_inverted=inverted_subject(view, index) is not None)
+    if verb_index < 0 or view.words[verb_index].tag != "VB":
+        return
+    lower = view.words[verb_index].lower
+    is_adjacent = verb_index == index + 1
+    if lower == "be":
+        for wrong in ("is", "are") if is_adjacent else ("is",):
+            view.add(Reason.BASE_MODAL, "be", verb_index, wrong)
+    verb = _base_at(view, verb_index)
+    if lower == "have" and view.at(verb_index + 1).tag == "VBN" and view.words[verb_index].is_joined:
+        if word.lower != "will":
+            view.add(Reason.MODAL_OF, "have", verb_index, "of")
+        view.add(Reason.BASE_MODAL, "have", verb_index, "has")
+    elif verb is not None:
+        for wrong in dict.fromkeys((verb.pasts[0], verb.third, verb.ing)):
+            if wrong != verb.lemma:
+                view.add(Reason.BASE_MODAL, verb.lemma, verb_index, wrong)
+    if verb is not None or lower == "be":
+        view.add(Reason.BASE_MODAL, lower, verb_index, f"to {lower}")
+
+
+def _add_after_to(view: View, index: int) -> None:
+    verb = _base_at(view, index + 1)
+    before = view.at(index - 1)
+    if verb is None or not (before.is_joined or index == 0):
+        return
+    wants = before.lower in _WANTING_FORMS
+    if verb.pasts[0] != verb.lemma and not (verb.pasts[0] in view.lexicon.nouns):
+        view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.pasts[0])
+    if wants or not view.may_be_noun(verb.third, index + 1):
+        view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.third)
+    if wants and before.lower != "like":
+        view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.ing)
+
+
+def _add_after_have(view: View, index: int) -> None:
+    word = view.words[index]
+    is_inverted = inverted_subject(view, index) is not None
+    if not (is_inverted or word.is_contraction or view.subject(index)):
+        return
+    verb_index = _verb_after(view, index, is_inverted=is_inverted)
+    at = view.at(verb_index)
+    verb = view.lexicon.participle.get(at.lower)
+    if verb is None or at.tag not in ("VBN", "VBD") or at.lower in ("got", "been"):
+        return
+    past = verb.pasts[0]
+    if past not in verb.participles and past != verb.lemma and not view.may_be_noun(past, verb_index):
+        view.add(Reason.PERF_PART, verb.lemma, verb_index, past)
+    if verb.lemma not in verb.participles and not view.may_be_noun(verb.lemma, verb_index):
+        view.add(Reason.PERF_PART, verb.lemma, verb_index, verb.lemma)
+
+
+def _add_after_be(view: View, index: int) -> None:
+    be = view.words[index]
+    is_inverted = inverted_subject(view, index) is not None
+    verb_index = _verb_after(view, index, is_inverted=is_inverted)
+    at = view.at(verb_index)
+    if at.tag == "VBN":
+        _add_passive(view, verb_index)
+    verb = view.lexicon.ing.get(at.lower)
+    subject = view.subject(index) or inverted_subject(view, index)
+    if at.tag != "VBG" or verb is None or subject is None or be.lower in ("be", "been"):
+        return
+    is_weather = verb.lemma in _WEATHER
+    # "he is work hard" is broken, "the reason is work" is not: only persons, and verbs that are no adjective.
+    if (subject.is_pronoun and view.lowers[subject.first] != "it" and verb.lemma not in ("like", "own")) or is_weather:
+        view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
+    if verb_index == index + 1 and not is_inverted and not be.is_contraction:
+        _add_missing_be(view, index, verb)
+
+
+def _add_missing_be(view: View, be: int, verb: VerbForms) -> None:
+    subject = view.subject(be)
+    if subject is None or not view.starts_clause(subject.first, is_pronoun=subject.is_pronoun):
+        return
+    if subject.first and view.at(subject.first - 1).lower in ("than", "as"):
+        return
+    # "The man standing there" is fine as a subject: no second verb may follow a noun.
+    if not subject.is_pronoun and (view.num_finite > 1 or subject.first > 0):
+        return
+    if be == subject.first + 1 or not subject.is_pronoun:
+        view.add(Reason.MISSING_BE, verb.lemma, be, view.words[be + 1].lower, 2)
+
+
+def _add_passive(view: View, index: int) -> None:
+    word, after = view.words[index], view.at(index + 1)
+    verb = view.lexicon.participle.get(word.lower)
+    if verb is None or verb.lemma in _NO_PASSIVE:
+        return
+    past = verb.pasts[0]
+    if past not in verb.participles and past not in view.lexicon.nouns and past not in view.lexicon.base:
+        view.add(Reason.PASSIVE_PART, verb.lemma, index, past)
+    ends = not word.is_joined or after.lower in _PASSIVE_FOLLOWERS
+    is_base_wrong = verb.lemma not in verb.participles and verb.lemma not in view.lexicon.nouns
+    if ends and is_base_wrong and verb.lemma not in view.lexicon.known_adjectives:
+        view.add(Reason.PASSIVE_PART, verb.lemma, index, verb.lemma)
+
+
+def _add_extra_be(view: View, index: int) -> None:
+    word = view.words[index]
+    subject = view.subject(index)
+    if word.is_contraction or subject is None or not subject.number or word.lower in lex.BE_WORDS:
+        return
+    present = {"i": "am", "pl": "are", "sg": "is"}[subject.number]
+    if word.tag == "VBD":
+        verb = view.lexicon.past.get(word.lower)
+        if verb and verb.lemma not in ("have", "do") and _is_no_passive(verb, word.lower):
+            view.add(Reason.EXTRA_BE, verb.lemma, index, f"{'were' if present == 'are' else 'was'} {word.lower}")
+        return
+    verb = (view.lexicon.third if subject.number == "sg" else view.lexicon.base).get(word.lower)
+    if verb is None or verb.lemma in ("have", "do", "be") or view.at(index + 1).tag == "VB":
+        return
+    if subject.number == "sg":
+        if verb.third not in view.lexicon.nouns or subject.is_pronoun and view.object_follows(index):
+            view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.third}")
+    elif verb.lemma not in ("live", "like", "own", "mean") and (
+        subject.is_pronoun or verb.lemma not in view.lexicon.nouns
+    ) and verb.lemma not in view.lexicon.known_adjectives and verb.lemma not in verb.participles:
+        view.add(Reason.EXTRA_BE, verb.lemma, index, f"{present} {verb.lemma}")
+    if verb.lemma in lex.STATE_VERBS and subject.number == "sg" and verb.lemma not in ("like", "mean", "need", "own"):
+        view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.lemma}")
+
+
+def _is_no_passive(verb: VerbForms, past: str) -> bool:
+    return verb.lemma in lex.INTRANSITIVE_VERBS or (verb.is_irregular and past not in verb.participles and past != "felt")

@@ -1,0 +1,120 @@
+"""Word lists and form look-ups the corruption rules share. Closed lists only: what is not listed is left alone."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from api.verbs import VerbForms, VerbTable
+from ops.training.corpus import TaggedSentence
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PRONOUN_NUMBER = {"i": "i", "you": "pl", "we": "pl", "they": "pl", "he": "sg", "she": "sg", "it": "sg"}
+OBJECT_PRONOUNS = _words("me him her us them it you")
+SINGULAR_WORDS = _words(
+    "everyone everybody someone somebody nobody everything something nothing anything each this that"
+)
+PLURAL_WORDS = _words("these those")
+# Heads whose number is a matter of taste or hidden: never used for agreement.
+COLLECTIVES = _words(
+    "police people family team government staff crew class group committee couple pair number lot majority half rest "
+    "audience army public data media series species sheep fish deer aircraft means none all some any most more half "
+    "percent kind sort type variety news mathematics physics politics economics band company party crowd cattle plenty "
+    "minority dozen hundred thousand million one ones part parts pants glasses scissors trousers headquarters united "
+    "states nations what who which there youth enemy club firm bunch range offspring politics gymnastics athletics"
+)
+ADVERBS = _words(
+    "never always often usually sometimes also still just already really hardly rarely seldom soon probably finally "
+    "suddenly only ever even now then again almost certainly quickly slowly simply nearly once recently generally "
+    "frequently normally occasionally actually currently"
+)
+SUBORDINATORS = _words(
+    "that if when because while although though until till before after as whether where why how so but than unless"
+)
+PREPOSITIONS = _words("of in on with at from between near behind about under for to by")
+MODAL_WORDS = _words("can could may might must shall should will would can't couldn't mustn't won't shouldn't wouldn't cannot")
+HAVE_WORDS = _words("have has had haven't hasn't hadn't")
+BE_WORDS = _words("am is are was were isn't aren't wasn't weren't")
+DO_WORDS = _words("do does did don't doesn't didn't")
+UNREAL_WORDS = _words("if wish wishes wished unless though suppose supposing imagine rather were-to lest whether time")
+SUBJUNCTIVE_WORDS = _words(
+    "suggest suggests suggested suggesting recommend recommends recommended insist insists insisted demand demands demanded propose proposes proposed "
+    "require requires required request requested requests ask asks asked asking order orders ordered advise advised advises lest essential important necessary vital imperative urgent god "
+    "heaven bless live desire desirable prefer preferred wish suggestion recommendation advisable crucial better move moved"
+)
+STATE_VERBS = _words(
+    "know need believe own belong understand contain seem prefer consist matter resemble possess deserve mean "
+    "hate like want doubt exist agree recognize recognise remember cost weigh fit lack depend"
+)
+STATIVE_VERBS = _words(
+    "know need believe own belong understand contain seem prefer consist matter resemble possess deserve know want like hate remember recognize"
+)
+INTRANSITIVE_VERBS = _words("arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last")
+# Changes and posture verbs go with "every day" in the progressive; the rest of these are too general.
+ACTIVITY_VERBS = _words(
+    "work play study read write drink eat walk run swim drive cook clean wash visit teach speak watch listen practice "
+    "practise sing dance call help take drink sell buy use ride jog swim exercise feed water pray paint train travel"
+)
+
+
+@dataclass(slots=True)
+class Lexicon:
+    """The verb table turned around for one purpose each: which lemma does this form belong to, as what."""
+
+    table: VerbTable
+    past: dict[str, VerbForms] = field(default_factory=dict)
+    participle: dict[str, VerbForms] = field(default_factory=dict)
+    third: dict[str, VerbForms] = field(default_factory=dict)
+    ing: dict[str, VerbForms] = field(default_factory=dict)
+    nouns: set[str] = field(default_factory=set)  # words seen as a noun: "has work" may be right
+    known_adjectives: set[str] = field(default_factory=set)  # "is open", "are clean" are right
+    known_words: set[str] = field(default_factory=set)  # never invented as a misspelling
+
+    @property
+    def base(self) -> dict[str, VerbForms]:
+        return self.table.verbs
+
+    @classmethod
+    def build(cls, table: VerbTable, sentences: Iterable[TaggedSentence]) -> Lexicon:
+        lexicon = cls(table)
+        for verb in sorted(table.verbs.values(), key=lambda verb: verb.count):  # the commonest verb wins a shared form
+            lexicon.third[verb.third] = lexicon.ing[verb.ing] = verb
+            lexicon.past.update(dict.fromkeys(verb.pasts, verb))
+            lexicon.participle.update(dict.fromkeys(verb.participles, verb))
+        words: Counter[str] = Counter()
+        nouns: Counter[str] = Counter()
+        adjectives: Counter[str] = Counter()
+        for sentence in sentences:
+            for token in sentence.tokens:
+                words[token.text] += 1
+                if token.tag in ("NN", "NNS"):
+                    nouns[token.text] += 1
+                elif token.tag in ("JJ", "RB", "IN"):
+                    adjectives[token.text] += 1
+        lexicon.nouns = {word.lower() for word, count in nouns.items() if count > 1} | EXTRA_NOUNS
+        lexicon.known_adjectives = {word.lower() for word, count in adjectives.items() if count > 1}
+        lexicon.known_words = {word.lower() for word, count in words.items() if count > 2} | EXTRA_KNOWN_WORDS
+        return lexicon
+
+    def is_real(self, word: str) -> bool:
+        """Could `word` be right somewhere? Misspellings must not be."""
+        return word in self.known_words or self.table.is_form(word)
+
+    def is_finite_past(self, word: str) -> bool:
+        return word in self.past
+
+    def ing_of(self, lemma: str) -> str:
+        return "being" if lemma == "be" else self.base[lemma].ing
+
+    def over_regularised(self, verb: VerbForms) -> list[str]:
+        return [sys.intern(form) for form in self.table.over_regularised(verb.lemma) if not self.is_real(form)]
+
+
+EXTRA_NOUNS = _words("work need change dream cost plan help use call call love hope fear visit drink sleep start end")
+EXTRA_KNOWN_WORDS = _words("lied hanged bed costed lighted shined weaved sewed leaved bidded shoed heaved borned seed")

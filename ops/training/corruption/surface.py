@@ -1,0 +1,94 @@
+"""How people write: no final mark, small beginnings, curly quotes, accents, dashes, emoji.
+
+A text is a list of spans; a corrupted span has two readings, wrong and right. Noise touches both alike, and never
+changes what counts as a word, so that word numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+
+_CURLY = str.maketrans({"'": "\u2019"})
+_ACCENTED_NAMES = {
+    "Tom": "José", "Mary": "Zoë", "Jack": "René", "Bob": "Björn", "Ann": "Chloé", "Jane": "Renée", "Jim": "Jürgen",
+    "Mike": "André", "Ken": "Łukasz", "John": "Jörg", "Bill": "Paweł", "Betty": "Noémie", "Lucy": "Inês", "Paul": "Nuño",
+    "Boston": "Málaga", "London": "Zürich", "Paris": "São", "cafe": "café", "Australia": "Perú",
+}  # fmt: skip
+_NAME = re.compile(rf"\b({'|'.join(_ACCENTED_NAMES)})\b")
+_EMOJI = ("\U0001f600", "\U0001f602", "\U0001f44d", "\u2764\ufe0f", "\U0001f389", "\U0001f622", ":)", "\U0001f64f", "\u2728")
+_PLAIN_STARTS = re.compile(r"[A-Z]")
+
+
+@dataclass(slots=True)
+class Span:
+    """`wrong` and `right` are the same except where the sentence is corrupted."""
+
+    wrong: str
+    right: str
+    is_corrupted: bool = False
+
+
+def vary(spans: list[Span], rng: random.Random, *, keeps_capital: bool) -> None:
+    """Make the text look typed, in place; `keeps_capital`: the first word is a name or "I"."""
+    roll = rng.random()
+    if roll < 0.27:
+        _drop_final_mark(spans[-1])
+    elif roll < 0.29:
+        _set(spans[-1], spans[-1].wrong.rstrip(".") + rng.choice(("!", "...", "\u2026", "!!", " .")))
+    if not keeps_capital and rng.random() < 0.13:
+        _lower_first(spans[0])
+    if rng.random() < 0.3:
+        _curl(spans)
+    if rng.random() < 0.2:
+        _accent(spans)
+    if rng.random() < 0.06:
+        _decorate(spans, rng)
+
+
+def _set(span: Span, text: str) -> None:
+    if not span.is_corrupted:
+        span.wrong = span.right = text
+
+
+def _drop_final_mark(span: Span) -> None:
+    if not span.is_corrupted and span.wrong.endswith((".", "!")):
+        _set(span, span.wrong.rstrip(".! "))
+
+
+def _lower_first(span: Span) -> None:
+    span.wrong = span.wrong[:1].lower() + span.wrong[1:]
+    span.right = span.right[:1].lower() + span.right[1:]
+
+
+def _curl(spans: list[Span]) -> None:
+    """Curly apostrophes; the replacement stays straight, as the model writes it."""
+    for span in spans:
+        span.wrong = span.wrong.translate(_CURLY)
+        if not span.is_corrupted:
+            span.right = span.wrong
+
+
+def _accent(spans: list[Span]) -> None:
+    for span in spans:
+        if not span.is_corrupted:
+            _set(span, _NAME.sub(lambda match: _ACCENTED_NAMES[match.group()], span.wrong))
+
+
+def _decorate(spans: list[Span], rng: random.Random) -> None:
+    kind = rng.randrange(5)
+    if kind <= 1:
+        spans.append(Span(text := rng.choice((" ", " ", "")) + rng.choice(_EMOJI), text))
+    elif kind == 2:
+        opening, closing = rng.choice((("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"), ("\u00ab", "\u00bb"), ("(", ")")))
+        spans.insert(0, Span(opening, opening))
+        spans.append(Span(closing, closing))
+    elif kind == 3:
+        mark = rng.choice(("- ", "\u2013 ", "\u2022 ", "\u2014 "))
+        spans.insert(0, Span(mark, mark))
+    else:
+        dash = rng.choice((" \u2013 ", " - ", "\u2014", "; "))
+        for span in spans:
+            if not span.is_corrupted:
+                _set(span, span.wrong.replace(", ", dash, 1))
