@@ -109,7 +109,7 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
 
 def _needs_redis(settings: Settings) -> None:
     if not settings.redis_url:
-        raise click.UsageError("--redis-url is missing: name the Redis that all processes share (`miniserve up` prints its own)")
+        raise click.UsageError("--redis-url is missing: name the Redis to share (`miniserve up` prints its own)")
 
 
 def _prepare(process: str, settings: Settings) -> None:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,9 @@ STOP_PATIENCE_S = 5.0
 LOG_NAME = "redis.log"
 _POLL_S = 0.005
 # The directory is tried again for a while: a Redis that is being killed may still be writing into it.
-_SWEEP = 'read -r _; n=0; while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1" 2>/dev/null; n=$((n+1)); sleep 0.1; done'
+_SWEEP = """read -r _
+n=0
+while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1" 2>/dev/null; n=$((n + 1)); sleep 0.1; done"""
 
 
 class RedisUnavailable(RuntimeError):
@@ -72,7 +74,7 @@ def start(directory: Path, port: int | None = None) -> EmbeddedRedis:
     """
     for attempt in range(3):
         server = _launch(directory, port or free_port())
-        if wait_until_up(server.port, lambda: server.process.poll() is None):
+        if wait_until_up(server):
             return server
         server.stop()
         if port is not None or attempt == 2:
@@ -140,24 +142,26 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_until_up(port: int, is_alive: Callable[[], bool], patience_s: float = START_PATIENCE_S) -> bool:
-    """Wait for an answer to PING; False when the process died or the time is over."""
+def wait_until_up(server: EmbeddedRedis, patience_s: float = START_PATIENCE_S) -> bool:
+    """Wait until it serves commands; False when the process died or the time is over."""
     deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline and is_alive():
-        if answers_ping(port):
+    while time.monotonic() < deadline and server.process.poll() is None:
+        if _answers(server):
             return True
         time.sleep(_POLL_S)
     return False
 
 
-def answers_ping(port: int) -> bool:
-    """True for +PONG; a server that still loads its file says -LOADING instead."""
+def _answers(server: EmbeddedRedis) -> bool:
+    """True for +PONG (a server that still loads its file says -LOADING) from this very process: where the port
+    belongs to somebody else's Redis, ours is about to die of it."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
-            connection.sendall(b"PING\r\n")
-            return connection.recv(64).startswith(b"+PONG")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=1.0) as connection:
+            connection.sendall(b"PING\r\nINFO server\r\nQUIT\r\n")
+            said = b"".join(iter(lambda: connection.recv(65536), b""))
     except OSError:
         return False
+    return said.startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % server.pid in said
 
 
 def _last_words(directory: Path) -> str:

@@ -78,7 +78,8 @@ class _SettingType(click.ParamType):
     def __init__(self, name: str, allowed: Range) -> None:
         self.kind = value_type(name)
         self.allowed = allowed
-        self.name = "|".join(allowed.choices) if allowed.choices else {int: "integer", float: "number"}.get(self.kind, "text")
+        words = {int: "integer", float: "number", str: "text"}
+        self.name = "|".join(allowed.choices) if allowed.choices else words[self.kind]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:

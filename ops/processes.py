@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -58,20 +59,16 @@ def _death_watch(parent_pid: int) -> Callable[[], None]:
 
 def kill_group(pid: int) -> None:
     """SIGKILL all that still lives of the session a child led, its own children included."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def stop(process: subprocess.Popen[bytes], patience_s: float) -> int:
     """SIGTERM, then SIGKILL for all that is left of the session; returns the exit status."""
     if process.poll() is None:
         process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            pass
     kill_group(process.pid)
     return process.wait()
 

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[_variable] = "1"  # before anything imports numpy
+from worker.blas import configure_blas
+
+configure_blas(os.environ)  # before anything imports numpy
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -1,0 +1,59 @@
+"""What `miniserve up` prints once it is ready: where it listens, what to paste, what it has to work with."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from ops.model_facts import read_model_facts
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
+from scheduler.settings import Settings
+
+
+def print_banner(settings: Settings, with_dashboard: bool) -> None:
+    click.echo("\n".join(["", *banner_lines(settings, with_dashboard), ""]))
+
+
+def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
+    """Label and text of each line; the commands can be pasted as they are."""
+    facts = read_model_facts()
+    url = base_url(settings.host, settings.port)
+    redis_url = hide_password(settings.redis_url)
+    next_port = settings.port + 1 if settings.port < 65535 else settings.port - 1
+    body = """'{"sentence": "He goed to school"}'"""
+    kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
+    rows = [
+        ("ready", url),
+        ("try", f"curl -s {url}/correct -H 'Content-Type: application/json' -d {body}"),
+        ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
+        ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
+        ("batching", f"mode {settings.mode}, {settings.workers} worker(s), to {settings.max_slots} sequences each"),
+        ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
+        ("queue bound", f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"),
+        ("Redis", redis_url),
+        ("look inside", f"{_tool('rq')} info -u {redis_url}"),
+        ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+    ]  # fmt: skip
+    if with_dashboard:
+        rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
+    rows.append(("stop", "Ctrl-C"))
+    return [f"  {label:<14} {text}" for label, text in rows]
+
+
+def base_url(host: str, port: int) -> str:
+    """A URL a client on this machine can use: an API on all interfaces is reached over loopback."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def hide_password(url: str) -> str:
+    return re.sub(r"(?<=://)([^/@:]*):[^@/]*@", r"\1:***@", url)
+
+
+def _tool(name: str) -> str:
+    """The path of an installed command, as short as can be pasted here."""
+    script = Path(sys.executable).with_name(name)
+    return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)

@@ -1,0 +1,142 @@
+"""`miniserve up`: the whole system on one machine, in the foreground.
+
+Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; keeps
+them alive; stops them in the order API, workers, dashboard, Redis, so that accepted requests are still answered.
+Start-up and shutdown only: requests never pass through this process.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ops import banner, embedded_redis, processes
+from ops.model_facts import read_model_facts
+from ops.supervisor import Child, Signals, Supervisor
+from scheduler.settings import Settings
+
+READY_POLL_S = 0.05
+MOST_DEATHS_AT_START = 3
+_MARGIN_S = 2.0  # a process told to finish within its grace period gets this much more before SIGKILL
+
+
+def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status."""
+    if die_with_parent:
+        processes.die_with_parent(signal.SIGTERM)
+    _check_start(settings, with_dashboard)
+    with ExitStack() as stack:
+        signals = stack.enter_context(Signals())
+        redis_child = None
+        if not settings.redis_url:
+            directory = stack.enter_context(embedded_redis.private_directory())
+            redis_child, settings = _start_redis(directory, settings)
+        supervisor = _supervisor(settings, redis_child, with_dashboard)
+        try:
+            supervisor.start()
+            return _serve(settings, supervisor, signals, with_dashboard)
+        finally:
+            supervisor.stop(signals)
+            _say("stopped")
+
+
+def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:
+    is_announced = False
+    while not signals.num_stops:
+        idle_s = supervisor.revive()
+        if not is_announced:
+            if hopeless := supervisor.hopeless(MOST_DEATHS_AT_START):
+                _say(f"{hopeless.name} does not start; what it said stands above")
+                return 1
+            is_announced = is_ready(banner.base_url(settings.host, settings.port))
+            if is_announced:
+                banner.print_banner(settings, with_dashboard)
+            idle_s = min(idle_s, READY_POLL_S)
+        signals.wait(idle_s)
+    return 0
+
+
+def _check_start(settings: Settings, with_dashboard: bool) -> None:
+    """Everything that would make all children fail is said once, before any is started."""
+    try:
+        read_model_facts()
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"the model's weights cannot be read: {error}") from None
+    _check_port(settings.host, settings.port, "--port")
+    if with_dashboard:
+        if importlib.util.find_spec("rq_dashboard") is None:
+            raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
+        _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+
+
+def _check_port(host: str, port: int, option: str) -> None:
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {option}") from None
+
+
+def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
+    try:
+        server = embedded_redis.start(directory)
+        command = embedded_redis.server_command(directory, server.port)
+    except embedded_redis.RedisUnavailable as error:
+        raise click.ClickException(str(error)) from None
+
+    def launch() -> subprocess.Popen[bytes]:
+        return processes.spawn(command, output=subprocess.DEVNULL)
+
+    child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
+    return child, replace(settings, redis_url=server.url)
+
+
+def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: bool) -> Supervisor:
+    env = {**os.environ, **settings.to_env()}
+    patience_s = settings.grace_s + _MARGIN_S
+
+    def role(name: str, command: str) -> Child:
+        return Child(name, lambda: processes.spawn(processes.miniserve_command(command), env), patience_s)
+
+    redis_stage = [redis_child] if redis_child else []
+    workers = [role(f"worker {number}", "worker") for number in range(1, settings.workers + 1)]
+    api = [role("api", "api")]
+    dashboard = [_dashboard(settings, env)] if with_dashboard else []
+    return Supervisor([*redis_stage, *workers, *api, *dashboard], [api, workers, dashboard, redis_stage], _say)
+
+
+def _dashboard(settings: Settings, env: dict[str, str]) -> Child:
+    """On loopback only: rq-dashboard can delete jobs and has no log-in of its own. The URL may hold a password,
+    hence the variable instead of an argument that `ps` shows."""
+    script = Path(sys.executable).with_name("rq-dashboard")
+    command = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(settings.dashboard_port), "--json"]
+    env = {**env, "RQ_DASHBOARD_REDIS_URL": settings.redis_url}
+    return Child("dashboard", lambda: processes.spawn(command, env, subprocess.DEVNULL), patience_s=3.0)
+
+
+def is_ready(url: str) -> bool:
+    """True once GET /readyz answers 200: Redis answers and a worker is alive."""
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=2.0) as response:
+            return response.status == 200
+    except (OSError, http.client.HTTPException):  # HTTPError and URLError are OSErrors
+        return False
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone: no reason to leave the children unstopped
+        click.echo(f"miniserve: {line}", err=True)

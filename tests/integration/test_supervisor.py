@@ -1,0 +1,152 @@
+"""The supervisor, with children that only sleep or die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ops import processes
+from ops.supervisor import LONGEST_PAUSE_S, Child, Signals, Supervisor
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+DEAF = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)",
+]
+
+
+def _child(name: str, command: list[str], patience_s: float = 2.0) -> Child:
+    return Child(name, lambda: processes.spawn(command, output=subprocess.DEVNULL), patience_s)
+
+
+@pytest.fixture
+def signals() -> Iterator[Signals]:
+    with Signals() as signals:
+        yield signals
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+def _run_until(supervisor: Supervisor, signals: Signals, is_over: Callable[[], bool], within_s: float = 5.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while not is_over() and time.monotonic() < deadline:
+        signals.wait(min(0.05, supervisor.revive()))
+    return is_over()
+
+
+def test_a_killed_child_is_back_within_a_second_and_a_line_says_so(signals: Signals, said: list[str]) -> None:
+    child = _child("worker 1", SLEEP)
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+    first = child.process
+
+    killed_at = time.monotonic()
+    first.kill()
+    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive(), within_s=1.0)
+    took_s = time.monotonic() - killed_at
+    supervisor.stop(signals)
+
+    assert is_back and took_s < 1.0
+    assert f"worker 1 (pid {first.pid}) ended with signal SIGKILL; starting it again" in said
+
+
+def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds(signals: Signals) -> None:
+    child = _child("api", SLEEP)
+    child.start(now=0.0)
+    child.process.kill()
+    child.process.wait()
+
+    pauses = []
+    for now in range(1, 10):
+        child.note_death(float(now))
+        pauses.append(child.due_at - now)
+
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 1.0
+    assert pauses[-1] == LONGEST_PAUSE_S
+
+
+def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
+    child = _child("worker 1", [sys.executable, "-c", "raise SystemExit(1)"])
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+
+    assert _run_until(supervisor, signals, lambda: supervisor.hopeless(3) is child)
+
+
+def test_children_stop_in_the_order_of_the_stages(signals: Signals, said: list[str]) -> None:
+    api, worker, redis = _child("api", SLEEP), _child("worker 1", SLEEP), _child("redis", SLEEP)
+    supervisor = Supervisor([redis, worker, api], [[api], [worker], [redis]], said.append)
+    supervisor.start()
+
+    supervisor.stop(signals)
+
+    assert said == ["stopping api", "stopping worker 1", "stopping redis"]
+    assert not any(child.is_alive() for child in (api, worker, redis))
+
+
+def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Signals, said: list[str]) -> None:
+    child = _child("api", DEAF, patience_s=0.3)
+    child.launch = lambda: processes.spawn(DEAF, output=subprocess.PIPE)
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+    child.process.stdout.read(1)
+
+    started_at = time.monotonic()
+    supervisor.stop(signals)
+
+    assert time.monotonic() - started_at < 1.5
+    assert said[-1] == "api did not stop in time; killed"
+    assert child.process.returncode == -signal.SIGKILL
+    child.process.stdout.close()
+
+
+def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None:
+    child = Child("api", lambda: processes.spawn(DEAF, output=subprocess.PIPE), patience_s=30.0)
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+    child.process.stdout.read(1)
+    helper = subprocess.Popen([sys.executable, "-c", f"import os, time; time.sleep(0.3); os.kill({os.getpid()}, 2)"])
+
+    started_at = time.monotonic()
+    supervisor.stop(signals)
+
+    assert time.monotonic() - started_at < 5.0
+    assert not child.is_alive()
+    helper.wait()
+    child.process.stdout.close()
+
+
+def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: Signals, said: list[str]) -> None:
+    family = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    child = Child("api", lambda: processes.spawn([sys.executable, "-c", family], output=subprocess.PIPE), 2.0)
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+    first, grandchild = child.process, int(child.process.stdout.readline())
+
+    first.kill()
+    is_back = _run_until(supervisor, signals, lambda: child.process is not first)
+    is_gone = _run_until(supervisor, signals, lambda: not _lives(grandchild))
+    supervisor.stop(signals)
+
+    assert is_back and is_gone
+    first.stdout.close()
+    child.process.stdout.close()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
