@@ -83,7 +83,7 @@ class _Waiting:
 
 
 class ContinuousBatching:
-    """Owns `waiting` and `running`. First come, first served: who stands first is never overtaken, so nobody starves."""
+    """Owns `waiting` and `running`. First come, first served: nobody is overtaken, so nobody starves."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self.limits = limits

@@ -85,9 +85,9 @@ class Engine:
             return f"the request reserves {request.reserved_tokens} tokens; this worker takes 2 to {room}"
         if len(request.word_numbers) != len(request.prompt_ids):
             return "the request has not one word number per token"
-        if not (0 <= min(request.prompt_ids) and max(request.prompt_ids) < config.vocab_size):
+        if min(request.prompt_ids) < 0 or max(request.prompt_ids) >= config.vocab_size:
             return f"a token id is outside 0..{config.vocab_size - 1}"
-        if not (0 <= min(request.word_numbers) and max(request.word_numbers) < config.num_word_rows):
+        if min(request.word_numbers) < 0 or max(request.word_numbers) >= config.num_word_rows:
             return f"a word number is outside 0..{config.num_word_rows - 1}"
         return None
 

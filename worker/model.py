@@ -86,7 +86,7 @@ class MiniGPT:
     def _attend(
         self, queries: np.ndarray, kv: np.ndarray, layer_kv: np.ndarray, batch: PackedBatch, layout: _Layout
     ) -> np.ndarray:
-        """Attention output of all rows, (R, C), from queries (R, H, D) and this pass's own keys and values (R, 2, H, D)."""
+        """Attention output of all rows (R, C), from queries (R, H, D) and this pass's keys and values (R, 2, H, D)."""
         attended = np.empty(queries.shape, dtype=np.float32)
         for start, stop in layout.bounds:
             attended[start:stop] = _attend_one(queries[start:stop], kv[start:stop])

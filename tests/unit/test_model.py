@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.small_model import CONFIG, random_tensors, random_weights
 
 from scheduler.continuous import BatchLimits
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
+from tests.unit.small_model import CONFIG, random_tensors, random_weights
 from worker.engine import Engine
 from worker.model import MiniGPT, PackedBatch, multiply
 from worker.weights import BlockedMatrix
 
 
 def reference_logits(prompt: list[int], words: list[int], outputs: list[int]) -> np.ndarray:
-    """The model as its formulas stand (docs/model-card.md), float64, no cache, no folding: logits of every output step."""
+    """The model as its formulas stand (docs/model-card.md), float64, no cache, no folding."""
     w = {name: tensor.astype(np.float64) for name, tensor in random_tensors().items()}
     tokens = np.array(prompt + outputs)
     x = w["tok_emb"][tokens] + w["pos_emb"][: len(tokens)] + w["word_emb"][words + [0] * len(outputs)]
     rows = np.arange(len(tokens))
-    visible = (rows[None] <= rows[:, None]) | (rows[None] < len(prompt))  # prompts both ways, outputs causally
+    in_prompt = rows < len(prompt)
+    visible = in_prompt[None] | (rows[None] <= rows[:, None]) & ~in_prompt[:, None]  # prompts both ways, then causal
     for i in range(CONFIG.num_layers):
         layer = f"layers.{i}."
         normed = layer_norm(x, w[layer + "norm1"])
         q, k, v = (
             (normed @ w[layer + name]).reshape(len(tokens), 4, -1).transpose(1, 0, 2) for name in ("wq", "wk", "wv")
         )
-        visible_to = np.where(np.where(rows[:, None] < len(prompt), rows[None] < len(prompt), visible), 0, -np.inf)
-        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2]) + visible_to
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2]) + np.where(visible, 0, -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         x = x + (weights @ v).transpose(1, 0, 2).reshape(x.shape) @ w[layer + "wo"]

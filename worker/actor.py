@@ -1,0 +1,115 @@
+"""The worker as an actor: private state, changed only by the messages of its mailbox.
+
+Every iteration it drains all that waits and fits, steps the engine once, and sends what finished with the next
+exchange. It blocks only when it has nothing to do. An orderly stop finishes what is held within the grace period and
+hands the rest back to the queue; if the process dies instead, its lease runs out and another worker takes over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import monotonic, sleep
+
+from scheduler.messages import Completion, Inbox
+from worker.engine import Engine
+from worker.mailbox import MailboxDown, WorkerMailbox, WorkerReport
+
+logger = logging.getLogger(__name__)
+
+IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop signal is noticed
+RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
+FRESH_S = 2.0  # a loop that has not turned for so long is hung: the heartbeat stops and the lease runs out
+
+
+class Actor:
+    """Owns an engine and one end of the mailbox. `run` returns after `stop`."""
+
+    def __init__(
+        self, engine: Engine, mailbox: WorkerMailbox, grace_s: float, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._engine = engine
+        self._mailbox = mailbox
+        self._grace_s = grace_s
+        self._clock = clock
+        self._outbox: list[Completion] = []
+        self._last_turn_s = clock()
+        self._is_stopping = False
+
+    def run(self) -> None:
+        """Serve until told to stop, then finish or hand back what is held."""
+        self._mailbox.open(is_fresh=self._is_fresh, report=self._report)
+        while not self._is_stopping:
+            self._turn(self._free_tokens())
+        self._shut_down()
+
+    def stop(self) -> None:
+        """Safe in a signal handler: only sets a flag that the loop reads."""
+        self._is_stopping = True
+
+    def _turn(self, free_tokens: int) -> None:
+        """One iteration: exchange with the mailbox, take in, compute."""
+        self._last_turn_s = self._clock()
+        is_idle = not (self._engine.has_work or self._outbox or self._is_stopping)
+        inbox = self._exchange(free_tokens, IDLE_WAIT_S if is_idle else 0.0)
+        self._take_in(inbox)
+        if self._engine.has_work:
+            self._outbox += self._step()
+
+    def _exchange(self, free_tokens: int, wait_s: float) -> Inbox:
+        """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
+        try:
+            inbox = self._mailbox.exchange(self._outbox, free_tokens, wait_s)
+        except MailboxDown as error:
+            logger.warning("mailbox unreachable, will retry: %s", error)
+            if not self._engine.has_work:
+                sleep(RETRY_WAIT_S)
+            return Inbox()
+        self._outbox = []
+        return inbox
+
+    def _take_in(self, inbox: Inbox) -> None:
+        for delivery in inbox.deliveries:
+            refusal = self._engine.accept(delivery)
+            if refusal is not None:
+                logger.error("request_id=%s refused: %s", refusal.request_id, refusal.error)
+                self._outbox.append(refusal)
+        for request_id in inbox.cancelled_ids:
+            cancelled = self._engine.cancel(request_id)
+            if cancelled is not None:
+                self._outbox.append(cancelled)
+
+    def _step(self) -> list[Completion]:
+        try:
+            return self._engine.step()
+        except Exception:
+            held = self._engine.policy.held_ids()
+            logger.exception("iteration failed; failing the %d requests held: %s", len(held), " ".join(held))
+            return self._engine.fail_all("the worker met an internal error in this batch; see its log")
+
+    def _shut_down(self) -> None:
+        """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""
+        logger.info("stopping: finishing %d requests", len(self._engine.policy.held_ids()))
+        deadline_s = self._clock() + self._grace_s
+        while (self._engine.has_work or self._outbox) and self._clock() < deadline_s:
+            self._turn(free_tokens=0)
+        left = self._engine.policy.held_ids()
+        try:
+            if left:
+                self._mailbox.hand_back(left)
+            self._mailbox.close()
+        except MailboxDown as error:
+            logger.warning("left without saying so, the lease will run out: %s", error)
+        logger.info("stopped; handed back %d requests", len(left))
+
+    def _free_tokens(self) -> int:
+        return self._engine.policy.free_tokens
+
+    def _is_fresh(self) -> bool:
+        """Read by the heartbeat thread: does the loop still turn?"""
+        return self._clock() - self._last_turn_s < FRESH_S
+
+    def _report(self) -> WorkerReport:
+        """Read by the heartbeat thread, for dashboards and Retry-After."""
+        policy = self._engine.policy
+        return WorkerReport(num_held=len(policy.held_ids()), counters=policy.counters)
