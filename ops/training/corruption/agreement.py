@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from api.reasons import Reason
 from ops.training.corruption import lexicon as lex
+from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import Subject, View
 
 _WRONG_BE = {
@@ -18,7 +19,7 @@ _WRONG_AUXILIARY = {
     ("pl", "have"): "has", ("pl", "haven't"): "hasn't", ("pl", "do"): "does", ("pl", "don't"): "doesn't",
 }  # fmt: skip
 _AUXILIARIES = frozenset(form for _, form in _WRONG_AUXILIARY)
-_QUESTION_WORDS = frozenset("what where when why how who whom which".split())
+_QUESTION_WORDS = words("what where when why how who whom which")
 _NEGATED = frozenset(("isn't", "aren't", "wasn't", "weren't", "hasn't", "haven't", "doesn't", "don't"))
 
 

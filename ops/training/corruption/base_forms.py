@@ -6,15 +6,18 @@ from api.reasons import Reason
 from api.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.agreement import inverted_subject
+from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import View
 
-_WANTING = frozenset("want need hope decide plan try have like begin start able going refuse promise".split())
-_WANTING_FORMS = frozenset(
-    form + ending for form in ("want", "need", "plan", "start") for ending in ("", "s", "ed")
-) | frozenset("hope hopes hoped decide decided decides try tries tried have has had like likes able going ready".split())
+_WANTING_FORMS = words(
+    "want wants wanted need needs needed plan plans planned start starts started hope hopes hoped decide decides "
+    "decided try tries tried have has had like likes able going ready"
+)
+# "We are agree" wants "agree"; "we are go" wants "going". The two errors look alike, so each has its verbs.
+_EXTRA_BE_VERBS = lex.STATE_VERBS | lex.MENTAL_VERBS
 _WEATHER = frozenset(("rain", "snow"))
-_NO_PASSIVE = frozenset("go come become do finish get tire marry interest excite bear be have use suppose".split())
-_PASSIVE_FOLLOWERS = frozenset("by in on at to from into for with as and".split())
+_NO_PASSIVE = words("go come become do finish get tire marry interest excite bear be have use suppose")
+_PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
 
 def add_base_form_errors(view: View) -> None:
@@ -91,7 +94,7 @@ def _add_after_to(view: View, index: int) -> None:
     if verb is None or not (before.is_joined or index == 0):
         return
     wants = before.lower in _WANTING_FORMS
-    if verb.pasts[0] != verb.lemma and not (verb.pasts[0] in view.lexicon.nouns):
+    if verb.pasts[0] != verb.lemma and verb.pasts[0] not in view.lexicon.nouns:
         view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.pasts[0])
     if wants or not view.may_be_noun(verb.third, index + 1):
         view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.third)
@@ -110,7 +113,7 @@ def _add_after_have(view: View, index: int) -> None:
     if verb is None or at.tag not in ("VBN", "VBD") or at.lower in ("got", "been"):
         return
     past = verb.pasts[0]
-    if past not in verb.participles and past != verb.lemma and not view.may_be_noun(past, verb_index):
+    if _differs(verb) and past != verb.lemma and not view.may_be_noun(past, verb_index):
         view.add(Reason.PERF_PART, verb.lemma, verb_index, past)
     if verb.lemma not in verb.participles and not view.may_be_noun(verb.lemma, verb_index):
         view.add(Reason.PERF_PART, verb.lemma, verb_index, verb.lemma)
@@ -129,7 +132,7 @@ def _add_after_be(view: View, index: int) -> None:
         return
     is_weather = verb.lemma in _WEATHER
     # "he is work hard" is broken, "the reason is work" is not: only persons, and verbs that are no adjective.
-    if (subject.is_pronoun and view.lowers[subject.first] != "it" and verb.lemma not in ("like", "own")) or is_weather:
+    if (subject.is_pronoun and view.lowers[subject.first] != "it" and verb.lemma not in _EXTRA_BE_VERBS) or is_weather:
         view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
     if verb_index == index + 1 and not is_inverted and not be.is_contraction:
         _add_missing_be(view, index, verb)
@@ -144,8 +147,17 @@ def _add_missing_be(view: View, be: int, verb: VerbForms) -> None:
     # "The man standing there" is fine as a subject: no second verb may follow a noun.
     if not subject.is_pronoun and (view.num_finite > 1 or subject.first > 0):
         return
+    # Without be the tense is lost: a past form only where another past verb shows it.
+    is_past = view.lowers[be].startswith("w")
+    if is_past and not any(word.tag == "VBD" for i, word in enumerate(view.words) if i != be):
+        return
     if be == subject.first + 1 or not subject.is_pronoun:
         view.add(Reason.MISSING_BE, verb.lemma, be, view.words[be + 1].lower, 2)
+
+
+def _differs(verb: VerbForms) -> bool:
+    """The past is no participle; "has showed" and "was sheared" do occur, so regular pasts do not count."""
+    return verb.pasts[0] not in verb.participles and not verb.pasts[0].endswith("ed")
 
 
 def _add_passive(view: View, index: int) -> None:
@@ -154,7 +166,7 @@ def _add_passive(view: View, index: int) -> None:
     if verb is None or verb.lemma in _NO_PASSIVE:
         return
     past = verb.pasts[0]
-    if past not in verb.participles and past not in view.lexicon.nouns and past not in view.lexicon.base:
+    if _differs(verb) and past not in view.lexicon.nouns and past not in view.lexicon.base:
         view.add(Reason.PASSIVE_PART, verb.lemma, index, past)
     ends = not word.is_joined or after.lower in _PASSIVE_FOLLOWERS
     is_base_wrong = verb.lemma not in verb.participles and verb.lemma not in view.lexicon.nouns
@@ -179,13 +191,13 @@ def _add_extra_be(view: View, index: int) -> None:
     if subject.number == "sg":
         if verb.third not in view.lexicon.nouns or subject.is_pronoun and view.object_follows(index):
             view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.third}")
-    elif verb.lemma not in ("live", "like", "own", "mean") and (
-        subject.is_pronoun or verb.lemma not in view.lexicon.nouns
-    ) and verb.lemma not in view.lexicon.known_adjectives and verb.lemma not in verb.participles:
+    elif verb.lemma in _EXTRA_BE_VERBS and verb.lemma not in ("live", "like", "own", "mean", "fit"):
         view.add(Reason.EXTRA_BE, verb.lemma, index, f"{present} {verb.lemma}")
     if verb.lemma in lex.STATE_VERBS and subject.number == "sg" and verb.lemma not in ("like", "mean", "need", "own"):
         view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.lemma}")
 
 
 def _is_no_passive(verb: VerbForms, past: str) -> bool:
-    return verb.lemma in lex.INTRANSITIVE_VERBS or (verb.is_irregular and past not in verb.participles and past != "felt")
+    return verb.lemma in lex.INTRANSITIVE_VERBS or (
+        verb.is_irregular and past not in verb.participles and past != "felt"
+    )

@@ -5,20 +5,34 @@ from __future__ import annotations
 from api.reasons import Reason
 from api.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
+from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import View
 
-_TO_VERBS = frozenset("want hope decide refuse promise expect agree manage plan learn wish fail offer need afford pretend "
-                      "seem have hesitate ought".split())  # fmt: skip
-_NEVER_ING = frozenset("want hope decide refuse promise expect agree manage plan wish offer afford pretend hesitate".split())
-_OBJECT_TO_VERBS = frozenset("ask tell want allow advise order expect force invite persuade encourage warn teach enable".split())
-_TO_WORDS = frozenset("able going used".split())
-_BARE_VERBS = frozenset("let make see hear watch".split())
-_ING_VERBS = frozenset("enjoy avoid finish mind keep practice practise deny consider imagine risk quit admit dislike "
-                       "postpone suggest delay miss".split())  # fmt: skip
-_ING_PREPOSITIONS = frozenset("before after without by of in at about from for on against".split())
-_NOT_GERUNDS = frozenset("regard include follow accord concern depend owe be".split())
-_TO_PREPOSITION = frozenset("forward used object objected objects accustomed opposed addicted committed devoted "
-                            "prior addition comes dedicated close".split())  # fmt: skip
+_TO_VERBS = words(
+    "want hope decide refuse promise expect agree manage plan learn wish fail offer need afford pretend "
+    "seem have hesitate ought"
+)
+_NEVER_ING = words("want hope decide refuse promise expect agree manage plan wish offer afford pretend hesitate")
+_OBJECT_TO_VERBS = words("ask tell want allow advise order expect force invite persuade encourage warn teach enable")
+_TO_WORDS = words("able going used")
+_BARE_VERBS = words("let make see hear watch")
+_ING_VERBS = words(
+    "enjoy avoid finish mind keep practice practise deny consider imagine risk quit admit dislike "
+    "postpone suggest delay miss"
+)
+_ING_PREPOSITIONS = words("before after without by of in at about from for on against")
+_NOT_GERUNDS = words("regard include follow accord concern depend owe be")
+_PERSONS = words("i you he she we they i'm he's she's you're we're they're")
+_HAD_BETTER = words("had you'd i'd we'd he'd she'd they'd")
+# Tagged as gerunds now and then, but nouns: "articles of clothing".
+_GERUND_NOUNS = words(
+    "clothing building meeting feeling wedding evening morning beginning ceiling saying being meaning opening ending "
+    "warning drawing painting setting setting living housing funding spending pricing training funding"
+)
+_TO_PREPOSITION = words(
+    "forward used object objected objects accustomed opposed addicted committed devoted prior addition "
+    "comes dedicated close"
+)
 
 
 def add_complement_errors(view: View) -> None:
@@ -89,7 +103,7 @@ def _bare_governor(view: View, index: int) -> str | None:
     before = view.at(index - 1)
     if before.lower == "let's":
         return "let's"
-    if before.lower == "better" and view.at(index - 2).lower in ("had", "you'd", "i'd", "we'd", "he'd", "she'd", "they'd"):
+    if before.lower == "better" and view.at(index - 2).lower in _HAD_BETTER:
         return "better"
     if not view.at(index - 2).is_joined:
         return None
@@ -113,11 +127,11 @@ def _add_gerund(view: View, index: int) -> None:
     verb = view.lexicon.ing.get(word.lower)
     if verb is None or not before.is_joined or verb.lemma in _NOT_GERUNDS or word.is_contraction:
         return
+    if word.lower in _GERUND_NOUNS and not view.object_follows(index):
+        return
     if before.lower in _ING_PREPOSITIONS and before.tag in ("IN", "RP"):
         _add_wrong_gerund(view, index, verb, Reason.ING_PREP)
-        if before.lower not in ("about", "for", "in", "on", "from", "of", "at"):
-            view.add(Reason.ING_PREP, verb.lemma, index, f"to {verb.lemma}")
-        elif before.lower in ("of", "at", "from", "in") and view.object_follows(index):
+        if before.lower not in ("about", "for", "in", "on", "from", "of", "at") or before.lower in ("of", "at", "from", "in") and view.object_follows(index):
             view.add(Reason.ING_PREP, verb.lemma, index, f"to {verb.lemma}")
         return
     governor = _lemma(view, index - 1)
@@ -154,5 +168,4 @@ def _is_habituated(view: View, index: int) -> bool:
     if view.words[index].lower == "comes":
         return before == "it"
     near = set(view.lowers[max(0, index - 4) : index])
-    is_person = not near.isdisjoint(("i", "you", "he", "she", "we", "they", "i'm", "he's", "she's", "you're", "we're", "they're"))
-    return before in ("get", "got", "getting", "gets") or (is_person and "not" not in near) or is_person
+    return before in ("get", "got", "getting", "gets") or not near.isdisjoint(_PERSONS)

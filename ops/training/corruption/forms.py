@@ -27,7 +27,10 @@ def add_form_errors(view: View) -> None:
         if word.tag == "VBG" and (verb := view.lexicon.ing.get(word.lower)):
             for wrong in ing_misspellings(verb, view.lexicon):
                 view.add(Reason.ING_SPELL, verb.lemma, index, wrong)
-        elif word.tag == "VBZ" and (verb := view.lexicon.third.get(word.lower)) and view.subject(index):
+        elif word.tag == "VBZ" and (verb := view.lexicon.third.get(word.lower)):
+            subject = view.subject(index)
+            if subject is None or subject.number != "sg":
+                continue
             for wrong in third_misspellings(verb, view.lexicon):
                 view.add(Reason.S_SPELL, verb.lemma, index, wrong)
 
@@ -37,21 +40,34 @@ def _add_past(view: View, index: int) -> None:
     verb = view.lexicon.past.get(lower)
     if verb is None:
         return
-    is_unmistakable = verb.is_irregular and lower not in verb.participles and lower != verb.lemma
+    is_unmistakable = lower not in verb.participles and lower != verb.lemma
     is_coordinated = view.at(index - 1).lower == "and"
     if not (view.subject(index) or (is_unmistakable and is_coordinated)):
         return
-    if not verb.is_irregular:
+    if not verb.is_irregular and lower.endswith("ed"):
         for wrong in ed_misspellings(verb, view.lexicon):
             view.add(Reason.REG_SPELL, verb.lemma, index, wrong)
-        return
+    elif lower == verb.pasts[0] or verb.is_irregular:
+        _add_irregular_past(view, index, verb)
+    if is_unmistakable:
+        _add_participle_as_past(view, index, verb)
+
+
+def _add_irregular_past(view: View, index: int, verb: VerbForms) -> None:
     for wrong in view.lexicon.over_regularised(verb):
         view.add(Reason.PAST_IRREG, verb.lemma, index, wrong)
-    if not is_unmistakable:
-        return
+
+
+def _add_participle_as_past(view: View, index: int, verb: VerbForms) -> None:
     for wrong in verb.participles:
         # "he come", "he run" lack an -s as well; "born" and "worn" are adjectives too.
-        if wrong not in verb.pasts and wrong != verb.lemma and wrong not in view.lexicon.base and wrong != "born":
+        if (
+            wrong.isalpha()
+            and wrong not in verb.pasts
+            and wrong != verb.lemma
+            and wrong not in view.lexicon.base
+            and wrong != "born"
+        ):
             view.add(Reason.PAST_NOT_PART, verb.lemma, index, wrong)
 
 
@@ -60,7 +76,7 @@ def _add_participle(view: View, index: int) -> None:
     verb = view.lexicon.participle.get(lower)
     if verb is None or not _has_auxiliary(view, index):
         return
-    if not verb.is_irregular:
+    if not verb.is_irregular and lower.endswith("ed"):
         for wrong in ed_misspellings(verb, view.lexicon):
             view.add(Reason.REG_SPELL, verb.lemma, index, wrong)
         return
@@ -72,8 +88,10 @@ def _add_participle(view: View, index: int) -> None:
 
 def _has_auxiliary(view: View, index: int) -> bool:
     before = index - 1
-    while before >= 0 and view.words[before].is_joined and (
-        is_adverb(view.words[before]) or view.words[before].lower in ("not", "been", "being")
+    while (
+        before >= 0
+        and view.words[before].is_joined
+        and (is_adverb(view.words[before]) or view.words[before].lower in ("not", "been", "being"))
     ):
         if view.words[before].lower in ("been", "being"):
             return True

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from api.edit_script import ScriptEdit
-from api.reasons import Reason
 from api.verbs import VerbTable
 from api.words import split_pieces
 from ops.training.corpus import TaggedSentence

@@ -41,7 +41,7 @@ class CandidateIndex:
         for sentence, candidates in corruptible:
             if not candidates:
                 continue
-            for reason, lemma in sorted({(one.reason, one.lemma) for one in candidates}, key=lambda p: (p[0].name, p[1])):
+            for reason, lemma in dict.fromkeys((one.reason, one.lemma) for one in candidates):
                 numbers[reason][lemma].append(len(self._sentences))
             self._sentences.append((sentence, candidates))
         self.counts = {reason: sum(map(len, numbers[reason].values())) for reason in Reason if reason in numbers}

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 _CURLY = str.maketrans({"'": "\u2019"})
 _ACCENTED_NAMES = {
     "Tom": "José", "Mary": "Zoë", "Jack": "René", "Bob": "Björn", "Ann": "Chloé", "Jane": "Renée", "Jim": "Jürgen",
-    "Mike": "André", "Ken": "Łukasz", "John": "Jörg", "Bill": "Paweł", "Betty": "Noémie", "Lucy": "Inês", "Paul": "Nuño",
-    "Boston": "Málaga", "London": "Zürich", "Paris": "São", "cafe": "café", "Australia": "Perú",
+    "Mike": "André", "Ken": "Łukasz", "John": "Jörg", "Bill": "Paweł", "Betty": "Noémie", "Lucy": "Inês",
+    "Paul": "Nuño", "Boston": "Málaga", "London": "Zürich", "Paris": "Liège", "cafe": "café", "Australia": "Perú",
 }  # fmt: skip
 _NAME = re.compile(rf"\b({'|'.join(_ACCENTED_NAMES)})\b")
-_EMOJI = ("\U0001f600", "\U0001f602", "\U0001f44d", "\u2764\ufe0f", "\U0001f389", "\U0001f622", ":)", "\U0001f64f", "\u2728")
-_PLAIN_STARTS = re.compile(r"[A-Z]")
+_QUOTES = (("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"), ("\u00ab", "\u00bb"), ("(", ")"))
+_EMOJI = ("\U0001f600", "\U0001f602", "\U0001f44d", "\u2764\ufe0f", "\U0001f389", "\U0001f622", ":)", "\u2728")
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def _decorate(spans: list[Span], rng: random.Random) -> None:
     if kind <= 1:
         spans.append(Span(text := rng.choice((" ", " ", "")) + rng.choice(_EMOJI), text))
     elif kind == 2:
-        opening, closing = rng.choice((("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"), ("\u00ab", "\u00bb"), ("(", ")")))
+        opening, closing = rng.choice(_QUOTES)
         spans.insert(0, Span(opening, opening))
         spans.append(Span(closing, closing))
     elif kind == 3:

@@ -9,21 +9,25 @@ from api.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.view import Subject, View
 
-_PERIOD = r"(?:night|week|month|year|summer|winter|spring|autumn|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-_PAST_TIME = re.compile(rf"\b(?:yesterday(?!')|last {_PERIOD}(?!')|(?:minutes?|hours?|days?|weeks?|months?|years?|while|time) ago|in (?:18|19)\d\d)\b")
+_WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_PERIOD = rf"(?:night|week|month|year|summer|winter|spring|autumn|{_WEEKDAY})"
+_AGO = r"(?:minutes?|hours?|days?|weeks?|months?|years?|while|time) ago"
+_PAST_TIME = re.compile(rf"\b(?:yesterday(?!')|last {_PERIOD}(?!')|{_AGO}|in (?:18|19)\d\d)\b")
 _FUTURE_TIME = re.compile(rf"\b(?:tomorrow(?!')|next {_PERIOD}(?!'))\b")
 _SINCE = re.compile(
-    rf"\bsince (?:then|yesterday|childhood|morning|last {_PERIOD}|this morning|(?:\w+ )?(?:1[89]|20)\d\d|january|february|march|april|may|june|july|"
-    r"august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
-    r"(?:i|he|she|we|they|you) (?:was|were|came|left|moved|met|got|began|started|graduated)|noon|breakfast|lunch)\b"
+    rf"\bsince (?:then|yesterday|childhood|noon|breakfast|lunch|(?:this )?morning|last {_PERIOD}|{_MONTH}|{_WEEKDAY}"
+    r"|(?:\w+ )?(?:1[89]|20)\d\d|(?:i|he|she|we|they|you) (?:was|were|came|left|moved|met|got|began|started))\b"
 )
-_FOR_PERIOD = re.compile(r"\bfor (?:\w+ )?(?:\w+ )?(?:weeks|months|years|ages|hours|days|a long time|a month|a year|a week)\b")
+_LONG_TIMES = "(?:weeks|months|years|ages|hours|days|a long time|a month|a year|a week)"
+_FOR_PERIOD = re.compile(rf"\bfor (?:\w+ )?(?:\w+ )?{_LONG_TIMES}\b")
 _FOR_STATES = frozenset(("know", "live", "be", "have", "own"))
 _HABIT_TIME = re.compile(
-    r"\b(?:usually|often|rarely|seldom|every (?:day|morning|evening|night|week|month|year|summer|winter|sunday|saturday|monday|friday)"
-    r"|on (?:sundays|saturdays|mondays|fridays)|once a week|twice a week)\b"
+    rf"\b(?:usually|often|rarely|seldom|every (?:day|morning|evening|night|week|month|year|summer|winter|{_WEEKDAY})"
+    rf"|on {_WEEKDAY}s|once a week|twice a week)\b"
 )
-_UNREAL_PAST = {"were": "am", "was": "is", "had": "have", "knew": "know", "could": "can", "lived": "live", "would": "will"}
+_UNREAL_MODALS = {"could": "can", "would": "will"}
+_UNREAL_MAIN = frozenset(("would", "could", "might", "i'd", "wouldn't"))
 _PRESENT_BE = {"i": "am", "sg": "is", "pl": "are"}
 _TIME_CONJUNCTIONS = frozenset(("when", "if", "until", "till", "before", "after", "unless"))
 _ANTERIOR = re.compile(r"\b(?:when|before|by the time|after)\b")
@@ -184,7 +188,9 @@ def _add_sequence(view: View, index: int) -> None:
         return
     first = view.lexicon.past.get(view.words[pasts[0]].lower)
     subject = view.subject(pasts[0])
-    if first is None or first.lemma in lex.STATE_VERBS or subject is None or not subject.number or first.lemma == "have":
+    if first is None or first.lemma in lex.STATE_VERBS or first.lemma == "have":
+        return
+    if subject is None or not subject.number:
         return
     wrong = _present(verb, subject)
     if wrong not in verb.pasts and not (subject.number != "sg" and wrong in view.lexicon.nouns):
@@ -199,15 +205,15 @@ def _add_unreal(view: View, index: int) -> None:
     before = view.lowers[subject.first - 1]
     wishes = before in ("wish", "wishes") or (before == "that" and "wish" in view.lowers[: subject.first])
     main = view.lowers[index + 1 :]
-    is_condition = before == "if" and subject.first == 1 and not {"would", "could", "might", "i'd", "wouldn't"}.isdisjoint(main)
-    is_condition = is_condition and word.lower not in ("could", "would")
+    is_condition = before == "if" and subject.first == 1 and word.lower not in _UNREAL_MODALS
+    is_condition = is_condition and not _UNREAL_MAIN.isdisjoint(main)
     if not (wishes or is_condition) or (word.lower == "had" and view.at(index + 1).tag in ("VBN", "VBD", "RB")):
         return
     if word.lower in ("was", "were"):
         view.add(Reason.WISH_PAST, "be", index, _PRESENT_BE[subject.number])
         return
     if word.lower in ("could", "would"):
-        view.add(Reason.WISH_PAST, word.lower, index, _UNREAL_PAST[word.lower])
+        view.add(Reason.WISH_PAST, word.lower, index, _UNREAL_MODALS[word.lower])
         return
     verb = view.lexicon.past.get(word.lower)
     if verb is None or word.is_contraction or _present(verb, subject) in verb.pasts:

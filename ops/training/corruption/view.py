@@ -77,6 +77,8 @@ class View:
         right = " ".join(word.text for word in words)
         if any(not word.is_joined for word in words[:-1]) or wrong == right.lower():
             return
+        if right[first == 0 :] != right[first == 0 :].lower():
+            return  # a title or a shout: the edit could not give the capitals back
         if first == 0 and right[:1].isupper():
             wrong = wrong[:1].upper() + wrong[1:]
         self.candidates.append(Candidate(reason, lemma, first, num_right, wrong, words[0].start, words[-1].end))
@@ -210,7 +212,6 @@ def _words_of(sentence: TaggedSentence) -> list[Word]:
             continue
         after = pieces[position + 1] if position + 1 < len(pieces) else None
         is_joined = after is not None and after.word_number is not None and after.start > piece.end
-        words.append(
-            Word(piece.text, piece.text.lower(), tags.get(number, ""), number in contractions, piece.start, piece.end, is_joined)
-        )
+        lower, tag = piece.text.lower(), tags.get(number, "")
+        words.append(Word(piece.text, lower, tag, number in contractions, piece.start, piece.end, is_joined))
     return words
