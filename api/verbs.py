@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 BE_FORMS = ("be", "am", "is", "are", "was", "were", "been", "being")
-MODALS = frozenset("can could may might must shall should will would ought".split())
+MODALS = frozenset(["can", "could", "may", "might", "must", "shall", "should", "will", "would", "ought"])
 _VOWELS = frozenset("aeiou")
 
 
@@ -57,7 +57,7 @@ def _ends_in_single_vowel_and_consonant(stem: str) -> bool:
 
 
 class VerbTable:
-    """Look-up in both directions: lemma to forms, and (mis)form to lemmas. Read-only once built; keys are lower case."""
+    """Look-up in both directions: lemma to forms, (mis)form to lemmas. Read-only once built; keys are lower case."""
 
     def __init__(self, rows: Iterable[VerbForms]) -> None:
         self.verbs = {row.lemma: row for row in rows}
@@ -107,6 +107,6 @@ def _parse_row(row: dict[str, str]) -> VerbForms:
 
 
 def _alternatives(cell: str) -> tuple[str, ...]:
-    # The lexicon also lists "over-eats", "under goes" and "o.k.'s": one plain word is the usual form where there is one.
+    # The lexicon also lists "over-eats", "under goes" and "o.k.'s": the usual form is a plain word where one is there.
     forms = cell.split("/")
     return tuple(sorted(forms, key=lambda form: not form.isalpha()))

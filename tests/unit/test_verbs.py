@@ -17,16 +17,16 @@ TABLE = VerbTable.load()
     ],
 )  # fmt: skip
 def test_a_form_right_or_over_regularised_leads_to_its_lemmas(form: str, lemmas: set[str]) -> None:
-    assert lemmas == TABLE.lemmas_of(form)
+    assert TABLE.lemmas_of(form) == lemmas
 
 
 def test_a_right_form_is_never_taken_for_a_mistaken_one() -> None:
     assert "find" in TABLE.lemmas_of("finded")
-    assert {"found"} == TABLE.lemmas_of("founded")
+    assert TABLE.lemmas_of("founded") == {"found"}
 
 
 def test_only_right_forms_count_as_forms() -> None:
-    assert [True, True, False, False] == [TABLE.is_form(word) for word in ("Went", "being", "goed", "quickly")]
+    assert [TABLE.is_form(word) for word in ("Went", "being", "goed", "quickly")] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_only_right_forms_count_as_forms() -> None:
     [("swim", ("swimmed", "swimed")), ("carry", ("carried", "carryed")), ("make", ("maked",)), ("play", ("played",))],
 )
 def test_a_regular_ending_comes_in_each_spelling_a_learner_might_write(stem: str, spellings: tuple[str, ...]) -> None:
-    assert spellings == regular_ed_spellings(stem)
+    assert regular_ed_spellings(stem) == spellings
 
 
 def test_over_regularised_forms_never_include_a_right_one() -> None:
@@ -46,10 +46,10 @@ def test_over_regularised_forms_never_include_a_right_one() -> None:
 def test_the_usual_form_of_every_verb_is_a_single_word() -> None:
     odd = [verb.lemma for verb in TABLE.verbs.values() if not (verb.third + verb.ing).replace("-", "").isalpha()]
 
-    assert [] == odd
+    assert odd == []
 
 
 def test_the_table_holds_all_verbs_but_be() -> None:
-    assert 3900 == len(TABLE.verbs)
-    assert 181 == sum(verb.is_irregular for verb in TABLE.verbs.values())
+    assert len(TABLE.verbs) == 3900
+    assert sum(verb.is_irregular for verb in TABLE.verbs.values()) == 181
     assert "be" not in TABLE.verbs

@@ -1,0 +1,129 @@
+"""The agent: a sentence becomes a prompt, and the model's edit script becomes the corrected sentence with reasons.
+
+Pure: no I/O, no clock. The API puts the queue between `prepare` and `conclude`, `miniserve correct` the model itself.
+Whatever the model wrote, `conclude` never raises: an edit that makes no sense is dropped and counted, and all of the
+sentence that no edit touches stays as it was, code point for code point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.edit_facts import EditWords, FactFinder
+from api.edit_script import ScriptEdit, TokenDecoder, parse_script
+from api.explanations import NOTHING_WRONG, explain
+from api.guard import Guard
+from api.reasons import Reason
+from api.surface import dress
+from api.tokenizer import Prompt
+from api.verb_words import VerbWords
+from api.verbs import VerbTable
+from api.words import Piece, count_words
+from scheduler.errors import SentenceTooLong
+from scheduler.messages import MAX_WORDS
+
+# Sentences within the model's limits are far shorter; longer ones have their words counted before anything dearer.
+_LONG_TEXT = 2_000
+
+
+class PromptTokenizer(TokenDecoder, Protocol):
+    """The side of the tokenizer that the agent needs."""
+
+    fingerprint: str
+
+    def encode(self, sentence: str) -> Prompt: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A sentence on its way through the model."""
+
+    sentence: str
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`original` at [start, end) of the sentence, in code points, becomes `replacement`."""
+
+    start: int
+    end: int
+    original: str
+    replacement: str
+    reason: Reason
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The answer for one sentence."""
+
+    corrected: str
+    edits: tuple[Edit, ...]
+    explanation: str
+    num_dropped: int  # edits of the model that made no sense
+
+
+class Agent:
+    """Stateless once built; shared by all requests of a process."""
+
+    def __init__(self, tokenizer: PromptTokenizer, verbs: VerbTable) -> None:
+        words = VerbWords(verbs)
+        self._tokenizer = tokenizer
+        self._guard = Guard(words)
+        self._facts = FactFinder(words)
+
+    @property
+    def tokenizer_fingerprint(self) -> str:
+        """Travels with each request, so that no model reads ids of another vocabulary."""
+        return self._tokenizer.fingerprint
+
+    def prepare(self, sentence: str) -> Draft:
+        """Raises SentenceTooLong."""
+        if len(sentence) > _LONG_TEXT and (num_words := count_words(sentence)) > MAX_WORDS:
+            raise SentenceTooLong(num_words)
+        return Draft(sentence, self._tokenizer.encode(sentence))
+
+    def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
+        """Apply what the model wrote to the sentence."""
+        words = draft.prompt.words
+        script = parse_script(self._tokenizer, output_ids, len(words))
+        found = [self._edit(draft, edit) for edit in script.edits]
+        edits = tuple(edit for edit in found if edit is not None)
+        num_dropped = script.num_dropped + len(found) - len(edits)
+        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
+        return Correction(_apply(draft.sentence, edits), edits, explanation, num_dropped)
+
+    def _edit(self, draft: Draft, script_edit: ScriptEdit) -> Edit | None:
+        """The edit as it goes into the sentence, or None where it makes no sense."""
+        words, sentence = draft.prompt.words, draft.sentence
+        pieces = words[script_edit.word : script_edit.word + script_edit.num_words]
+        source = tuple(piece.text for piece in pieces)
+        replacement = script_edit.replacement.split()
+        gap = _gap(sentence, pieces)
+        if gap is None or not self._guard.allows(source, replacement, script_edit.reason):
+            return None
+        start, end = pieces[0].start, pieces[-1].end
+        new = dress(source, replacement, "\u2019" in sentence)
+        text = (gap if len(new) == len(source) else " ").join(new)
+        if text == sentence[start:end]:
+            return None
+        texts = [piece.text for piece in words]
+        facts = self._facts.find(sentence, texts, script_edit.word, EditWords(source, new, script_edit.reason))
+        return Edit(start, end, sentence[start:end], text, script_edit.reason, explain(facts))
+
+
+def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:
+    """The white space between the two words of an edit; None where anything else lies there."""
+    gap = sentence[pieces[0].end : pieces[-1].start] if len(pieces) > 1 else " "
+    return gap if gap.isspace() else None
+
+
+def _apply(sentence: str, edits: Sequence[Edit]) -> str:
+    parts, done = [], 0
+    for edit in edits:  # in order and apart: the parser saw to that
+        parts += [sentence[done : edit.start], edit.replacement]
+        done = edit.end
+    return "".join([*parts, sentence[done:]])

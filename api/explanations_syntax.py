@@ -1,0 +1,207 @@
+"""Templates on tense and on the form that another word asks for: after 'did', after 'to', with 'yesterday'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from api.edit_facts import EditFacts
+from api.reasons import Reason
+from api.verb_words import parts_of
+from api.word_sets import BARE_VERBS, BE_PARTS, CLAUSE_WORDS, DO_PARTS, HAVE_PARTS, MODAL_PARTS, PREPOSITIONS
+
+_UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
+_PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_COUNT = r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|twenty|some|several|many|few|long|\d+)"
+_PAST_PHRASE = re.compile(
+    rf"\b(?:yesterday|last {_PERIODS}|{_COUNT}(?: \w+)? ago|in (?:1\d|20)\d\d|ago)\b", re.IGNORECASE
+)
+_FUTURE_PHRASE = re.compile(
+    rf"\b(?:tomorrow|next {_PERIODS}|in {_COUNT} {_UNITS}|tonight|soon|one day)\b", re.IGNORECASE
+)
+_PERFECT_PHRASE = re.compile(
+    rf"\b(?:since(?: \w+)?|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b", re.IGNORECASE
+)
+_HABIT_PHRASE = re.compile(
+    rf"\b(?:every \w+|each {_UNITS}|(?:once|twice) an? \w+|always|usually|normally|often|sometimes|rarely|seldom"
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_WISH_PHRASE = re.compile(r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather)\b", re.IGNORECASE)
+
+
+def _base_after(parts: frozenset[str], unnamed: str) -> Callable[[EditFacts], str]:
+    def template(facts: EditFacts) -> str:
+        trigger = facts.nearest(parts)
+        return f"After {_quoted(trigger) or unnamed} the verb stays in its base form: {facts.not_old}."
+
+    return template
+
+
+def _participle_after_have(facts: EditFacts) -> str:
+    trigger = _quoted(facts.nearest(HAVE_PARTS)) or "a form of 'have'"
+    return f"After {trigger} comes the past participle{_of_verb(facts, _participles(facts))}: {facts.not_old}."
+
+
+def _participle_in_passive(facts: EditFacts) -> str:
+    trigger = _quoted(facts.nearest(BE_PARTS)) or "a form of 'be'"
+    needs = f"needs the past participle{_of_verb(facts, _participles(facts))}"
+    return f"The passive with {trigger} {needs}: {facts.not_old}."
+
+
+def _ing_after_be(facts: EditFacts) -> str:
+    trigger = _quoted(facts.nearest(BE_PARTS)) or "a form of 'be'"
+    return f"The progressive with {trigger} needs the -ing form{_of_ing(facts)}: {facts.not_old}."
+
+
+def _missing_be(facts: EditFacts) -> str:
+    be, _, rest = facts.new.rpartition(" ")
+    if not be or not rest.endswith("ing"):
+        return f"A form of 'be' is missing here: {facts.not_old}."
+    return f"The -ing form '{rest}' needs a form of 'be' before it: '{facts.new}'."
+
+
+def _extra_be(facts: EditFacts) -> str:
+    be = parts_of(facts.old.split(" ")[0])[0]
+    if facts.verb is None or be not in BE_PARTS:
+        return f"No form of 'be' belongs before this verb: {facts.not_old}."
+    return f"'{facts.new}' is a form of '{facts.verb.lemma}' that needs no '{be}' before it."
+
+
+def _past_tense(facts: EditFacts) -> str:
+    form = f"the past tense{_of_verb(facts, facts.verb.pasts if facts.verb else ())}"
+    if phrase := facts.phrase(_PAST_PHRASE):
+        return f"'{phrase}' asks for {form}: {facts.not_old}."
+    return f"The sentence is about the past and needs {form}: {facts.not_old}."
+
+
+def _future_tense(facts: EditFacts) -> str:
+    if phrase := facts.phrase(_FUTURE_PHRASE):
+        return f"'{phrase}' points to the future: {facts.not_old}."
+    return f"The sentence is about the future, so the verb is {facts.not_old}."
+
+
+def _perfect_tense(facts: EditFacts) -> str:
+    tense = "present perfect" if facts.new.startswith(("has ", "have ")) else "perfect"
+    if phrase := facts.phrase(_PERFECT_PHRASE):
+        return f"'{phrase}' asks for the {tense}: {facts.not_old}."
+    return f"What began earlier and still goes on takes the {tense}: {facts.not_old}."
+
+
+def _past_not_perfect(facts: EditFacts) -> str:
+    if phrase := facts.phrase(_PAST_PHRASE):
+        return f"'{phrase}' is a finished time and takes the simple past: {facts.not_old}."
+    return f"A finished time takes the simple past: {facts.not_old}."
+
+
+def _tense_sequence(facts: EditFacts) -> str:
+    verb = facts.verb
+    if verb is not None and facts.new in verb.pasts:
+        return f"The other verb is in the past tense, so '{verb.lemma}' is, too: {facts.not_old}."
+    return f"This verb keeps to the tense of the other verb in the sentence: {facts.not_old}."
+
+
+def _to_infinitive(facts: EditFacts) -> str:
+    trigger = _quoted(_previous_verb(facts)) or "this expression"
+    return f"After {trigger} the infinitive takes 'to': {facts.not_old}."
+
+
+def _bare_infinitive(facts: EditFacts) -> str:
+    trigger = _quoted(facts.nearest(BARE_VERBS)) or "a verb like 'let' or 'make'"
+    return f"After {trigger} the infinitive has no 'to': {facts.not_old}."
+
+
+def _ing_after_preposition(facts: EditFacts) -> str:
+    trigger = f"the preposition '{facts.previous}'" if facts.previous in PREPOSITIONS else "a preposition"
+    return f"After {trigger} the verb takes the -ing form: {facts.not_old}."
+
+
+def _ing_after_verb(facts: EditFacts) -> str:
+    trigger = _quoted(_previous_verb(facts)) or "this expression"
+    return f"After {trigger} the verb takes the -ing form: {facts.not_old}."
+
+
+def _no_will(facts: EditFacts) -> str:
+    trigger = facts.nearest(CLAUSE_WORDS)
+    clause = f"a clause with '{trigger}'" if trigger else "a clause of time or condition"
+    return f"In {clause} the present tense stands for the future: {facts.not_old}."
+
+
+def _modal_have(facts: EditFacts) -> str:
+    trigger = _quoted(facts.nearest(MODAL_PARTS)) or "a modal verb"
+    return f"'of' is no verb: after {trigger} comes 'have'."
+
+
+def _state_verb(facts: EditFacts) -> str:
+    if facts.verb is None:
+        return f"A verb that names a state takes the simple tense: {facts.not_old}."
+    return f"'{facts.verb.lemma}' names a state here, so it takes the simple tense: {facts.not_old}."
+
+
+def _ing_after_to(facts: EditFacts) -> str:
+    return f"Here 'to' is a preposition, and the -ing form{_of_ing(facts)} follows it: {facts.not_old}."
+
+
+def _unreal_past(facts: EditFacts) -> str:
+    if phrase := facts.phrase(_WISH_PHRASE):
+        return f"What is only imagined takes a past form after '{phrase}': {facts.not_old}."
+    return f"What is only imagined takes a past form: {facts.not_old}."
+
+
+def _habit(facts: EditFacts) -> str:
+    if phrase := facts.phrase(_HABIT_PHRASE):
+        return f"A habit ('{phrase}') takes the simple tense: {facts.not_old}."
+    return f"A habit takes the simple tense: {facts.not_old}."
+
+
+def _past_perfect(facts: EditFacts) -> str:
+    return f"What came before another past event takes the past perfect: {facts.not_old}."
+
+
+def _quoted(word: str | None) -> str | None:
+    return f"'{word}'" if word else None
+
+
+def _participles(facts: EditFacts) -> tuple[str, ...]:
+    return facts.verb.participles if facts.verb else ()
+
+
+def _of_verb(facts: EditFacts, forms: tuple[str, ...]) -> str:
+    return f" of '{facts.verb.lemma}'" if facts.verb and facts.head in forms else ""
+
+
+def _of_ing(facts: EditFacts) -> str:
+    return _of_verb(facts, (facts.verb.ing, *facts.verb.variants) if facts.verb else ())
+
+
+def _previous_verb(facts: EditFacts) -> str | None:
+    """The word before the edit; only named where it is likely to be what asks for the form, not its object."""
+    return facts.previous if facts.previous_is_verb else None
+
+
+SYNTAX_TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
+    Reason.BASE_DO: _base_after(DO_PARTS, "'do', 'does' or 'did'"),
+    Reason.BASE_MODAL: _base_after(MODAL_PARTS, "a modal verb"),
+    Reason.BASE_TO: _base_after(frozenset(["to"]), "'to'"),
+    Reason.PERF_PART: _participle_after_have,
+    Reason.PASSIVE_PART: _participle_in_passive,
+    Reason.BE_ING: _ing_after_be,
+    Reason.MISSING_BE: _missing_be,
+    Reason.EXTRA_BE: _extra_be,
+    Reason.TENSE_PAST: _past_tense,
+    Reason.TENSE_FUT: _future_tense,
+    Reason.TENSE_PERF: _perfect_tense,
+    Reason.PAST_NOT_PERF: _past_not_perfect,
+    Reason.TENSE_SEQ: _tense_sequence,
+    Reason.TO_INF: _to_infinitive,
+    Reason.BARE_INF: _bare_infinitive,
+    Reason.ING_PREP: _ing_after_preposition,
+    Reason.ING_VERB: _ing_after_verb,
+    Reason.NO_WILL: _no_will,
+    Reason.MODAL_OF: _modal_have,
+    Reason.STATIVE: _state_verb,
+    Reason.ING_TO: _ing_after_to,
+    Reason.WISH_PAST: _unreal_past,
+    Reason.HABIT: _habit,
+    Reason.PAST_PERF: _past_perfect,
+}

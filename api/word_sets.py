@@ -1,0 +1,31 @@
+"""Small closed classes of English words that the explanations look for."""
+
+from __future__ import annotations
+
+from api.verbs import BE_FORMS, MODALS
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+BE_PARTS = frozenset(BE_FORMS)
+HAVE_PARTS = _words("have has had having")
+DO_PARTS = _words("do does did")
+MODAL_PARTS = MODALS | _words("ca wo sha")  # can't, won't and shan't without their n't
+INVERTED = BE_PARTS | _words("do does have has")  # these come before the subject of a question
+CERTAIN_SUBJECTS = _words("i he she we they")  # these are never objects
+CLAUSE_OPENERS = _words("that because if when while as but so before after until")
+CLAUSE_WORDS = _words("when if until till unless before after once while whenever as")
+DETERMINERS = _words("the a an this that these those my your his her its our their every each")
+NO_SUBJECTS = DETERMINERS | _words(
+    "there here today yesterday sometimes not never always often also only then now how why where who what which"
+)
+PREPOSITIONS = _words(
+    "about after against at before besides by despite for from in instead into like of off on over since than through "
+    "till toward towards until upon via with without"
+)
+BARE_VERBS = _words(
+    "let lets letting make makes made making help helps helped see sees saw seen hear hears heard watch watched "
+    "watches feel felt feels notice noticed have had has"
+)

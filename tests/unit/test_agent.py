@@ -1,0 +1,152 @@
+"""From the model's output to the corrected sentence: what changes, what stays, what is dropped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.agent import Agent, Correction
+from api.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, TAG_IDS, ScriptEdit
+from api.explanations import NOTHING_WRONG
+from api.reasons import Reason
+from api.surface import dress
+from api.verbs import VerbTable
+from scheduler.errors import SentenceTooLong
+from tests.fake_tokenizer import FakeTokenizer
+
+TOKENIZER = FakeTokenizer()
+AGENT = Agent(TOKENIZER, VerbTable.load())
+R = Reason
+GRIN, PAIR = "\U0001f600", "\U0001f468\u200d\U0001f469"
+
+
+def conclude(sentence: str, *edits: ScriptEdit) -> Correction:
+    return AGENT.conclude(AGENT.prepare(sentence), TOKENIZER.encode_output(edits))
+
+
+WENT = ScriptEdit(1, 1, "went", R.PAST_IRREG)
+WALKS = ScriptEdit(1, 1, "walks", R.SVA_SG)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edits", "corrected"),
+    [
+        ("He goed to school", [WENT], "He went to school"),
+        ("he goed to school", [WENT], "he went to school"),
+        ("  He\t goed  to\r\nschool . ", [WENT], "  He\t went  to\r\nschool . "),
+        (f"{GRIN} He goed {PAIR} home{GRIN}!", [WENT], f"{GRIN} He went {PAIR} home{GRIN}!"),
+        ("\u201cHe goed\u201d \u2014 cafe\u0301", [WENT], "\u201cHe went\u201d \u2014 cafe\u0301"),
+        ("HE GOED TO SCHOOL", [WENT], "HE WENT TO SCHOOL"),
+        ("He Goed To School", [WENT], "He Went To School"),
+        ("Goed he?", [ScriptEdit(0, 1, "went", R.PAST_IRREG)], "Went he?"),
+        ("Ann don\u2019t sing", [ScriptEdit(1, 1, "doesn't", R.SVA_SG)], "Ann doesn\u2019t sing"),
+        ("Ann don't \u2018sing\u2019", [ScriptEdit(1, 1, "doesn't", R.SVA_SG)], "Ann doesn't \u2018sing\u2019"),
+        ("Ann DON'T sing", [ScriptEdit(1, 1, "doesn't", R.SVA_SG)], "Ann DOESN'T sing"),
+        ("He is believes it", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)], "He believes it"),
+        ("He is \t believes it", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)], "He believes it"),
+        ("Is believes it", [ScriptEdit(0, 2, "believes", R.EXTRA_BE)], "Believes it"),
+        ("He IS BELIEVES it", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)], "He BELIEVES it"),
+        ("It was  write", [ScriptEdit(1, 2, "was written", R.PASSIVE_PART)], "It was  written"),
+        ("I\u2019m agree", [ScriptEdit(0, 2, "i agree", R.EXTRA_BE)], "I agree"),
+        ("Birds singing outside", [ScriptEdit(1, 1, "are singing", R.MISSING_BE)], "Birds are singing outside"),
+        ("Singing outside", [ScriptEdit(0, 1, "are singing", R.MISSING_BE)], "Are singing outside"),
+        ("Ann walk, sing", [WALKS, ScriptEdit(2, 1, "sings", R.SVA_SG)], "Ann walks, sings"),
+    ],
+)  # fmt: skip
+def test_only_the_replaced_words_change_and_keep_their_looks(
+    sentence: str, edits: list[ScriptEdit], corrected: str
+) -> None:
+    correction = conclude(sentence, *edits)
+
+    assert correction.corrected == corrected
+    assert correction.num_dropped == 0
+    for edit in correction.edits:
+        assert sentence[edit.start : edit.end] == edit.original
+        assert edit.replacement in corrected
+
+
+def test_offsets_are_code_points_of_the_sentence_that_was_sent() -> None:
+    (edit,) = conclude("\U0001f600\U0001f600 He goed home", WENT).edits
+
+    assert (edit.start, edit.end, edit.original, edit.replacement) == (6, 10, "goed", "went")
+
+
+def test_the_answer_for_several_edits_joins_their_explanations_in_order() -> None:
+    correction = conclude("He goed and she haves it", WENT, ScriptEdit(4, 1, "has", R.S_SPELL))
+
+    assert correction.explanation == " ".join(edit.explanation for edit in correction.edits)
+    assert [edit.replacement for edit in correction.edits] == ["went", "has"]
+
+
+@pytest.mark.parametrize("sentence", ["He went.", "  \u201cHi\u201d \t x ", "\U0001f600", "...", "e\u0301 _ \u00a0x"])
+def test_a_correct_sentence_comes_back_unchanged_and_says_so(sentence: str) -> None:
+    assert conclude(sentence) == Correction(sentence, (), NOTHING_WRONG, 0)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edits"),
+    [
+        ("He goed", [ScriptEdit(7, 1, "went", R.PAST_IRREG)]),
+        ("He goed", [ScriptEdit(1, 2, "went", R.PAST_IRREG)]),
+        ("He goed", [ScriptEdit(1, 1, " ", R.PAST_IRREG)]),
+        ("He went", [WENT]),
+        ("He WENT", [WENT]),
+        ("He goed", [ScriptEdit(1, 1, "walked", R.PAST_IRREG)]),
+        ("He is, believes", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)]),
+        ("He is_believes", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)]),
+        ("He is\U0001f600 believes", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)]),
+    ],
+)
+def test_an_edit_that_makes_no_sense_is_dropped_and_counted(sentence: str, edits: list[ScriptEdit]) -> None:
+    assert conclude(sentence, *edits) == Correction(sentence, (), NOTHING_WRONG, 1)
+
+
+def test_overlapping_edits_keep_the_first_and_count_the_other() -> None:
+    overlapping = [ScriptEdit(1, 2, "believes", R.EXTRA_BE), ScriptEdit(2, 1, "believe", R.BASE_DO)]
+
+    correction = conclude("He is believes", *overlapping)
+
+    assert (correction.corrected, correction.num_dropped) == ("He believes", 1)
+
+
+def test_a_bad_edit_does_not_take_a_good_one_with_it() -> None:
+    correction = conclude("He goed home", ScriptEdit(0, 1, "she", R.SVA_SG), WENT)
+
+    assert (correction.corrected, correction.num_dropped) == ("He went home", 1)
+
+
+@given(st.text(max_size=40), st.lists(st.integers(-1, NUM_SPECIAL_TOKENS + 5), max_size=12))
+def test_no_output_of_the_model_makes_it_fail(sentence: str, output_ids: list[int]) -> None:
+    tokenizer = FakeTokenizer()
+    tokenizer.encode("went is has goed to the")
+    agent = Agent(tokenizer, VerbTable.load())
+
+    correction = agent.conclude(agent.prepare("He goed is " + sentence), output_ids)
+
+    assert "He goed is " + sentence == correction.corrected or correction.edits
+
+
+def test_an_output_without_eos_keeps_its_complete_edits() -> None:
+    output = TOKENIZER.encode_output([WENT])[:-1] + [FIRST_POSITION_ID + 2]
+    correction = AGENT.conclude(AGENT.prepare("He goed home"), output)
+
+    assert (correction.corrected, correction.num_dropped) == ("He went home", 1)
+
+
+def test_tokens_after_eos_count_for_nothing() -> None:
+    correction = AGENT.conclude(AGENT.prepare("He goed"), [EOS_ID, TAG_IDS[R.SVA_SG]])
+
+    assert correction.num_dropped == 0
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", ", "])
+def test_ten_thousand_words_are_refused_before_they_are_tokenized(separator: str) -> None:
+    with pytest.raises(SentenceTooLong) as refusal:
+        AGENT.prepare(separator.join(["word"] * 10_000))
+
+    assert refusal.value.num_words == 10_000
+
+
+def test_a_repeated_word_of_the_user_keeps_its_own_spelling() -> None:
+    assert dress(["O\u2019Neill\u2019s", "Goed"], ["o'neill's", "went"], True) == ("O\u2019Neill\u2019s", "went")

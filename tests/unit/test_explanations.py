@@ -1,0 +1,110 @@
+"""One real sentence for every reason, and the wording where a fact is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.agent import Agent
+from api.edit_script import ScriptEdit
+from api.reasons import Reason
+from api.verbs import VerbTable
+from tests.fake_tokenizer import FakeTokenizer
+
+# sentence | word | words replaced | replacement | reason | explanation
+CASES = """
+He goed to school | 1 | 1 | went | PAST_IRREG | The past tense of 'go' is the irregular form 'went'.
+They wented home | 1 | 1 | went | PAST_IRREG | The past tense of 'go' is the irregular form 'went'.
+She has taked it | 2 | 1 | taken | PART_IRREG | The past participle of 'take' is the irregular form 'taken'.
+He begun to sing | 1 | 1 | began | PAST_NOT_PART | 'begun' is the past participle of 'begin'; on its own the past tense is 'began'.
+We planed a trip | 1 | 1 | planned | REG_SPELL | The -ed form of 'plan' is spelled 'planned': the final 'n' is doubled.
+We carryed it | 1 | 1 | carried | REG_SPELL | The -ed form of 'carry' is spelled 'carried': the 'y' becomes 'ie'.
+I am writeing | 2 | 1 | writing | ING_SPELL | The -ing form of 'write' is spelled 'writing': the final 'e' is dropped.
+I was lieing | 2 | 1 | lying | ING_SPELL | The -ing form of 'lie' is spelled 'lying': the 'ie' becomes 'y'.
+She carrys it | 1 | 1 | carries | S_SPELL | The he/she/it form of 'carry' is 'carries', not 'carrys': the 'y' becomes 'ie'.
+She haves it | 1 | 1 | has | S_SPELL | The he/she/it form of 'have' is 'has', not 'haves'.
+Ann walk home | 1 | 1 | walks | SVA_SG | The subject 'Ann' is singular, so the verb is 'walks', not 'walk'.
+The dog walk home | 2 | 1 | walks | SVA_SG | The subject 'the dog' is singular, so the verb is 'walks', not 'walk'.
+The box of apples cost a lot | 4 | 1 | costs | SVA_SG | The subject is singular, so 'cost' takes its he/she/it form 'costs'.
+Why do she sing? | 1 | 1 | does | SVA_SG | The subject 'she' is singular, so the verb is 'does', not 'do'.
+The man near you don't sing | 4 | 1 | doesn't | SVA_SG | The subject is singular, so the verb is 'doesn't', not 'don't'.
+The man know she is here | 2 | 1 | knows | SVA_SG | The subject 'the man' is singular, so the verb is 'knows', not 'know'.
+Today we walks home | 2 | 1 | walk | SVA_PL | With the subject 'we' the verb is 'walk', not 'walks'.
+Tom and she walks home | 3 | 1 | walk | SVA_PL | A plural subject, 'I' or 'you' takes the base form 'walk', not 'walks'.
+You is late | 1 | 1 | are | SVA_BE | With the subject 'you' the form of 'be' is 'are', not 'is'.
+The box of apples are here | 4 | 1 | is | SVA_BE | The form of 'be' that fits this subject is 'is', not 'are'.
+He didn't came home | 2 | 1 | come | BASE_DO | After 'didn't' the verb stays in its base form: 'come', not 'came'.
+He must leaves now | 2 | 1 | leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'leaves'.
+He must to leave now | 2 | 2 | leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'to leave'.
+He must leaves now | 1 | 2 | must leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'leaves'.
+She wants to came | 3 | 1 | come | BASE_TO | After 'to' the verb stays in its base form: 'come', not 'came'.
+They have broke it | 2 | 1 | broken | PERF_PART | After 'have' comes the past participle of 'break': 'broken', not 'broke'.
+I've broke it | 1 | 1 | broken | PERF_PART | After a form of 'have' comes the past participle of 'break': 'broken', not 'broke'.
+It was write by her | 2 | 1 | written | PASSIVE_PART | The passive with 'was' needs the past participle of 'write': 'written', not 'write'.
+It is rain | 2 | 1 | raining | BE_ING | The progressive with 'is' needs the -ing form of 'rain': 'raining', not 'rain'.
+Ann sleeping now | 1 | 1 | is sleeping | MISSING_BE | The -ing form 'sleeping' needs a form of 'be' before it: 'is sleeping'.
+Ann happy now | 1 | 1 | is happy | MISSING_BE | A form of 'be' is missing here: 'is happy', not 'happy'.
+He is believes it | 1 | 2 | believes | EXTRA_BE | 'believes' is a form of 'believe' that needs no 'is' before it.
+Last night we sing | 3 | 1 | sang | TENSE_PAST | 'last night' asks for the past tense of 'sing': 'sang', not 'sing'.
+We sing two days ago | 1 | 1 | sang | TENSE_PAST | 'two days ago' asks for the past tense of 'sing': 'sang', not 'sing'.
+As a child I sing | 4 | 1 | sang | TENSE_PAST | The sentence is about the past and needs the past tense of 'sing': 'sang', not 'sing'.
+Tomorrow they arrived | 2 | 1 | will arrive | TENSE_FUT | 'tomorrow' points to the future: 'will arrive', not 'arrived'.
+Since May she works here | 3 | 1 | has worked | TENSE_PERF | 'since May' asks for the present perfect: 'has worked', not 'works'.
+She works here for three years | 1 | 1 | has worked | TENSE_PERF | 'for three years' asks for the present perfect: 'has worked', not 'works'.
+He has left an hour ago | 1 | 2 | left | PAST_NOT_PERF | 'an hour ago' is a finished time and takes the simple past: 'left', not 'has left'.
+He sat down and opens it | 4 | 1 | opened | TENSE_SEQ | The other verb is in the past tense, so 'open' is, too: 'opened', not 'opens'.
+We hope win | 2 | 1 | to win | TO_INF | After 'hope' the infinitive takes 'to': 'to win', not 'win'.
+Let Ann to rest | 2 | 2 | rest | BARE_INF | After 'let' the infinitive has no 'to': 'rest', not 'to rest'.
+Eat before leave | 2 | 1 | leaving | ING_PREP | After the preposition 'before' the verb takes the -ing form: 'leaving', not 'leave'.
+I avoid to drive | 2 | 2 | driving | ING_VERB | After 'avoid' the verb takes the -ing form: 'driving', not 'to drive'.
+When she will call, go | 2 | 2 | calls | NO_WILL | In a clause with 'when' the present tense stands for the future: 'calls', not 'will call'.
+It must of gone | 2 | 1 | have | MODAL_OF | 'of' is no verb: after 'must' comes 'have'.
+She is owning a car | 1 | 2 | owns | STATIVE | 'own' names a state here, so it takes the simple tense: 'owns', not 'is owning'.
+I look forward to see you | 4 | 1 | seeing | ING_TO | Here 'to' is a preposition, and the -ing form of 'see' follows it: 'seeing', not 'see'.
+I wish I am rich | 3 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'wish': 'were', not 'am'.
+She is drinking tea every day | 1 | 2 | drinks | HABIT | A habit ('every day') takes the simple tense: 'drinks', not 'is drinking'.
+When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before another past event takes the past perfect: 'had left', not 'left'.
+"""  # noqa: E501 one case a line
+ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
+R = Reason
+TOKENIZER = FakeTokenizer()
+AGENT = Agent(TOKENIZER, VerbTable.load())
+
+
+def explanation_of(sentence: str, edit: ScriptEdit) -> str:
+    return AGENT.conclude(AGENT.prepare(sentence), TOKENIZER.encode_output([edit])).explanation
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word", "num_words", "replacement", "reason", "expected"), ROWS, ids=[" ".join(r[:1]) for r in ROWS]
+)
+def test_each_reason_is_told_in_one_plain_sentence(
+    sentence: str, word: str, num_words: str, replacement: str, reason: str, expected: str
+) -> None:
+    edit = ScriptEdit(int(word), int(num_words), replacement, Reason[reason])
+
+    assert explanation_of(sentence, edit) == expected
+
+
+def test_every_reason_has_a_sentence_here() -> None:
+    assert {row[4] for row in ROWS} == {reason.name for reason in Reason}
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_no_template_fails_where_the_facts_do_not_fit_the_reason(reason: Reason) -> None:
+    for replacement in ("went", "are going", "gone", "to go", "will go"):
+        text = explanation_of("GOED", ScriptEdit(0, 1, replacement, reason))
+
+        assert text.endswith(".")
+        assert "None" not in text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit", "expected"),
+    [
+        ("He goed", ScriptEdit(1, 1, "gone", Reason.PAST_IRREG), "The past tense needed here is 'gone', not 'goed'."),
+        ("He taked", ScriptEdit(1, 1, "took", R.PART_IRREG), "The past participle needed here is 'took', not 'taked'."),
+        ("He pland", ScriptEdit(1, 1, "planned", Reason.PAST_IRREG), "The past tense of 'plan' is 'planned'."),
+    ],
+)  # fmt: skip
+def test_a_claim_that_the_table_does_not_bear_out_is_not_made(sentence: str, edit: ScriptEdit, expected: str) -> None:
+    assert explanation_of(sentence, edit) == expected
