@@ -13,8 +13,8 @@ import click
 
 from ops.options import ALL_SETTINGS, with_settings
 from scheduler.settings import Settings
+from worker.blas import configure_blas
 
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOGGING = ("log_format", "log_level")
 _TRAINING_COMMANDS = {
     "train": ("train", "Train the Mini-GPT from sentences."),
@@ -86,9 +86,10 @@ def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""
     _needs_redis(settings)
     _prepare("worker", settings)
-    from worker import __main__ as entry
+    from api.tokenizer import Tokenizer
+    from worker import process
 
-    entry.main(settings)
+    process.serve(settings, Tokenizer.load().fingerprint)
 
 
 @main.command()
@@ -113,8 +114,7 @@ def _needs_redis(settings: Settings) -> None:
 
 
 def _prepare(process: str, settings: Settings) -> None:
-    for name in _THREAD_VARIABLES:
-        os.environ[name] = "1"  # a second BLAS thread loses as soon as anything else wants the core
+    configure_blas(os.environ)
     from ops import logs
 
     logs.configure(settings, process)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Timings
 
@@ -73,6 +73,10 @@ class Counters:
     decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
     peak_reserved_tokens: int = 0
+
+    def summary(self) -> dict[str, float]:
+        """All totals and the mean decode batch, for the log."""
+        return asdict(self) | {"mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2)}
 
 
 @dataclass(slots=True)

@@ -7,15 +7,16 @@ hands the rest back to the queue; if the process dies instead, its lease runs ou
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from time import monotonic, sleep
 
+import structlog
+
 from scheduler.messages import Completion, Inbox
 from worker.engine import Engine
-from worker.mailbox import MailboxDown, WorkerMailbox, WorkerReport
+from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
-logger = logging.getLogger(__name__)
+logger = structlog.get_logger(__name__)
 
 IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop signal is noticed
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
@@ -29,6 +30,7 @@ class Actor:
         self, engine: Engine, mailbox: WorkerMailbox, grace_s: float, clock: Callable[[], float] = monotonic
     ) -> None:
         self._engine = engine
+        self._policy = engine.policy
         self._mailbox = mailbox
         self._grace_s = grace_s
         self._clock = clock
@@ -38,14 +40,23 @@ class Actor:
 
     def run(self) -> None:
         """Serve until told to stop, then finish or hand back what is held."""
-        self._mailbox.open(is_fresh=self._is_fresh, report=self._report)
+        self._open()
         while not self._is_stopping:
-            self._turn(self._free_tokens())
+            self._turn(self._policy.free_tokens)
         self._shut_down()
 
     def stop(self) -> None:
         """Safe in a signal handler: only sets a flag that the loop reads."""
         self._is_stopping = True
+
+    def _open(self) -> None:
+        """Register; wait for Redis if it is not there yet."""
+        while not self._is_stopping:
+            try:
+                return self._mailbox.open(is_fresh=self._is_fresh)
+            except MailboxDown as error:
+                logger.warning("mailbox unreachable, will retry", reason=str(error))
+                sleep(IDLE_WAIT_S)
 
     def _turn(self, free_tokens: int) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
@@ -58,21 +69,26 @@ class Actor:
 
     def _exchange(self, free_tokens: int, wait_s: float) -> Inbox:
         """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
+        answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
         try:
-            inbox = self._mailbox.exchange(self._outbox, free_tokens, wait_s)
+            return self._mailbox.exchange(
+                answers,
+                free_tokens,
+                num_held=self._policy.num_running + self._policy.num_waiting,
+                wait_s=wait_s,
+                allow_lookahead=not (self._policy.num_waiting or self._is_stopping),
+            )
         except MailboxDown as error:
-            logger.warning("mailbox unreachable, will retry: %s", error)
+            logger.warning("mailbox unreachable, will retry", reason=str(error))
             if not self._engine.has_work:
                 sleep(RETRY_WAIT_S)
             return Inbox()
-        self._outbox = []
-        return inbox
 
     def _take_in(self, inbox: Inbox) -> None:
         for delivery in inbox.deliveries:
             refusal = self._engine.accept(delivery)
             if refusal is not None:
-                logger.error("request_id=%s refused: %s", refusal.request_id, refusal.error)
+                logger.error("request refused", request_id=refusal.request_id, reason=refusal.error)
                 self._outbox.append(refusal)
         for request_id in inbox.cancelled_ids:
             cancelled = self._engine.cancel(request_id)
@@ -83,33 +99,20 @@ class Actor:
         try:
             return self._engine.step()
         except Exception:
-            held = self._engine.policy.held_ids()
-            logger.exception("iteration failed; failing the %d requests held: %s", len(held), " ".join(held))
+            held = self._policy.held_ids()
+            logger.exception("iteration failed, and with it all that is held", request_ids=held)
             return self._engine.fail_all("the worker met an internal error in this batch; see its log")
 
     def _shut_down(self) -> None:
         """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""
-        logger.info("stopping: finishing %d requests", len(self._engine.policy.held_ids()))
+        logger.info("worker stopping", num_held=len(self._policy.held_ids()))
         deadline_s = self._clock() + self._grace_s
         while (self._engine.has_work or self._outbox) and self._clock() < deadline_s:
             self._turn(free_tokens=0)
-        left = self._engine.policy.held_ids()
-        try:
-            if left:
-                self._mailbox.hand_back(left)
-            self._mailbox.close()
-        except MailboxDown as error:
-            logger.warning("left without saying so, the lease will run out: %s", error)
-        logger.info("stopped; handed back %d requests", len(left))
-
-    def _free_tokens(self) -> int:
-        return self._engine.policy.free_tokens
+        left = self._policy.held_ids()
+        self._mailbox.close()  # whatever is still held goes back to the front of the queue
+        logger.info("worker stopped", num_handed_back=len(left), **self._policy.counters.summary())
 
     def _is_fresh(self) -> bool:
         """Read by the heartbeat thread: does the loop still turn?"""
         return self._clock() - self._last_turn_s < FRESH_S
-
-    def _report(self) -> WorkerReport:
-        """Read by the heartbeat thread, for dashboards and Retry-After."""
-        policy = self._engine.policy
-        return WorkerReport(num_held=len(policy.held_ids()), counters=policy.counters)

@@ -1,0 +1,29 @@
+"""The worker process: connects the engine to the queue and turns SIGTERM into an orderly stop.
+
+Called by `miniserve worker`, which knows the tokenizer that ships beside these weights.
+"""
+
+from __future__ import annotations
+
+import signal
+from time import monotonic
+
+import structlog
+
+from scheduler.settings import Settings
+from worker.actor import Actor
+from worker.engine import load_engine
+from worker.mailbox import RedisWorkerMailbox
+
+logger = structlog.get_logger(__name__)
+
+
+def serve(settings: Settings, tokenizer_fingerprint: str) -> None:
+    """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together."""
+    engine = load_engine(settings, tokenizer_fingerprint, clock=monotonic)
+    actor = Actor(engine, RedisWorkerMailbox.from_settings(settings), settings.grace_s)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: actor.stop())
+    arena = engine.model.arena
+    logger.info("worker ready", weights=engine.model.weights.fingerprint, kv_tokens=arena.num_free)
+    actor.run()
