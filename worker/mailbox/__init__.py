@@ -1,0 +1,50 @@
+"""The one transport module: requests to workers, answers back, over Redis in RQ's formats or inside a process.
+
+It decides nothing about scheduling and knows no numpy and no Flask. Importing it opens nothing and loads redis only
+when a Redis mailbox is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scheduler.settings import Settings
+from worker.mailbox.protocol import (
+    ApiMailbox,
+    MailboxDown,
+    MailboxLimits,
+    MailboxStatus,
+    Ticket,
+    WorkerMailbox,
+)
+
+if TYPE_CHECKING:
+    from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.worker_end import RedisWorkerMailbox
+
+__all__ = [
+    "ApiMailbox",
+    "MailboxDown",
+    "MailboxLimits",
+    "MailboxStatus",
+    "Ticket",
+    "WorkerMailbox",
+    "redis_api_mailbox",
+    "redis_worker_mailbox",
+]
+
+
+def redis_worker_mailbox(settings: Settings) -> RedisWorkerMailbox:
+    """The worker's end at `settings.redis_url`; connects with `open`."""
+    from worker.mailbox.line import connect
+    from worker.mailbox.worker_end import RedisWorkerMailbox
+
+    return RedisWorkerMailbox(connect(settings.redis_url))
+
+
+def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
+    """The API's end at `settings.redis_url`; connects with the first request, in each process by itself."""
+    from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.line import connect
+
+    return RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))

@@ -1,0 +1,228 @@
+"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process.
+
+Both are made when the first request comes, separately in every process: a server that forks after loading us gets
+working threads (or greenlets) in each child.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from redis import Redis
+
+from scheduler.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    IdempotencyConflict,
+    NotReady,
+    QueueFull,
+    RemovedByOperator,
+    RequestFailed,
+    ShuttingDown,
+)
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
+from worker.mailbox import formats
+from worker.mailbox.line import Command, Line, LineDown, script
+from worker.mailbox.listener import Listener
+from worker.mailbox.protocol import FAILURE_TTL_S, LEASE_S, READY_WITHIN_S, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.rates import retry_after_s
+from worker.mailbox.sender import Sender
+from worker.mailbox.waiters import Outcome, Waiter, Waiters, new_ticket_number
+
+SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
+STATUS_PATIENCE_S = 0.5
+_HAS_LEFT_EVERY_S = 0.25
+
+
+class RedisApiMailbox:
+    """Keeps the ApiMailbox protocol."""
+
+    def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
+        self._client = client
+        self._limits = limits or MailboxLimits()
+        self._desks: dict[int, _Desk] = {}  # by process id: a child never uses its parent's threads
+        self._making = threading.Lock()
+        self._is_closed = False
+
+    def submit(self, request: CorrectionRequest) -> Ticket:
+        if self._is_closed:
+            raise ShuttingDown("this process is being stopped; another one takes the request", 1.0)
+        formats.check_request_id(request.request_id)
+        return self._desk().submit(request)
+
+    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+        desk = self._desk()
+        waiter = desk.waiters.find(ticket)
+        try:
+            wait_for_answer(waiter, timeout_s, has_left)
+        except BaseException:
+            self.abandon(ticket)
+            raise
+        desk.waiters.remove(ticket)
+        return completion_or_raise(waiter.outcome)
+
+    def abandon(self, ticket: Ticket) -> None:
+        desk = self._desk()
+        if desk.waiters.remove(ticket):
+            desk.post_cancel(ticket.request_id, desk.channel)
+
+    def cancel(self, request_id: str) -> None:
+        self._desk().post_cancel(request_id, channel="")
+
+    def status(self) -> MailboxStatus:
+        try:
+            reply, _ = self._desk().sender.ask(script("status", LEASE_S, READY_WITHIN_S), STATUS_PATIENCE_S)
+        except LineDown:
+            return MailboxStatus(redis_ok=False)
+        return MailboxStatus(True, *reply[:4], float(reply[4]))
+
+    def close(self) -> None:
+        self._is_closed = True
+        desk = self._desks.get(os.getpid())
+        if desk is not None:
+            desk.close()
+
+    def _desk(self) -> _Desk:
+        pid = os.getpid()
+        desk = self._desks.get(pid)
+        if desk is None:
+            with self._making:
+                desk = self._desks.get(pid) or self._desks.setdefault(pid, _Desk(self._client, self._limits))
+        return desk
+
+
+class _Desk:
+    """What one process has: its reply channel, its waiters, its two threads."""
+
+    def __init__(self, client: Redis, limits: MailboxLimits) -> None:
+        self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
+        self.waiters = Waiters()
+        self.sender = Sender(Line(client))
+        self._limits = limits
+        self._listener = Listener(client, self.channel, self._hear, self._poll)
+
+    def submit(self, request: CorrectionRequest) -> Ticket:
+        if not self._listener.wait_until_subscribed(SUBMIT_PATIENCE_S):
+            raise NotReady("Redis does not answer; try again shortly", 1.0)
+        ticket = Ticket(request, new_ticket_number())
+        waiter = self.waiters.add(ticket)
+        try:
+            reply, waiter.run_id = self.sender.ask(self._enqueue(request), SUBMIT_PATIENCE_S)
+            self._check_accepted(reply)
+        except LineDown as error:
+            self.waiters.remove(ticket)
+            raise NotReady("Redis does not answer; try again shortly", 1.0) from error
+        except BaseException:
+            self.waiters.remove(ticket)
+            raise
+        if reply[0] == b"attached":
+            self._look_up([waiter])  # the answer may be older than the subscription
+        return ticket
+
+    def post_cancel(self, request_id: str, channel: str) -> None:
+        payload = formats.encode_completion(Completion(request_id, FinishReason.CANCELLED))
+        self.sender.post(script("cancel", request_id, channel, payload), SUBMIT_PATIENCE_S)
+
+    def close(self) -> None:
+        self.waiters.resolve_all(ShuttingDown("this process is being stopped; send the request again", 1.0))
+        self._listener.stop()
+        self.sender.stop()
+
+    def _enqueue(self, request: CorrectionRequest) -> Command:
+        limits = self._limits
+        return script(
+            "enqueue",
+            *(request.request_id, formats.body_hash(request), self.channel, request.reserved_tokens),
+            *(formats.encode_request(request), formats.describe(request)),
+            *(limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens),
+        )
+
+    def _check_accepted(self, reply: list[Any]) -> None:
+        if reply[0] == b"conflict":
+            raise IdempotencyConflict("a request with this id and another body was sent before; use another key")
+        if reply[0] == b"full":
+            raise queue_full(reply[1], reply[2], float(reply[3]), self._limits)
+
+    def _hear(self, message: bytes) -> None:
+        for payload in message.split(b"\n"):
+            self._resolve(payload)
+
+    def _resolve(self, payload: bytes, request_id: str | None = None) -> None:
+        try:
+            completion = formats.decode_completion(payload)
+        except WireError as error:
+            if request_id is not None:
+                self.waiters.resolve(request_id, RequestFailed(f"the answer cannot be read: {error}"))
+            return
+        self.waiters.resolve(completion.request_id, completion)
+
+    def _poll(self, sweeps_all: bool) -> None:
+        """Ask for the answers of those who wait long, or of all after a subscription that may have missed some."""
+        self._look_up(self.waiters.unanswered(older_than_s=0.0 if sweeps_all else 1.0))
+
+    def _look_up(self, waiters: list[Waiter]) -> None:
+        # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
+        asked = [waiter for waiter in waiters if waiter.run_id]
+        if asked:
+            command = script("check", *(waiter.ticket.request_id for waiter in asked))
+            on_reply = lambda states, run_id: self._learn(asked, states, run_id)  # noqa: E731
+            self.sender.post(command, SUBMIT_PATIENCE_S, on_reply)
+
+    def _learn(self, asked: list[Waiter], states: list[Any], run_id: str) -> None:
+        for waiter, (state, payload) in zip(asked, states, strict=True):
+            request_id = waiter.ticket.request_id
+            if state == b"done":
+                self._resolve(payload, request_id)
+            elif state == b"canceled":
+                self.waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
+            elif state == b"gone" and waiter.run_id == run_id:
+                self.waiters.resolve(request_id, RemovedByOperator("the request was deleted from the queue by hand"))
+            elif state == b"gone":
+                self._submit_again(waiter)
+
+    def _submit_again(self, waiter: Waiter) -> None:
+        """Redis was restarted and has lost its last moments, and the request with them."""
+
+        def on_reply(reply: list[Any], run_id: str) -> None:
+            if reply[0] != b"full":  # else: the next poll tries again, until the deadline
+                waiter.run_id = run_id
+
+        self.sender.post(self._enqueue(waiter.ticket.request), SUBMIT_PATIENCE_S, on_reply)
+
+
+def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
+    """The refusal, with its numbers."""
+    seconds = retry_after_s(tokens, tokens_per_s)
+    return QueueFull(
+        f"the queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
+        f"reserved tokens; try again in {seconds:.0f} s",
+        seconds,
+    )
+
+
+def completion_or_raise(outcome: Outcome | None) -> Completion:
+    """What `wait` makes of an answer."""
+    assert outcome is not None
+    if isinstance(outcome, Exception):
+        raise outcome
+    if outcome.finish_reason is FinishReason.ERROR:
+        raise RequestFailed(outcome.error or "the request failed")
+    if outcome.finish_reason is FinishReason.CANCELLED:
+        raise Cancelled("the request was cancelled before it had an answer")
+    return outcome
+
+
+def wait_for_answer(waiter: Waiter, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
+    """Return when the waiter has an outcome. Raises DeadlineExceeded, and Cancelled once `has_left`."""
+    deadline = time.monotonic() + timeout_s
+    slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
+    while not waiter.answered.wait(min(slice_s, max(0.0, deadline - time.monotonic()))):
+        if has_left is not None and has_left():
+            raise Cancelled("the client left before the answer was there")
+        if time.monotonic() >= deadline:
+            raise DeadlineExceeded(f"no answer within {timeout_s:g} s; the request was cancelled")

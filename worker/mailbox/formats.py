@@ -1,0 +1,86 @@
+"""Our messages in RQ's clothes: the job's `data`, the stored result, the text of a failure.
+
+JSON throughout, never pickle, and no code name is ever imported from what is read. RQ's tools show descriptions and
+results unescaped in a browser: descriptions hold numbers only, and `<`, `>`, `&` of a result are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from typing import Any
+
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
+
+FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
+_UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
+_REGISTRY = {FinishReason.CANCELLED: "canceled", FinishReason.ERROR: "failed"}
+
+
+def check_request_id(request_id: str) -> None:
+    """Raises ValueError."""
+    if not _JOB_ID.fullmatch(request_id):
+        raise ValueError(f"request id {request_id!r}; allowed are letters, digits, '_' and '-', at most 128")
+
+
+def encode_request(request: CorrectionRequest) -> bytes:
+    """RQ's `data`: function, instance, arguments, keyword arguments."""
+    return _dumps([FUNCTION_NAME, None, [request.to_wire()], {}]).encode()
+
+
+def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
+    """Read `data`, plain or zlib'd (as RQ's own tools write it back). Raises WireError."""
+    try:
+        if raw[:1] != b"[":
+            raw = zlib.decompress(raw)
+        function_name, _, arguments, _ = json.loads(raw)
+        wire = arguments[0]
+    except (zlib.error, ValueError, TypeError, LookupError) as error:
+        raise WireError(f"the job's data cannot be read: {type(error).__name__}") from error
+    if function_name != FUNCTION_NAME:
+        raise WireError("the job is for another function than ours")
+    request = CorrectionRequest.from_wire(wire)
+    if request.request_id != request_id:
+        raise WireError("the job holds the request of another id")
+    return request
+
+
+def body_hash(request: CorrectionRequest) -> str:
+    """Equal for equal work: everything but the id."""
+    wire = {**request.to_wire(), "request_id": ""}
+    return hashlib.blake2b(_dumps(wire).encode(), digest_size=16).hexdigest()
+
+
+def describe(request: CorrectionRequest) -> str:
+    """What RQ's tools show of the job: numbers, never text of the user."""
+    return f"correct: {len(request.prompt_ids)} prompt tokens, at most {request.max_output_tokens} more"
+
+
+def encode_completion(completion: Completion) -> bytes:
+    """As it is stored and published."""
+    return base64.b64encode(_dumps(completion.to_wire()).translate(_UNSAFE).encode())
+
+
+def decode_completion(payload: bytes) -> Completion:
+    """Raises WireError."""
+    try:
+        return Completion.from_wire(json.loads(base64.b64decode(payload)))
+    except ValueError as error:
+        raise error if isinstance(error, WireError) else WireError("the completion cannot be read") from error
+
+
+def finish_arguments(completion: Completion) -> tuple[Any, ...]:
+    """The four arguments that FINISH takes for each completion."""
+    status = _REGISTRY.get(completion.finish_reason, "finished")
+    error_text = b""
+    if status == "failed":
+        error_text = base64.b64encode(zlib.compress((completion.error or "failed").encode()))
+    return completion.request_id, status, encode_completion(completion), error_text
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,86 @@
+"""The thread that says a worker lives, on a connection of its own.
+
+It beats only while the decode loop is fresh: a loop that hangs loses its lease like a process that died, and its
+work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from redis import ResponseError
+
+from worker.mailbox.line import Command, Line, LineDown, script
+from worker.mailbox.protocol import BEAT_S
+
+logger = logging.getLogger(__name__)
+_RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
+
+
+class Heartbeat:
+    """`num_held` and `tokens_per_s` are written by the worker's thread and read by this one."""
+
+    def __init__(self, line: Line, name: str, lease_s: float, on_lease_lost: Callable[[], None]) -> None:
+        self.num_held = 0
+        self.tokens_per_s = 0.0
+        self._line = line
+        self._name = name
+        self._lease_s = lease_s
+        self._on_lease_lost = on_lease_lost
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, is_fresh: Callable[[], bool]) -> None:
+        """The first beat registers the worker, in the caller's thread. Raises LineDown."""
+        self._beat(is_first=True)
+        self._thread = threading.Thread(target=self._run, args=(is_fresh,), name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Waits at most for the beat under way."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2.5)
+        self._line.close()
+
+    def _run(self, is_fresh: Callable[[], bool]) -> None:
+        while not self._stopping.wait(BEAT_S):
+            if not is_fresh():
+                continue
+            try:
+                self._beat()
+            except LineDown as error:
+                logger.warning("no heartbeat, Redis does not answer: %s", error)
+
+    def _beat(self, is_first: bool = False) -> None:
+        lost_lease, num_taken_back, is_consistent = self._ask(self._command())
+        if lost_lease and not is_first:
+            self._on_lease_lost()
+        if num_taken_back:
+            logger.warning("took back %d requests of workers that died", num_taken_back)
+        if not is_consistent:
+            logger.info("put %d requests right that were changed from outside", self._ask(script("reconcile")))
+
+    def _command(self) -> Command:
+        facts = {
+            "queues": "correct",
+            "pid": os.getpid(),
+            "hostname": socket.gethostname(),
+            "ip_address": "",
+            "version": _RQ_VERSION,
+            "python_version": platform.python_version(),
+        }
+        words = [word for fact in facts.items() for word in fact]
+        return script("beat", self._name, self._lease_s, self.num_held, f"{self.tokens_per_s:.1f}", *words)
+
+    def _ask(self, command: Command) -> Any:
+        reply = self._line.ask(command)[0]
+        if isinstance(reply, ResponseError):
+            raise LineDown(str(reply)) from reply
+        return reply

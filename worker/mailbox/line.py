@@ -1,0 +1,117 @@
+"""One connection to Redis that never retries, and our Lua on the other side of it.
+
+A silent retry would hide a lost reply, and with it the requests that the reply carried: here a broken connection is
+always an error that the caller sees. Several commands go out as one packet and their replies are read in order.
+A line belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from redis import Redis, ResponseError
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+from redis.retry import Retry
+
+SCRIPTS = (
+    "enqueue", "cancel", "check", "status",  # asked by the API
+    "drain", "finish", "resync", "hand_back", "leave", "beat", "reconcile",  # asked by workers
+)  # fmt: skip
+Command = tuple[Any, ...]
+
+
+class LineDown(Exception):
+    """The connection broke, or Redis cannot work now; whether the commands ran is not known."""
+
+
+def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
+    """A client for lines and subscriptions; opens nothing yet. RESP2 spares the handshake, and nothing here needs 3."""
+    return Redis.from_url(
+        url,
+        protocol=2,
+        retry=Retry(NoBackoff(), 0),
+        socket_timeout=socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
+        socket_connect_timeout=socket_timeout_s,
+        socket_keepalive=True,
+    )
+
+
+@cache
+def script_sources() -> Mapping[str, str]:
+    """Every script with the common part in front of it."""
+    folder = resources.files("worker.mailbox") / "lua"
+    common = (folder / "common.lua").read_text()
+    return {name: common + (folder / f"{name}.lua").read_text() for name in SCRIPTS}
+
+
+@cache
+def _digests() -> Mapping[str, str]:
+    return {name: hashlib.sha1(source.encode()).hexdigest() for name, source in script_sources().items()}
+
+
+def script(name: str, *arguments: Any) -> Command:
+    """The command that runs one of our scripts."""
+    return ("EVALSHA", _digests()[name], 0, *arguments)
+
+
+class Line:
+    """Connects when first asked and again after every failure."""
+
+    def __init__(self, client: Redis) -> None:
+        pool = client.connection_pool
+        self._connection = pool.connection_class(**pool.connection_kwargs)
+        self._is_open = False
+        self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
+
+    def ask(self, *commands: Command) -> list[Any]:
+        """The replies in order; where Redis refused a command, its ResponseError is the reply. Raises LineDown."""
+        try:
+            if not self._is_open:
+                self._open()
+            replies = self._exchange(commands)
+        except (RedisError, OSError) as error:
+            self.close()
+            raise LineDown(str(error)) from error
+        for reply in replies:
+            if isinstance(reply, NoScriptError):  # SCRIPT FLUSH: load them again on the next call
+                self.close()
+                raise LineDown("Redis has forgotten our scripts")
+        return replies
+
+    def close(self) -> None:
+        self._is_open = False
+        self._connection.disconnect()
+
+    def _open(self) -> None:
+        self._connection.disconnect()
+        self._connection.connect()
+        loads = [("SCRIPT", "LOAD", source) for source in script_sources().values()]
+        replies = self._exchange([*loads, ("INFO", "server")])
+        for reply in replies:
+            if isinstance(reply, ResponseError):
+                raise reply
+        self.run_id = _run_id(replies[-1])
+        self._is_open = True
+
+    def _exchange(self, commands: Any) -> list[Any]:
+        connection = self._connection
+        connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+        return [self._read() for _ in commands]
+
+    def _read(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except ResponseError as error:
+            return error
+
+
+def _run_id(server_info: bytes) -> str:
+    for row in server_info.split(b"\r\n"):
+        if row.startswith(b"run_id:"):
+            return row[7:].decode()
+    return ""

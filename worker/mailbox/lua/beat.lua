@@ -1,0 +1,54 @@
+-- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
+-- ARGV: worker, lease s, number of sequences held, rate in tokens/s, then fields and values of its RQ worker hash.
+-- Returns { lost lease, number of requests taken back, reservations match the places }
+local worker, lease_s, num_held, rate = unpack(ARGV, 1, 4)
+local now = clock()
+local now_iso = iso(now)
+local had_lease = redis.call('ZSCORE', LEASES, worker)
+redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
+
+local key, batch = 'rq:worker:' .. worker, 'batch-' .. worker
+redis.call('SADD', 'rq:workers', key)
+redis.call('SADD', 'rq:workers:correct', key)
+redis.call('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy', unpack(ARGV, 5))
+redis.call('HSETNX', key, 'birth', now_iso)
+redis.call('EXPIRE', key, 60)
+redis.call('HSET', 'miniserve:rates', worker, rate)
+
+-- What the dashboard shows as "current job". It is a display, in no queue, and nobody runs it. Its `data` is the one
+-- constant here that is no JSON, because the dashboard's workers page reads this field with RQ's default serializer.
+if num_held == '0' then
+  redis.call('HDEL', key, 'current_job')
+else
+  redis.call('HSET', key, 'current_job', batch)
+  redis.call('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', now_iso, 'origin', 'correct',
+    'status', 'started', 'description', 'continuous batch: ' .. num_held .. ' sequences')
+  redis.call('EXPIRE', job_key(batch), 60)
+end
+
+local taken_back = 0
+for _, dead in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
+  taken_back = taken_back + take_from(dead, 0)
+  unregister(dead)
+end
+-- Work of owners without any lease: only after a Redis that came back without its last moments.
+local is_live = {}
+for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do is_live[live] = true end
+for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
+  local id, owner = owner_of(member)
+  if not is_live[owner] then
+    redis.call('ZREM', WIP, member)
+    taken_back = taken_back + requeue({ id }, 0)
+  end
+end
+
+for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
+  redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)
+end
+
+-- When the numbers differ, somebody changed the queue behind our back (a dashboard emptied it, or put a dead letter
+-- back): the caller then runs RECONCILE.
+local num_placed = redis.call('LLEN', QUEUE) + redis.call('ZCARD', WIP)
+for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
+local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed
+return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0 }

@@ -1,0 +1,137 @@
+-- Joined in front of every other script. The keys, the clock and the few moves that all scripts share.
+--
+-- A request is always in exactly one of: the queue list, one worker's claim list, rq:wip, or a final registry.
+-- Every move of an id is one script, so that no reader ever sees it in two places or in none.
+--
+--   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
+--   rq:job:<id>                   HASH  the request; our own fields are the last seven of ENQUEUE
+--   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
+--   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
+--   rq:results:<id>               STREAM of the answer
+--   miniserve:leases              ZSET  worker -> when its work may be given to others
+--   miniserve:claim:<worker>      LIST  ids taken by BLMOVE, not yet started
+--   miniserve:cancel:<worker>     SET   ids the worker shall drop
+--   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
+--   miniserve:reserved_tokens     STRING  the sum of that hash
+--   miniserve:rates               HASH  worker -> tokens/s it can finish
+--   miniserve:duplicates          STRING  answers dropped because another one was first
+-- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
+local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
+local LEASES, RESERVATIONS, RESERVED_TOKENS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:reserved_tokens'
+local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
+
+local function job_key(id) return 'rq:job:' .. id end
+local function claim_key(worker) return 'miniserve:claim:' .. worker end
+local function registry_of(status) return 'rq:' .. status .. ':correct' end
+
+local function clock()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) + tonumber(time[2]) / 1000000
+end
+
+-- RQ writes times as text and Redis' Lua has no dates. Days to civil date after H. Hinnant, "chrono-Compatible
+-- Low-Level Date Algorithms", with the era arithmetic reduced to dates after 1970.
+local function iso(now)
+  local seconds = math.floor(now)
+  local days, rest = math.floor(seconds / 86400) + 719468, seconds % 86400
+  local era = math.floor(days / 146097)
+  local doe = days - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%06dZ', year, month, doy - math.floor((153 * mp + 2) / 5) + 1,
+    math.floor(rest / 3600), math.floor(rest / 60) % 60, rest % 60, math.floor((now - seconds) * 1000000))
+end
+
+local function reserve(id, tokens)
+  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 1 then redis.call('INCRBY', RESERVED_TOKENS, tokens) end
+end
+
+-- Exactly once, however often it is called: the hash entry is the reservation.
+local function release(id)
+  local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
+  if tokens > 0 then
+    redis.call('HDEL', RESERVATIONS, id)
+    redis.call('DECRBY', RESERVED_TOKENS, tokens)
+  end
+  return tokens
+end
+
+-- Lua's unpack fails near 8,000 values.
+local function in_slices(command, key, values)
+  for first = 1, #values, 1000 do
+    redis.call(command, key, unpack(values, first, math.min(first + 999, #values)))
+  end
+end
+
+-- All answers for one API process go out as one message: base64 payloads, one a line.
+local function announce(letters, reply_to, payload)
+  for channel in string.gmatch(reply_to or '', '%S+') do
+    letters[channel] = letters[channel] and letters[channel] .. '\n' .. payload or payload
+  end
+end
+
+local function publish(letters)
+  for channel, text in pairs(letters) do redis.call('PUBLISH', channel, text) end
+end
+
+-- The last move of an id: into finished, failed or canceled.
+local function settle(id, status, ttl, now, now_iso)
+  redis.call('HSET', job_key(id), 'status', status, 'ended_at', now_iso, 'attempts', 0, 'worker_name', '')
+  redis.call('HDEL', job_key(id), 'cancel_requested')
+  redis.call('EXPIRE', job_key(id), ttl)
+  redis.call('ZADD', registry_of(status), now + ttl, id)
+  return release(id)
+end
+
+local function owner_of(member)
+  local id, worker = string.match(member, '^([^:]*):(.*)$')
+  return id or member, worker or ''
+end
+
+local function ids_run_by(worker)
+  local ids = {}
+  for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
+    local id, owner = owner_of(member)
+    if owner == worker then ids[#ids + 1] = id end
+  end
+  return ids
+end
+
+-- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were.
+local function requeue(ids, attempts_back)
+  local waiting = {}
+  for _, id in ipairs(ids) do
+    local job = redis.call('HMGET', job_key(id), 'status', 'accepted_at')
+    if not job[1] then
+      release(id) -- the job was deleted by hand
+    elseif job[1] == 'started' or job[1] == 'queued' then
+      waiting[#waiting + 1] = { id, tonumber(job[2]) or 0 }
+      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
+      if attempts_back > 0 and job[1] == 'started' then redis.call('HINCRBY', job_key(id), 'attempts', -attempts_back) end
+    end
+  end
+  table.sort(waiting, function(a, b) return a[2] > b[2] end)
+  for _, entry in ipairs(waiting) do redis.call('LPUSH', QUEUE, entry[1]) end
+  return #waiting
+end
+
+-- Take everything a worker holds away from it; used when it leaves and when it died.
+local function take_from(worker, attempts_back)
+  local ids = ids_run_by(worker)
+  for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
+  for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
+  redis.call('DEL', claim_key(worker))
+  return requeue(ids, attempts_back)
+end
+
+local function unregister(worker)
+  local key = 'rq:worker:' .. worker
+  redis.call('SREM', 'rq:workers', key)
+  redis.call('SREM', 'rq:workers:correct', key)
+  redis.call('DEL', key, 'rq:job:batch-' .. worker, 'miniserve:cancel:' .. worker)
+  redis.call('ZREM', LEASES, worker)
+  redis.call('HDEL', 'miniserve:rates', worker)
+end

@@ -1,0 +1,70 @@
+-- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
+-- Returns { lost lease, cancelled ids, { id, attempt, waited us, data }... }
+local worker, lease_s, free_tokens, may_look_ahead, max_jobs = unpack(ARGV)
+free_tokens, max_jobs = tonumber(free_tokens), tonumber(max_jobs)
+local now = clock()
+local had_lease = redis.call('ZSCORE', LEASES, worker)
+redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
+-- Others may have taken its work in the meantime: it must RESYNC before it takes more.
+if not had_lease then return { 1, {}, {} } end
+
+local cancelled = redis.call('SMEMBERS', 'miniserve:cancel:' .. worker)
+if #cancelled > 0 then redis.call('DEL', 'miniserve:cancel:' .. worker) end
+
+local now_iso
+local started, deliveries = {}, {}
+
+local function start(id, job)
+  now_iso = now_iso or iso(now)
+  local attempt = redis.call('HINCRBY', job_key(id), 'attempts', 1)
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', now_iso, 'worker_name', worker)
+  reserve(id, tonumber(job[3]) or 1) -- new only where a dead letter was put back by the dashboard
+  started[#started + 1] = now + WIP_TTL_S
+  started[#started + 1] = id .. ':' .. worker
+  local waited_us = math.max(0, math.floor((now - (tonumber(job[4]) or now)) * 1000000))
+  deliveries[#deliveries + 1] = { id, attempt, waited_us, job[1] }
+end
+
+-- nil: nothing to run under this id any more.
+local function load(id)
+  local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested')
+  if job[2] == 'started' then return nil end -- a second entry of an id that runs
+  if job[5] and job[2] == 'queued' then
+    settle(id, 'canceled', 60, now, iso(now))
+    return nil
+  end
+  if not job[1] or job[2] ~= 'queued' then
+    release(id)
+    return nil
+  end
+  return job
+end
+
+for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do
+  local job = load(id)
+  if job then
+    start(id, job)
+    free_tokens = free_tokens - (tonumber(job[3]) or 1)
+  end
+end
+redis.call('DEL', claim_key(worker))
+
+local depth = redis.call('LLEN', QUEUE)
+if depth > 0 and free_tokens > 0 then
+  local workers = math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf'))
+  local share = math.min(math.ceil(depth / workers), max_jobs)
+  local taken = 0
+  for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, share - 1)) do
+    local job = load(id)
+    if job then
+      free_tokens = free_tokens - (tonumber(job[3]) or 1)
+      if free_tokens < 0 and may_look_ahead == '0' then break end
+      start(id, job)
+    end
+    taken = taken + 1
+    if free_tokens < 0 then break end
+  end
+  if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end
+end
+if #started > 0 then in_slices('ZADD', WIP, started) end
+return { 0, cancelled, deliveries }

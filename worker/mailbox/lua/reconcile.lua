@@ -1,0 +1,27 @@
+-- RECONCILE: look at every accepted id. What was deleted is released, what is nowhere goes back to the queue, and what
+-- a dashboard put back is reserved again. Returns the number of ids put right.
+local num_changed = 0
+local is_placed = {}
+for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, -1)) do is_placed[id] = true end
+for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
+for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+  for _, id in ipairs(redis.call('LRANGE', claim_key(live), 0, -1)) do is_placed[id] = true end
+end
+
+for id in pairs(is_placed) do
+  local tokens = tonumber(redis.call('HGET', job_key(id), 'reserved_tokens') or 0)
+  if tokens > 0 and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
+    reserve(id, tokens)
+    num_changed = num_changed + 1
+  end
+end
+for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
+  local status = redis.call('HGET', job_key(id), 'status')
+  if status ~= 'queued' and status ~= 'started' then
+    release(id)
+    num_changed = num_changed + 1
+  elseif not is_placed[id] then
+    num_changed = num_changed + requeue({ id }, 0)
+  end
+end
+return num_changed

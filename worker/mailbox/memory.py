@@ -1,0 +1,230 @@
+"""The mailbox inside one process: for `miniserve correct`, for tests, for a first look at how the real one behaves.
+
+Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters) under one lock.
+A worker cannot die without a word here, so there are no leases.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from scheduler.errors import IdempotencyConflict, ShuttingDown
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox
+from worker.mailbox import formats
+from worker.mailbox.api_end import completion_or_raise, queue_full, wait_for_answer
+from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.rates import ServiceRate
+from worker.mailbox.waiters import Waiters, new_ticket_number
+
+
+@dataclass(slots=True)
+class _Job:
+    """One request from acceptance to its answer, and for `result_ttl_s` after it."""
+
+    request: CorrectionRequest
+    body_hash: str
+    accepted_s: float
+    attempts: int = 0
+    owner: str | None = None  # None: queued
+    is_cancelled: bool = False
+    completion: Completion | None = None
+    forgotten_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _State:
+    """All of it, under one lock; `arrived` wakes blocked workers."""
+
+    limits: MailboxLimits
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    queue: list[str] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)
+    arrived: threading.Condition = field(default_factory=threading.Condition)
+    rate: ServiceRate = field(default_factory=ServiceRate)
+    num_duplicates: int = 0
+
+    def unfinished(self) -> list[_Job]:
+        return [job for job in self.jobs.values() if job.completion is None]
+
+    def forget_old(self, now: float) -> None:
+        for request_id in [i for i, job in self.jobs.items() if job.completion and job.forgotten_s <= now]:
+            del self.jobs[request_id]
+
+
+class InMemoryMailbox:
+    """Keeps the ApiMailbox protocol; `worker_end()` gives the other end, one for each worker."""
+
+    def __init__(self, limits: MailboxLimits | None = None) -> None:
+        self._state = _State(limits or MailboxLimits())
+        self._waiters = Waiters()
+        self._worker_numbers = itertools.count(1)
+        self._is_closed = False
+
+    def worker_end(self) -> InMemoryWorkerMailbox:
+        return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._state, self._waiters)
+
+    def submit(self, request: CorrectionRequest) -> Ticket:
+        if self._is_closed:
+            raise ShuttingDown("this process is being stopped; another one takes the request", 1.0)
+        formats.check_request_id(request.request_id)
+        with self._state.arrived:
+            job = self._accept(request)
+            ticket = Ticket(request, new_ticket_number())
+            self._waiters.add(ticket)
+            if job.completion is not None:
+                self._waiters.resolve(request.request_id, job.completion)
+            return ticket
+
+    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+        waiter = self._waiters.find(ticket)
+        try:
+            wait_for_answer(waiter, timeout_s, has_left)
+        except BaseException:
+            self.abandon(ticket)
+            raise
+        self._waiters.remove(ticket)
+        return completion_or_raise(waiter.outcome)
+
+    def abandon(self, ticket: Ticket) -> None:
+        if self._waiters.remove(ticket):
+            self.cancel(ticket.request_id)
+
+    def cancel(self, request_id: str) -> None:
+        with self._state.arrived:
+            job = self._state.jobs.get(request_id)
+            if job is None or job.completion is not None:
+                return
+            job.is_cancelled = True  # a running one: its worker is told in its next exchange
+            if job.owner is None:
+                self._state.queue.remove(request_id)
+                job.completion = Completion(request_id, FinishReason.CANCELLED)
+                self._waiters.resolve(request_id, job.completion)
+
+    def status(self) -> MailboxStatus:
+        with self._state.arrived:
+            unfinished = self._state.unfinished()
+            return MailboxStatus(
+                redis_ok=True,
+                live_workers=len(self._state.workers),
+                queue_depth=len(self._state.queue),
+                reserved_tokens=sum(job.request.reserved_tokens for job in unfinished),
+                reserved_requests=len(unfinished),
+                service_rate_tokens_per_s=self._state.rate.tokens_per_s,
+            )
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._waiters.resolve_all(ShuttingDown("this process is being stopped; send the request again", 1.0))
+
+    def _accept(self, request: CorrectionRequest) -> _Job:
+        state, now, body_hash = self._state, time.monotonic(), formats.body_hash(request)
+        state.forget_old(now)
+        known = state.jobs.get(request.request_id)
+        if known is not None:
+            if known.body_hash != body_hash:
+                raise IdempotencyConflict("a request with this id and another body was sent before; use another key")
+            return known
+        unfinished = state.unfinished()
+        tokens = sum(job.request.reserved_tokens for job in unfinished)
+        limits = state.limits
+        if len(unfinished) >= limits.max_requests or tokens + request.reserved_tokens > limits.max_tokens:
+            raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
+        job = state.jobs[request.request_id] = _Job(request, body_hash, now)
+        state.queue.append(request.request_id)
+        state.arrived.notify()
+        return job
+
+
+class InMemoryWorkerMailbox:
+    """Keeps the WorkerMailbox protocol."""
+
+    def __init__(self, name: str, state: _State, waiters: Waiters) -> None:
+        self.name = name
+        self._state = state
+        self._waiters = waiters
+        self._told: set[str] = set()  # cancelled ids this worker has heard of
+
+    @property
+    def num_duplicates(self) -> int:
+        return self._state.num_duplicates
+
+    def open(self, is_fresh: Callable[[], bool]) -> None:
+        with self._state.arrived:
+            self._state.workers.append(self.name)
+
+    def exchange(
+        self,
+        completions: Sequence[Completion],
+        free_tokens: int,
+        num_held: int,
+        wait_s: float = 0.0,
+        allow_lookahead: bool = False,
+    ) -> Inbox:
+        with self._state.arrived:
+            self._finish(completions)
+            inbox = self._drain(free_tokens, allow_lookahead)
+            if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
+                self._state.arrived.wait(min(wait_s, MAX_BLOCK_S))
+                inbox = self._drain(free_tokens, allow_lookahead)
+            return inbox
+
+    def hand_back(self, request_ids: Sequence[str]) -> None:
+        with self._state.arrived:
+            own = [i for i in request_ids if i in self._state.jobs and self._state.jobs[i].owner == self.name]
+            for request_id in own:
+                self._state.jobs[request_id].owner = None
+                self._state.jobs[request_id].attempts -= 1
+            own.sort(key=lambda request_id: self._state.jobs[request_id].accepted_s)
+            self._state.queue[:0] = own
+            self._state.arrived.notify_all()
+
+    def close(self) -> None:
+        with self._state.arrived:
+            self.hand_back([i for i, j in self._state.jobs.items() if j.owner == self.name and j.completion is None])
+            if self.name in self._state.workers:
+                self._state.workers.remove(self.name)
+
+    def _finish(self, completions: Sequence[Completion]) -> None:
+        now, released = time.monotonic(), 0
+        for completion in completions:
+            job = self._state.jobs.get(completion.request_id)
+            if job is None or job.owner != self.name or job.completion is not None:
+                self._state.num_duplicates += 1
+                continue
+            released += job.request.reserved_tokens
+            job.completion, job.forgotten_s = completion, now + self._state.limits.result_ttl_s
+            self._waiters.resolve(completion.request_id, completion)
+        self._state.rate.add(released, now)
+
+    def _drain(self, free_tokens: int, allow_lookahead: bool) -> Inbox:
+        deliveries = []
+        queue = self._state.queue
+        share = -(-len(queue) // max(1, len(self._state.workers)))
+        while queue and share > 0 and free_tokens > 0:
+            job = self._state.jobs[queue[0]]
+            free_tokens -= job.request.reserved_tokens
+            if free_tokens < 0 and not allow_lookahead:
+                break
+            share -= 1
+            queue.pop(0)
+            deliveries += self._start(job)
+        return Inbox(tuple(deliveries), self._newly_cancelled())
+
+    def _start(self, job: _Job) -> list[Delivery]:
+        job.owner = self.name
+        job.attempts += 1
+        if job.attempts > MAX_ATTEMPTS:
+            text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died"
+            self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
+            return []
+        return [Delivery(job.request, job.attempts, time.monotonic() - job.accepted_s)]
+
+    def _newly_cancelled(self) -> tuple[str, ...]:
+        own = [job for job in self._state.unfinished() if job.is_cancelled and job.owner == self.name]
+        new = tuple(job.request.request_id for job in own if job.request.request_id not in self._told)
+        self._told.update(new)
+        return new

@@ -1,0 +1,185 @@
+"""The worker's end of the Redis mailbox: one pipelined round trip per decode iteration.
+
+`exchange` sends FINISH and DRAIN in one packet. Whatever may have been lost with a broken connection, or taken by
+others while this process was stopped, is found by RESYNC in the first exchange afterwards; until then no new work is
+taken, so that an id is never held twice.
+
+State: what was delivered and not answered (`_held`), answers Redis has not confirmed (`_unsent`), and ids that were
+taken from us while we held them (`_disowned`): their late answers are dropped here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from redis import Redis, ResponseError
+
+from scheduler.messages import Completion, Delivery, FinishReason, Inbox, WireError
+from worker.mailbox import formats
+from worker.mailbox.heartbeat import Heartbeat
+from worker.mailbox.line import Command, Line, LineDown, script
+from worker.mailbox.protocol import LEASE_S, MAX_ATTEMPTS, MAX_BLOCK_S, MailboxDown
+from worker.mailbox.rates import ServiceRate
+
+logger = logging.getLogger(__name__)
+
+_MAX_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
+_LEAVE_ATTEMPTS = 3
+_LEAVE_PAUSE_S = 0.3
+
+
+def new_worker_name() -> str:
+    """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
+    host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class RedisWorkerMailbox:
+    """Keeps the WorkerMailbox protocol."""
+
+    def __init__(self, client: Redis, name: str | None = None, lease_s: float = LEASE_S) -> None:
+        self.name = name or new_worker_name()
+        self.num_duplicates = 0  # answers Redis dropped because another one was first
+        self._lease_s = lease_s
+        self._line = Line(client)
+        self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost)
+        self._rate = ServiceRate()
+        self._held: set[str] = set()
+        self._unsent: dict[str, Completion] = {}
+        self._disowned: set[str] = set()
+        self._needs_resync = False
+
+    def open(self, is_fresh: Callable[[], bool]) -> None:
+        try:
+            self._heartbeat.start(is_fresh)
+        except LineDown as error:
+            raise MailboxDown(str(error)) from error
+
+    def exchange(
+        self,
+        completions: Sequence[Completion],
+        free_tokens: int,
+        num_held: int,
+        wait_s: float = 0.0,
+        allow_lookahead: bool = False,
+    ) -> Inbox:
+        self._accept_answers(completions)
+        self._heartbeat.num_held = num_held
+        drain = script("drain", self.name, self._lease_s, free_tokens, int(allow_lookahead), _MAX_DELIVERIES)
+        inbox = self._round_trip(drain)
+        if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
+            block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever
+            claimed = self._ask(
+                ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
+            )[0]
+            if claimed is not None:
+                inbox = self._round_trip(drain)
+        return inbox
+
+    def hand_back(self, request_ids: Sequence[str]) -> None:
+        self._held.difference_update(request_ids)
+        if request_ids:
+            self._ask(script("hand_back", self.name, *request_ids))
+
+    def close(self) -> None:
+        self._heartbeat.stop()
+        for attempt in range(_LEAVE_ATTEMPTS):
+            try:
+                self._ask(*self._finish_commands(), script("leave", self.name))
+                break
+            except MailboxDown as error:
+                logger.warning("cannot leave the queue in order; the lease will do it: %s", error)
+                if attempt + 1 < _LEAVE_ATTEMPTS:
+                    time.sleep(_LEAVE_PAUSE_S)
+        self._line.close()
+
+    def _accept_answers(self, completions: Iterable[Completion]) -> None:
+        for completion in completions:
+            if completion.request_id in self._disowned:
+                self._disowned.discard(completion.request_id)
+                continue
+            self._held.discard(completion.request_id)
+            self._unsent[completion.request_id] = completion
+
+    def _round_trip(self, drain: Command) -> Inbox:
+        resyncs = self._needs_resync
+        last = script("resync", self.name, self._lease_s, *self._held) if resyncs else drain
+        finish = self._finish_commands()
+        replies = self._ask(*finish, last)
+        if finish:
+            self._note_finished(replies[0])
+        if resyncs:
+            self._needs_resync = False
+            return self._after_resync(*replies[-1])
+        lost_lease, cancelled, deliveries = replies[-1]
+        if lost_lease:
+            self._on_lease_lost()
+            return self._round_trip(drain)
+        cancelled_ids = tuple(request_id for request_id in map(bytes.decode, cancelled) if request_id in self._held)
+        return Inbox(self._open_deliveries(deliveries), cancelled_ids)
+
+    def _after_resync(self, disowned: list[bytes], deliveries: list[Any]) -> Inbox:
+        lost = tuple(map(bytes.decode, disowned))
+        self._held.difference_update(lost)
+        self._disowned.update(lost)
+        logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
+        return Inbox(self._open_deliveries(deliveries), lost)
+
+    def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
+        deliveries, failures = [], []
+        for raw_id, attempt, waited_us, raw in raw_deliveries:
+            request_id = raw_id.decode()
+            if request_id in self._held:
+                continue  # taken from us, put back, and ours again: it still runs here
+            self._disowned.discard(request_id)
+            try:
+                deliveries.append(_open_delivery(request_id, attempt, waited_us, raw))
+                self._held.add(request_id)
+            except WireError as error:
+                logger.error("request failed: %s", error, extra={"request_id": request_id})
+                failures.append(Completion(request_id, FinishReason.ERROR, error=str(error)))
+        if failures:
+            self._accept_answers(failures)
+            self._note_finished(self._ask(*self._finish_commands())[0])
+        return tuple(deliveries)
+
+    def _finish_commands(self) -> list[Command]:
+        if not self._unsent:
+            return []
+        arguments = [word for completion in self._unsent.values() for word in formats.finish_arguments(completion)]
+        return [script("finish", self.name, *arguments)]
+
+    def _note_finished(self, reply: list[int]) -> None:
+        num_duplicates, released_tokens = reply
+        self.num_duplicates += num_duplicates
+        self._unsent.clear()
+        self._rate.add(released_tokens, time.monotonic())
+        self._heartbeat.tokens_per_s = self._rate.tokens_per_s
+
+    def _ask(self, *commands: Command) -> list[Any]:
+        try:
+            replies = self._line.ask(*commands)
+        except LineDown as error:
+            self._needs_resync = True
+            raise MailboxDown(str(error)) from error
+        for reply in replies:
+            if isinstance(reply, ResponseError):  # out of memory, read-only: the scripts did not run
+                self._needs_resync = True
+                raise MailboxDown(str(reply)) from reply
+        return replies
+
+    def _on_lease_lost(self) -> None:
+        logger.warning("the lease of %s ran out; its requests may have been given to others", self.name)
+        self._needs_resync = True
+
+
+def _open_delivery(request_id: str, attempt: int, waited_us: int, raw: bytes) -> Delivery:
+    if attempt > MAX_ATTEMPTS:
+        raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died")
+    return Delivery(formats.decode_request(raw, request_id), attempt, waited_us / 1e6)
