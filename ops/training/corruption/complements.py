@@ -131,7 +131,11 @@ def _add_gerund(view: View, index: int) -> None:
         return
     if before.lower in _ING_PREPOSITIONS and before.tag in ("IN", "RP"):
         _add_wrong_gerund(view, index, verb, Reason.ING_PREP)
-        if before.lower not in ("about", "for", "in", "on", "from", "of", "at") or before.lower in ("of", "at", "from", "in") and view.object_follows(index):
+        if (
+            before.lower not in ("about", "for", "in", "on", "from", "of", "at")
+            or before.lower in ("of", "at", "from", "in")
+            and view.object_follows(index)
+        ):
             view.add(Reason.ING_PREP, verb.lemma, index, f"to {verb.lemma}")
         return
     governor = _lemma(view, index - 1)

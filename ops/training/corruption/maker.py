@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from api.edit_script import ScriptEdit
 from api.verbs import VerbTable
-from api.words import split_pieces
+from api.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.agreement import add_agreement_errors
 from ops.training.corruption.base_forms import add_base_form_errors
 from ops.training.corruption.complements import add_complement_errors
 from ops.training.corruption.forms import add_form_errors
+from ops.training.corruption.hard_clean import hard_clean_sentence
 from ops.training.corruption.lexicon import Lexicon
+from ops.training.corruption.rewrites import rewritten
 from ops.training.corruption.sampling import CandidateIndex
 from ops.training.corruption.surface import Span, vary
 from ops.training.corruption.tense import add_tense_errors
 from ops.training.corruption.view import Candidate, View
 
 CLEAN_SHARE = 0.52
-_MAX_EDIT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
+_EDIT_COUNT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
+# Parts of the clean examples; the rest is drawn from the whole text.
+_HARD_CLEAN_SHARE = 0.07
+_CONTRAST_SHARE = 0.33
+_LONG_CLEAN_SHARE = 0.12
+_LONG_TOKENS = 17
+_NEIGHBOUR_SHARE = 0.06
+_MOST_TOKENS_WITH_NEIGHBOUR = 24
+_MOST_NEIGHBOUR_CHARACTERS = 60
 _RULES = (add_form_errors, add_agreement_errors, add_base_form_errors, add_complement_errors, add_tense_errors)
 
 
@@ -53,6 +64,7 @@ class ExampleMaker:
     def __init__(self, verbs: VerbTable, sentences: Sequence[TaggedSentence]) -> None:
         self._sentences = sentences
         self._lexicon = Lexicon.build(verbs, sentences)
+        self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
@@ -65,8 +77,8 @@ class ExampleMaker:
     def make(self, sentence: TaggedSentence, rng: random.Random) -> Example:
         """One example of this sentence, clean about half of the time."""
         candidates = () if rng.random() < CLEAN_SHARE else self.candidates(sentence)
-        first = rng.choice(candidates) if candidates else None
-        return self._example(sentence, candidates, first, rng)
+        chosen = _choose(candidates, rng.choice(candidates), _wanted(rng), rng) if candidates else []
+        return self._example(sentence, chosen, rng)
 
     def stream(self, seed: int) -> Iterator[Example]:
         """Examples for ever: rare reasons and rare verbs as often as the recipe wants them."""
@@ -74,45 +86,82 @@ class ExampleMaker:
         index = self._candidate_index()
         while True:
             if rng.random() < CLEAN_SHARE:
-                yield self._example(self._clean_sentence(rng, index), (), None, rng)
-                continue
-            sentence, candidates, first = index.draw(rng)
-            yield self._example(sentence, candidates, first, rng)
+                yield self._example(self._clean_sentence(rng, index), (), rng)
+            else:
+                sentence, chosen = _corruption(index, rng)
+                yield self._example(sentence, chosen, rng)
 
     def _candidate_index(self) -> CandidateIndex:
         if self._index is None:
-            self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in self._sentences)
+            # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
+            made = rewritten(self._sentences, self._lexicon, random.Random(0))
+            everything = chain(self._sentences, made)
+            self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in everything)
         return self._index
 
     def _clean_sentence(self, rng: random.Random, index: CandidateIndex) -> TaggedSentence:
+        roll = rng.random()
+        if roll < _HARD_CLEAN_SHARE:
+            return hard_clean_sentence(rng)
         # A third of the clean ones have the same words that call for corruption elsewhere: time words, clauses.
-        if rng.random() < 0.35 and index.is_useful:
+        if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE and index.is_useful:
             return index.draw(rng)[0]
+        if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE + _LONG_CLEAN_SHARE and self._long_sentences:
+            return rng.choice(self._long_sentences)
         return rng.choice(self._sentences)
 
-    def _example(
-        self, sentence: TaggedSentence, candidates: Sequence[Candidate], first: Candidate | None, rng: random.Random
-    ) -> Example:
-        chosen = _choose(candidates, first, rng) if first else []
+    def _example(self, sentence: TaggedSentence, chosen: Sequence[Candidate], rng: random.Random) -> Example:
         spans = _spans(sentence.text, chosen)
         opening = sentence.tokens[0]
         vary(spans, rng, keeps_capital=opening.text == "I" or opening.tag.startswith("NNP"))
+        edits = _edits(sentence.text, chosen)
+        if rng.random() < _NEIGHBOUR_SHARE and len(sentence.tokens) <= _MOST_TOKENS_WITH_NEIGHBOUR:
+            edits = self._add_neighbour(spans, edits, rng)
         wrong = "".join(span.wrong for span in spans)
         right = "".join(span.right for span in spans)
-        edits = _edits(sentence.text, chosen)
         assert not edits or apply_edits(wrong, edits) == right, (wrong, right, edits)
         return Example(wrong, right, edits, sentence.source)
 
+    def _add_neighbour(
+        self, spans: list[Span], edits: tuple[ScriptEdit, ...], rng: random.Random
+    ) -> tuple[ScriptEdit, ...]:
+        """Put another right sentence before or after: learners send two at once."""
+        other = rng.choice(self._sentences).text
+        if len(other) > _MOST_NEIGHBOUR_CHARACTERS:
+            return edits
+        if rng.random() < 0.5:
+            mark = "" if spans[-1].wrong.endswith((".", "!", "?", ")", "\u201d", '"')) else "."
+            spans.append(Span(f"{mark} {other}", f"{mark} {other}"))
+            return edits
+        spans.insert(0, Span(other + " ", other + " "))
+        shift = count_words(other)
+        return tuple(replace(edit, word=edit.word + shift) for edit in edits)
 
-def _choose(candidates: Sequence[Candidate], first: Candidate, rng: random.Random) -> list[Candidate]:
-    """`first` and perhaps one or two more that stand apart from it by a word at least."""
+
+def _wanted(rng: random.Random) -> int:
     roll = rng.random()
-    wanted = next(count for share, count in _MAX_EDIT_SHARES if roll < share)
+    return next(count for share, count in _EDIT_COUNT_SHARES if roll < share)
+
+
+def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSentence, list[Candidate]]:
+    """Draw until the sentence has room for as many edits as wanted, but not for long."""
+    wanted = _wanted(rng)
+    for _ in range(4):
+        sentence, candidates, first = index.draw(rng)
+        chosen = _choose(candidates, first, wanted, rng)
+        if len(chosen) == wanted:
+            break
+    return sentence, chosen
+
+
+def _choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:
+    """`first` and perhaps one or two more that stand apart from it by a word at least."""
     chosen = [first]
-    for _ in range(6 if wanted > 1 else 0):
-        other = rng.choice(candidates)
-        if len(chosen) < wanted and all(_stand_apart(other, one) for one in chosen):
-            chosen.append(other)
+    while len(chosen) < wanted:
+        fitting = [other for other in candidates if all(_stand_apart(other, one) for one in chosen)]
+        if not fitting:
+            break
+        chosen.append(rng.choice(fitting))
     return sorted(chosen, key=lambda candidate: candidate.first)
 
 
