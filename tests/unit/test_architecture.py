@@ -1,0 +1,171 @@
+"""The house rules a machine can check: who may import whom, no cycles, sizes. The table is this test's only source."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = ("api", "ops", "scheduler", "worker")
+RULED = {"numpy", "torch", "matplotlib", "flask", "rq"}  # other libraries are free outside scheduler/
+MODEL_MODULES = {f"worker.{name}" for name in ("model", "weights", "kv_cache", "sampling", "blas")}
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 60
+MAX_PARAMETERS = 5
+
+# (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
+MAY_IMPORT = (
+    ("scheduler", ("scheduler",), set()),
+    ("worker.mailbox", ("scheduler", "worker.mailbox"), {"rq"}),
+    *((name, ("scheduler", *sorted(MODEL_MODULES)), {"numpy"}) for name in sorted(MODEL_MODULES)),
+    ("worker", ("scheduler", "worker"), {"numpy"}),
+    ("api", ("scheduler", "api", "worker.mailbox"), {"flask"}),
+    ("ops.training", OURS, {"numpy", "torch", "matplotlib"}),
+    ("ops", OURS, {"numpy", "matplotlib", "flask", "rq"}),
+)
+
+
+def _sources() -> list[Path]:
+    return sorted(path for package in OURS for path in (ROOT / package).rglob("*.py"))
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Full names of all that a file imports, inside functions too. `from a import b` gives both a and a.b."""
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_inside(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def _rule(module: str) -> tuple[tuple[str, ...], set[str]]:
+    return next((ours, libraries) for prefix, ours, libraries in MAY_IMPORT if _is_inside(module, prefix))
+
+
+@pytest.mark.parametrize("path", _sources(), ids=_module_name)
+def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
+    allowed_ours, allowed_libraries = _rule(_module_name(path))
+    modules = set(map(_module_name, _sources()))
+
+    faults = set()
+    for name in _imports(path):
+        top = name.split(".")[0]
+        if name in modules and top in OURS and name != "worker":
+            if not any(_is_inside(name, package) for package in allowed_ours):
+                faults.add(name)
+        elif top in RULED - allowed_libraries:
+            faults.add(top)
+
+    assert not faults
+
+
+def test_the_scheduler_needs_nothing_but_the_standard_library() -> None:
+    names = {name.split(".")[0] for path in _sources() if "scheduler" in path.parts for name in _imports(path)}
+
+    assert names <= sys.stdlib_module_names | {"scheduler", "__future__"}
+
+
+@pytest.mark.parametrize("forbidden", ["time", "random", "os", "threading", "socket", "asyncio", "datetime"])
+def test_the_scheduler_has_no_clock_no_dice_and_no_io(forbidden: str) -> None:
+    users = [path.name for path in (ROOT / "scheduler").glob("*.py") if forbidden in set(_imports(path))]
+
+    assert users == []
+
+
+def test_the_model_knows_neither_time_nor_redis_nor_text() -> None:
+    for module in MODEL_MODULES:
+        tops = {name.split(".")[0] for name in _imports(ROOT / (module.replace(".", "/") + ".py"))}
+
+        assert not tops & {"time", "redis", "tokenizers", "http", "gevent"}, module
+
+
+def test_the_worker_package_itself_stays_empty() -> None:
+    assert (ROOT / "worker" / "__init__.py").read_text() == ""
+
+
+def test_nobody_imports_ops() -> None:
+    users = [
+        _module_name(path)
+        for path in _sources()
+        if not _is_inside(_module_name(path), "ops") and any(_is_inside(name, "ops") for name in _imports(path))
+    ]
+
+    assert users == []
+
+
+def test_imports_form_no_cycle() -> None:
+    modules = {_module_name(path): path for path in _sources()}
+    graph = {
+        module: {name for name in _imports(path) if name in modules and name != module}
+        - {module.rpartition(".")[0]}  # a package's __init__ is imported before its modules anyway
+        for module, path in modules.items()
+    }
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_file_is_longer_than_the_ceiling() -> None:
+    files = [*_sources(), *(ROOT / "tests").rglob("*.py")]
+    long = {
+        str(path.relative_to(ROOT)): n for path in files if (n := len(path.read_text().splitlines())) > MAX_FILE_LINES
+    }
+
+    assert long == {}
+
+
+def _functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path in _sources():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.FunctionDef):
+                yield f"{_module_name(path)}.{node.name}", node
+
+
+def test_no_function_is_longer_than_sixty_lines() -> None:
+    long = {
+        name: length
+        for name, node in _functions()
+        if (length := node.end_lineno - node.lineno + 1) > MAX_FUNCTION_LINES
+    }
+
+    assert long == {}
+
+
+def test_no_function_takes_more_than_five_parameters() -> None:
+    wide = []
+    for name, node in _functions():
+        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        if len([one for one in parameters if one.arg not in ("self", "cls")]) > MAX_PARAMETERS:
+            wide.append(name)
+
+    assert wide == []
+
+
+def test_nine_in_ten_functions_fit_twenty_lines() -> None:
+    lengths = [node.end_lineno - node.lineno + 1 for _, node in _functions()]
+
+    assert sum(length <= 20 for length in lengths) >= 0.85 * len(lengths)

@@ -1,0 +1,109 @@
+"""The command line's options: made from the settings, named in every refusal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli import main
+from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
+from scheduler.settings import Settings, variable
+
+COMMANDS = ("up", "api", "worker", "correct")
+
+
+@click.command()
+@with_settings(*ALL_SETTINGS)
+def _show(settings: Settings) -> None:
+    click.echo(repr(settings))
+
+
+def _run(*arguments: str, **env: str) -> Result:
+    return CliRunner().invoke(_show, list(arguments), env=env)
+
+
+def test_without_options_and_variables_the_settings_are_the_defaults() -> None:
+    assert _run().output.strip() == repr(Settings())
+
+
+def test_an_option_wins_over_its_variable() -> None:
+    assert "port=8002" in _run("--port", "8002", MINISERVE_PORT="8001").output
+    assert "port=8001" in _run(MINISERVE_PORT="8001").output
+
+
+def test_an_option_wins_over_a_bad_variable_of_the_same_setting() -> None:
+    assert _run("--port", "8002", MINISERVE_PORT="abc").exit_code == 0
+
+
+@pytest.mark.parametrize("value", ["0", "65536", "abc", "1.5", "-1"])
+def test_a_bad_value_names_option_and_range_and_exits_2(value: str) -> None:
+    for result in (_run("--port", value), _run(MINISERVE_PORT=value)):
+        assert result.exit_code == 2
+        assert "--port" in result.output
+        assert "1 to 65,535" in result.output
+
+
+def test_nan_is_within_no_range() -> None:
+    assert _run("--grace-s", "nan").exit_code == 2
+
+
+def test_a_bad_variable_of_a_setting_the_command_has_no_option_for_exits_2_too() -> None:
+    with pytest.raises(click.UsageError, match="MINISERVE_KV_BUDGET_TOKENS.*160 to 1,000,000"):
+        build_settings({"MINISERVE_KV_BUDGET_TOKENS": "1"}, {"port": 8000})
+
+
+@pytest.mark.parametrize("url", ["localhost:6379", "http://localhost", "6379"])
+def test_a_redis_url_without_a_redis_scheme_is_refused(url: str) -> None:
+    result = _run("--redis-url", url)
+
+    assert result.exit_code == 2
+    assert "--redis-url" in result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_every_command_has_a_variable_named_after_it(command: str) -> None:
+    for option in main.commands[command].params:
+        if isinstance(option, click.Option):
+            assert option.envvar == variable(max(option.opts, key=len).lstrip("-").replace("-", "_"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_help(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"])
+
+    assert result.exit_code == 0
+    assert result.output.startswith("Usage:")
+
+
+def test_up_has_an_option_for_every_setting() -> None:
+    flags = {flag for option in main.commands["up"].params for flag in option.opts}
+
+    assert {flag_name(name) for name in ALL_SETTINGS} <= flags
+
+
+@pytest.mark.parametrize("command", ["api", "worker"])
+def test_a_process_without_a_redis_is_told_which_option_to_give(command: str) -> None:
+    result = CliRunner().invoke(main, [command])
+
+    assert result.exit_code == 2
+    assert "--redis-url" in result.output
+
+
+def test_the_help_answers_at_once_and_lists_every_command() -> None:
+    started_at = time.perf_counter()
+    done = subprocess.run([sys.executable, "-m", "ops.cli", "--help"], capture_output=True, text=True, timeout=10)
+
+    assert time.perf_counter() - started_at < 1.0  # 0.04 s alone; the bound leaves room for a busy machine
+    assert all(f"\n  {name} " in done.stdout for name in (*COMMANDS, "train", "eval"))
+
+
+def test_the_help_imports_nothing_heavy() -> None:
+    code = "import sys, ops.cli; print(sorted({'numpy', 'flask', 'redis', 'tokenizers', 'torch'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=10)
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,67 @@
+"""Settings: every value has a range, every refusal names the variable and what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from scheduler.errors import SettingsError
+from scheduler.settings import Settings, variable
+
+NUMBERS = [spec for spec in fields(Settings) if spec.metadata["range"].low is not None]
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert Settings.from_env({}) == Settings()
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    assert Settings.from_env({"MINISERVE_PORT": "", "MINISERVE_STRICTNESS": ""}) == Settings()
+
+
+@pytest.mark.parametrize("spec", NUMBERS, ids=lambda spec: spec.name)
+def test_a_number_outside_its_range_names_variable_and_range(spec) -> None:
+    allowed = spec.metadata["range"]
+
+    for value in (allowed.low - 1, allowed.high + 1):
+        with pytest.raises(SettingsError) as caught:
+            Settings(**{spec.name: value})
+        assert variable(spec.name) in str(caught.value)
+        assert str(allowed) in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", NUMBERS, ids=lambda spec: spec.name)
+def test_the_bounds_themselves_are_allowed(spec) -> None:
+    allowed = spec.metadata["range"]
+
+    for value in (allowed.low, allowed.high):
+        assert getattr(Settings(**{spec.name: value}), spec.name) == value
+
+
+@pytest.mark.parametrize("text", [" ", "abc", "1.5", "0x10", "1e3", "\u0000"])
+def test_a_port_that_is_no_whole_number_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_PORT"):
+        Settings.from_env({"MINISERVE_PORT": text})
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_not_every_float_is_a_number_in_range(text: str) -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_GRACE_S.*0 to 600"):
+        Settings.from_env({"MINISERVE_GRACE_S": text})
+
+
+def test_a_word_that_is_no_choice_names_the_choices() -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_LOG_FORMAT.*console, json"):
+        Settings.from_env({"MINISERVE_LOG_FORMAT": "xml"})
+
+
+def test_a_child_that_gets_the_environment_of_settings_sees_the_same_settings() -> None:
+    settings = Settings(port=8123, strictness=-1.5, redis_url="redis://127.0.0.1:1/0", grace_s=0.25, log_format="json")
+
+    assert Settings.from_env(settings.to_env()) == settings
+
+
+def test_every_setting_has_help_that_is_a_sentence() -> None:
+    for spec in fields(Settings):
+        assert spec.metadata["help"].endswith("."), spec.name
