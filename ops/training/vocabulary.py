@@ -9,6 +9,7 @@ A trained model fits one tokenizer only: retrain it after running this.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,10 +19,13 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from api.edit_script import special_tokens
 from api.verbs import VerbTable
 from api.words import split_pieces
+from ops.training.corpus import is_held_out, read_corpus
+from ops.training.corruption import ExampleMaker
 
 VOCAB_SIZE = 3072
 # The last merges of the text have counts near 100: a piece this frequent always ends as one token.
 _STEM_COUNT = 2_000
+_NUM_EXAMPLES = 300_000
 # Frequent words that end so by nature; splitting them would only make prompts longer.
 _WHOLE_WORDS = (
     "being thing something nothing anything everything morning evening during hundred indeed king wedding ceiling "
@@ -91,3 +95,23 @@ def _repeated(counts: Counter[str]) -> Iterator[str]:
     # The order of merges of equal count follows the order of the text, so it is fixed here.
     for piece, count in sorted(counts.items()):
         yield from itertools.repeat(piece, count)
+
+
+def _training_text(corpora: list[Path], verbs: VerbTable, seed: int) -> Iterator[str]:
+    """Examples as the model will see them: the wrong sentence, and the right one."""
+    sentences = [sentence for sentence in read_corpus(corpora) if not is_held_out(sentence.text)]
+    for example in itertools.islice(ExampleMaker(verbs, sentences).stream(seed), _NUM_EXAMPLES):
+        yield example.sentence
+        if example.edits:
+            yield example.corrected
+
+
+def main() -> None:
+    """Retrain the tokenizer that ships; the corpora are the arguments."""
+    verbs = VerbTable.load()
+    text = _training_text([Path(name) for name in sys.argv[1:]], verbs, seed=0)
+    train_tokenizer(text, verbs, Path(__file__).parents[2] / "api" / "tokenizer.json")
+
+
+if __name__ == "__main__":
+    main()
