@@ -1,0 +1,95 @@
+"""The held-out set of a run: examples made from sentences no training step sees, and how the twin does on them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from api.edit_script import ScriptEdit, parse_script
+from api.tokenizer import Prompt, Tokenizer
+from api.verbs import VerbTable
+from ops.training.batches import encode_example
+from ops.training.corpus import is_held_out, read_corpus
+from ops.training.corruption import Example, ExampleMaker
+from ops.training.decoding import Decoded, decode
+from ops.training.twin import Twin
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutOptions:
+    """How many of each to make, and from which seed."""
+
+    num_wrong: int
+    num_clean: int
+    seed: int = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Shares of the set, decoded at one bias of <eos> and without the guard."""
+
+    eos_bias: float
+    exact: float  # of the wrong sentences: all edits right
+    tagged: float  # of the wrong sentences: all edits and all reasons right
+    detected: float  # of the wrong sentences: anything changed
+    false_positives: float  # of the clean sentences: anything changed
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Examples with their prompts."""
+
+    tokenizer: Tokenizer
+    examples: tuple[Example, ...]
+    prompts: tuple[Prompt, ...]
+
+    @classmethod
+    def make(cls, corpora: Sequence[Path], tokenizer: Tokenizer, options: HeldOutOptions) -> HeldOut:
+        """The same set for the same options and corpora."""
+        examples = tuple(
+            example for example in held_out_examples(corpora, options) if encode_example(tokenizer, example)
+        )
+        return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
+
+    def score(self, twin: Twin, device: str, eos_bias: float = 0.0) -> Score:
+        """Decode everything and compare."""
+        twin.eval()
+        decoded = decode(twin, self.prompts, device)
+        twin.train()
+        return self.score_at(decoded, eos_bias)
+
+    def score_at(self, decoded: Sequence[Decoded], eos_bias: float) -> Score:
+        """Score what was decoded, as if with this bias."""
+        num_exact = num_tagged = num_detected = num_false = num_wrong = 0
+        for example, prompt, result in zip(self.examples, self.prompts, decoded, strict=True):
+            found = parse_script(self.tokenizer, result.at(eos_bias), len(prompt.words)).edits
+            num_wrong += bool(example.edits)
+            num_exact += bool(example.edits) and _without_reasons(found) == _without_reasons(example.edits)
+            num_tagged += bool(example.edits) and found == example.edits
+            num_detected += bool(example.edits) and bool(found)
+            num_false += not example.edits and bool(found)
+        num_clean = len(self.examples) - num_wrong
+        return Score(eos_bias, num_exact / max(1, num_wrong), num_tagged / max(1, num_wrong),
+                     num_detected / max(1, num_wrong), num_false / max(1, num_clean))  # fmt: skip
+
+
+def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[Example]:
+    """Fresh examples from the held-out sentences, first the wrong ones; reasons weighted as in training."""
+    sentences = [sentence for sentence in read_corpus(corpora) if is_held_out(sentence.text)]
+    wrong: dict[str, Example] = {}
+    clean: dict[str, Example] = {}
+    # A small set runs out of distinct sentences in the end; the limit ends the search.
+    limit = 40 * (options.num_wrong + options.num_clean)
+    for example in itertools.islice(ExampleMaker(VerbTable.load(), sentences).stream(options.seed), limit):
+        kept, wanted = (wrong, options.num_wrong) if example.edits else (clean, options.num_clean)
+        if len(kept) < wanted:
+            kept.setdefault(example.sentence, example)
+        if len(wrong) == options.num_wrong and len(clean) == options.num_clean:
+            break
+    return [*wrong.values(), *clean.values()]
+
+
+def _without_reasons(edits: Sequence[ScriptEdit]) -> list[tuple[int, int, str]]:
+    return [(edit.word, edit.num_words, edit.replacement) for edit in edits]

@@ -1,0 +1,21 @@
+"""What a training run may be told; free of PyTorch, so that `--help` works without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """Options of `miniserve train`; the defaults make the model that ships."""
+
+    corpora: tuple[Path, ...]
+    out: Path = Path("runs/train")
+    num_examples: int = 8_000_000
+    max_minutes: float | None = None
+    seed: int = 1
+    device: str = "auto"  # cpu, cuda or auto
+    num_threads: int = 2
+    resume: bool = False
+    tokens_per_batch: int = 4000
