@@ -40,6 +40,8 @@ def _add_past(view: View, index: int) -> None:
     verb = view.lexicon.past.get(lower)
     if verb is None:
         return
+    if verb.lemma == "do" and (view.at(index + 1).lower == "not" or view.at(view.skip_adverbs(index + 1)).tag == "VB"):
+        return
     is_unmistakable = lower not in verb.participles and lower != verb.lemma
     is_coordinated = view.at(index - 1).lower == "and"
     if not (view.subject(index) or (is_unmistakable and is_coordinated)):

@@ -60,7 +60,7 @@ STATE_VERBS = words(
 MENTAL_VERBS = words("think guess suppose hope feel disagree love wish enjoy remember agree know")
 STATIVE_VERBS = words(
     "know need believe own belong understand contain seem prefer consist matter resemble possess deserve "
-    "know want like hate remember recognize"
+    "know want like hate recognize"
 )
 INTRANSITIVE_VERBS = words(
     "arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last"

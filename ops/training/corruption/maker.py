@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from api.edit_script import ScriptEdit
+from api.reasons import Reason
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence
@@ -17,7 +18,7 @@ from ops.training.corruption.complements import add_complement_errors
 from ops.training.corruption.forms import add_form_errors
 from ops.training.corruption.hard_clean import hard_clean_sentence
 from ops.training.corruption.lexicon import Lexicon
-from ops.training.corruption.rewrites import rewritten
+from ops.training.corruption.rewrites import rare_verb_sentences, rewritten
 from ops.training.corruption.sampling import CandidateIndex
 from ops.training.corruption.surface import Span, vary
 from ops.training.corruption.tense import add_tense_errors
@@ -33,6 +34,7 @@ _LONG_TOKENS = 17
 _NEIGHBOUR_SHARE = 0.06
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
+_OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
 _RULES = (add_form_errors, add_agreement_errors, add_base_form_errors, add_complement_errors, add_tense_errors)
 
 
@@ -61,18 +63,33 @@ def apply_edits(sentence: str, edits: Sequence[ScriptEdit]) -> str:
 class ExampleMaker:
     """Knows every corruption of its sentences; finds them once and keeps them."""
 
-    def __init__(self, verbs: VerbTable, sentences: Sequence[TaggedSentence]) -> None:
+    def __init__(
+        self,
+        verbs: VerbTable,
+        sentences: Sequence[TaggedSentence],
+        *,
+        lexicon: Lexicon | None = None,
+        kept_out_verbs: frozenset[str] = frozenset(),
+    ) -> None:
+        """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
+
+        `kept_out_verbs`: lemmas whose over-regularised forms are never made, to see later whether they are mended.
+        """
         self._sentences = sentences
-        self._lexicon = Lexicon.build(verbs, sentences)
+        self.lexicon = lexicon or Lexicon.build(verbs, sentences)
+        self._kept_out_verbs = kept_out_verbs
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
         """Every certain corruption of the sentence, in order of position."""
-        view = View(sentence, self._lexicon)
+        view = View(sentence, self.lexicon)
         for add_errors in _RULES:
             add_errors(view)
-        return tuple(sorted(view.candidates, key=lambda candidate: candidate.first))
+        return tuple(sorted(filter(self._is_wanted, view.candidates), key=lambda candidate: candidate.first))
+
+    def _is_wanted(self, candidate: Candidate) -> bool:
+        return candidate.lemma not in self._kept_out_verbs or candidate.reason not in _OVER_REGULARISED
 
     def make(self, sentence: TaggedSentence, rng: random.Random) -> Example:
         """One example of this sentence, clean about half of the time."""
@@ -94,8 +111,9 @@ class ExampleMaker:
     def _candidate_index(self) -> CandidateIndex:
         if self._index is None:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
-            made = rewritten(self._sentences, self._lexicon, random.Random(0))
-            everything = chain(self._sentences, made)
+            rng = random.Random(0)
+            made = rewritten(self._sentences, self.lexicon, rng)
+            everything = chain(self._sentences, made, rare_verb_sentences(self.lexicon, rng))
             self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in everything)
         return self._index
 

@@ -61,6 +61,11 @@ _GERUND_FRAMES = _choices(
     "left/VBD without/IN|felt/VBD like/IN"
 )
 _MOST_PER_KIND = 3000
+_RARE_COUNT = 60
+_RARE_SUBJECTS = _choices(
+    "he/PRP|she/PRP|they/PRP|we/PRP|I/PRP|Tom/NNP|the/DT man/NN|my/PRP$ brother/NN|the/DT girls/NNS|you/PRP"
+)
+_RARE_ENDINGS = _choices("it/PRP|them/PRP|there/RB|again/RB|at/IN last/JJ|in/IN the/DT end/NN|with/IN us/PRP")
 
 Group = list[TaggedToken]
 Rewrite = Callable[["_Plain", random.Random], list[Group] | None]
@@ -94,6 +99,21 @@ def rewritten(sentences: Sequence[TaggedSentence], lexicon: Lexicon, rng: random
             if groups:
                 made[rewrite].append(_assemble(sentence.source, groups))
     return [sentence for done in made.values() for sentence in done]
+
+
+def rare_verb_sentences(lexicon: Lexicon, rng: random.Random) -> list[TaggedSentence]:
+    """Bare sentences for irregular verbs the text hardly has: "She waylaid him."."""
+    made = []
+    for verb in lexicon.base.values():
+        if not verb.is_irregular or verb.count >= _RARE_COUNT or not verb.lemma.isalpha():
+            continue
+        for subject in rng.sample(_RARE_SUBJECTS, 6):
+            past, participle = verb.pasts[0], verb.participles[0]
+            ending = _tagged(rng.choice(_RARE_ENDINGS))
+            made.append(_assemble("made", [*_tagged(subject), *_tagged(f"{past}/VBD"), *ending]))
+            had = _tagged(f"{rng.choice(('had/VBD', 'could/MD have/VB', 'had/VBD never/RB'))} {participle}/VBN")
+            made.append(_assemble("made", [*_tagged(subject), *had, *ending]))
+    return made
 
 
 def _plain(sentence: TaggedSentence, lexicon: Lexicon) -> _Plain | None:
@@ -152,7 +172,7 @@ def _to_habit(plain: _Plain, rng: random.Random) -> list[Group] | None:
         return None
     middle = _tagged(f"{plain.verb.lower}/{plain.verb.tag}")
     if rng.random() < 0.3:
-        return [*plain.subject, *_tagged(f"{rng.choice(('usually', 'often', 'rarely'))}/RB"), *middle, *plain.rest]
+        return [*plain.subject, *_tagged(f"{rng.choice(('usually', 'rarely', 'seldom'))}/RB"), *middle, *plain.rest]
     return [*plain.subject, *middle, *plain.rest, *_said(rng.choice(_HABIT))]
 
 

@@ -23,7 +23,7 @@ _LONG_TIMES = "(?:weeks|months|years|ages|hours|days|a long time|a month|a year|
 _FOR_PERIOD = re.compile(rf"\bfor (?:\w+ )?(?:\w+ )?{_LONG_TIMES}\b")
 _FOR_STATES = frozenset(("know", "live", "be", "have", "own"))
 _HABIT_TIME = re.compile(
-    rf"\b(?:usually|often|rarely|seldom|every (?:day|morning|evening|night|week|month|year|summer|winter|{_WEEKDAY})"
+    rf"\b(?:usually|rarely|seldom|every (?:day|morning|evening|night|week|month|year|summer|winter|{_WEEKDAY})"
     rf"|on {_WEEKDAY}s|once a week|twice a week)\b"
 )
 _UNREAL_MODALS = {"could": "can", "would": "will"}
@@ -154,7 +154,9 @@ def _add_present(view: View, index: int, *, is_habit: bool) -> None:
 def _add_past_stative(view: View, index: int) -> None:
     word, subject = view.words[index], view.subject(index)
     verb = view.lexicon.past.get(word.lower)
-    if verb is None or verb.lemma not in lex.STATIVE_VERBS or subject is None or not subject.number:
+    if verb is None or subject is None or not subject.number:
+        return
+    if verb.lemma not in lex.STATIVE_VERBS or verb.lemma in ("want", "like", "hate"):
         return
     view.add(Reason.STATIVE, verb.lemma, index, f"{'were' if subject.number == 'pl' else 'was'} {verb.ing}")
 
@@ -219,7 +221,8 @@ def _add_unreal(view: View, index: int) -> None:
     if verb is None or word.is_contraction or _present(verb, subject) in verb.pasts:
         return
     view.add(Reason.WISH_PAST, verb.lemma, index, _present(verb, subject))
-    if is_condition:
+    # "If you would wait" asks politely.
+    if is_condition and view.lowers[subject.first] not in ("you", "we"):
         view.add(Reason.WISH_PAST, verb.lemma, index, f"would {verb.lemma}")
 
 
