@@ -12,7 +12,7 @@ from api.tokenizer import Prompt, Tokenizer
 from api.verbs import VerbTable
 from ops.training.batches import encode_example
 from ops.training.corpus import is_held_out, read_corpus
-from ops.training.corruption import Example, ExampleMaker
+from ops.training.corruption import Example, ExampleMaker, Lexicon
 from ops.training.decoding import Decoded, decode
 from ops.training.twin import Twin
 
@@ -77,12 +77,15 @@ class HeldOut:
 
 def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[Example]:
     """Fresh examples from the held-out sentences, first the wrong ones; reasons weighted as in training."""
-    sentences = [sentence for sentence in read_corpus(corpora) if is_held_out(sentence.text)]
+    corpus = read_corpus(corpora)
+    sentences = [sentence for sentence in corpus if is_held_out(sentence.text)]
+    # The held-out part alone is too small to tell which words are real.
+    maker = ExampleMaker(VerbTable.load(), sentences, lexicon=Lexicon.build(VerbTable.load(), corpus))
     wrong: dict[str, Example] = {}
     clean: dict[str, Example] = {}
     # A small set runs out of distinct sentences in the end; the limit ends the search.
     limit = 40 * (options.num_wrong + options.num_clean)
-    for example in itertools.islice(ExampleMaker(VerbTable.load(), sentences).stream(options.seed), limit):
+    for example in itertools.islice(maker.stream(options.seed), limit):
         kept, wanted = (wrong, options.num_wrong) if example.edits else (clean, options.num_clean)
         if len(kept) < wanted:
             kept.setdefault(example.sentence, example)
