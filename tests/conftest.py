@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from redis import Redis
 
+from ops import embedded_redis
 from worker.blas import configure_blas
 
 configure_blas(os.environ)  # before anything imports numpy
@@ -25,3 +29,27 @@ def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A MINISERVE_ variable of the developer's shell must not change a test."""
     for name in [name for name in os.environ if name.startswith("MINISERVE_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_redis.EmbeddedRedis]:
+    """A real Redis, shared: tests that stop or break theirs take `private_redis`."""
+    server = embedded_redis.start(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: embedded_redis.EmbeddedRedis) -> str:
+    """The shared server, empty."""
+    with Redis(port=redis_server.port) as client:
+        client.flushall()
+    return redis_server.url
+
+
+@pytest.fixture
+def private_redis(tmp_path: Path) -> Iterator[embedded_redis.EmbeddedRedis]:
+    """A server of the test's own."""
+    server = embedded_redis.start(tmp_path)
+    yield server
+    server.stop()

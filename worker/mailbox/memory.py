@@ -1,7 +1,7 @@
 """The mailbox inside one process: for `miniserve correct`, for tests, for a first look at how the real one behaves.
 
 Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters) under one lock.
-A worker cannot die without a word here, so there are no leases.
+Nobody watches the workers here: whoever sees one die says so with `give_up`.
 """
 
 from __future__ import annotations
@@ -176,17 +176,33 @@ class InMemoryWorkerMailbox:
         with self._state.arrived:
             own = [i for i in request_ids if i in self._state.jobs and self._state.jobs[i].owner == self.name]
             for request_id in own:
-                self._state.jobs[request_id].owner = None
                 self._state.jobs[request_id].attempts -= 1
-            own.sort(key=lambda request_id: self._state.jobs[request_id].accepted_s)
-            self._state.queue[:0] = own
-            self._state.arrived.notify_all()
+            self._requeue(own)
 
     def close(self) -> None:
         with self._state.arrived:
-            self.hand_back([i for i, j in self._state.jobs.items() if j.owner == self.name and j.completion is None])
-            if self.name in self._state.workers:
-                self._state.workers.remove(self.name)
+            self.hand_back(self._held_ids())
+            self._leave()
+
+    def give_up(self) -> None:
+        """The worker died: what it held goes back, and those attempts count."""
+        with self._state.arrived:
+            self._requeue(self._held_ids())
+            self._leave()
+
+    def _held_ids(self) -> list[str]:
+        return [job.request.request_id for job in self._state.unfinished() if job.owner == self.name]
+
+    def _requeue(self, request_ids: list[str]) -> None:
+        jobs = self._state.jobs
+        for request_id in request_ids:
+            jobs[request_id].owner = None
+        self._state.queue[:0] = sorted(request_ids, key=lambda request_id: jobs[request_id].accepted_s)
+        self._state.arrived.notify_all()
+
+    def _leave(self) -> None:
+        if self.name in self._state.workers:
+            self._state.workers.remove(self.name)
 
     def _finish(self, completions: Sequence[Completion]) -> None:
         now, released = time.monotonic(), 0

@@ -1,0 +1,210 @@
+"""Answers: published, stored, the first one counts; cancel, deadline, dead letters; every reservation is released."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
+from scheduler.messages import Completion, FinishReason, Timings
+from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, take
+from worker.mailbox.protocol import ApiMailbox, Ticket, WorkerMailbox
+
+
+def nothing_is_reserved(api: ApiMailbox) -> bool:
+    status = api.status()
+    return (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
+
+
+def test_an_answer_reaches_who_waits(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    completion = Completion("a", FinishReason.LENGTH, (5, 6, 7), Timings(0.1, 0.002, 0.03))
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    threading.Timer(0.05, worker.exchange, ([completion], AMPLE, 1)).start()
+
+    assert api.wait(ticket, 5) == completion
+    assert nothing_is_reserved(api)
+
+
+def test_an_answer_is_stored_for_who_asks_later(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    api.wait(_answered(api, worker, "a"), 5)
+
+    late = api.submit(a_request("a"))
+
+    assert api.wait(late, 5) == an_answer("a")
+    assert take(worker) == []
+
+
+def test_of_two_answers_the_first_one_counts(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+
+    worker.exchange([an_answer("a", 1)], AMPLE, 0)
+    worker.exchange([an_answer("a", 2)], AMPLE, 0)
+
+    assert api.wait(ticket, 5).output_ids == (1,)
+    assert worker.num_duplicates == 1
+    assert api.wait(api.submit(a_request("a")), 5).output_ids == (1,)
+
+
+def test_only_the_worker_that_runs_a_request_may_answer_it(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(one) == ["a"]
+    one.hand_back(["a"])
+    assert take(two) == ["a"]
+
+    one.exchange([an_answer("a", 1)], AMPLE, 0)
+    two.exchange([an_answer("a", 2)], AMPLE, 0)
+
+    assert api.wait(ticket, 5).output_ids == (2,)
+
+
+def test_a_failed_request_says_so_and_is_released(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+
+    worker.exchange([Completion("a", FinishReason.ERROR, error="the tokenizer does not match")], AMPLE, 0)
+
+    with pytest.raises(RequestFailed, match="the tokenizer does not match"):
+        api.wait(ticket, 5)
+    assert nothing_is_reserved(api)
+
+
+def test_a_cancelled_request_that_waits_is_never_delivered(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+
+    api.cancel("a")
+
+    with pytest.raises(Cancelled):
+        api.wait(ticket, 5)
+    assert take(worker) == []
+    assert nothing_is_reserved(api)
+
+
+def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+
+    api.cancel("a")
+
+    assert eventually(lambda: worker.exchange((), AMPLE, 1).cancelled_ids) == ("a",)
+    worker.exchange([Completion("a", FinishReason.CANCELLED)], AMPLE, 0)
+    with pytest.raises(Cancelled):
+        api.wait(ticket, 5)
+    assert nothing_is_reserved(api)
+
+
+def test_a_deadline_cancels_the_request(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+
+    with pytest.raises(DeadlineExceeded, match="0.01 s"):
+        api.wait(ticket, 0.01)
+
+    eventually(lambda: nothing_is_reserved(api))
+    assert take(worker) == []
+
+
+def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    first, second = api.submit(a_request("a")), api.submit(a_request("a"))
+
+    api.abandon(first)
+
+    assert take(worker) == ["a"]
+    answer(worker, "a")
+    assert api.wait(second, 5) == an_answer("a")
+
+
+def test_a_client_that_leaves_cancels_its_request(house: House) -> None:
+    api = house.api()
+    ticket = api.submit(a_request("a"))
+
+    with pytest.raises(Cancelled, match="client left"):
+        api.wait(ticket, 5, has_left=lambda: True)
+
+    eventually(lambda: nothing_is_reserved(api))
+
+
+def test_a_ticket_can_be_used_only_once(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = _answered(api, worker, "a")
+    api.wait(ticket, 5)
+
+    with pytest.raises(KeyError):
+        api.wait(ticket, 5)
+
+
+def test_the_work_of_a_dead_worker_goes_to_another_one(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    for name in ("a", "b", "c"):
+        api.submit(a_request(name))
+    assert take(one, free_tokens=84) == ["a", "b"]
+
+    house.kill(one)
+    inbox = two.exchange((), AMPLE, 0)
+
+    assert [(d.request.request_id, d.attempt) for d in inbox.deliveries] == [("a", 2), ("b", 2), ("c", 1)]
+    assert api.status().reserved_requests == 3
+
+
+def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) -> None:
+    api = house.api()
+    ticket = api.submit(a_request("deadly"))
+    for attempt in (1, 2, 3):
+        worker = house.worker()
+        assert worker.exchange((), AMPLE, 0).deliveries[0].attempt == attempt
+        house.kill(worker)
+
+    assert take(house.worker()) == []
+
+    with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
+        api.wait(ticket, 5)
+    assert nothing_is_reserved(api)
+
+
+def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(one) == ["a"]
+    house.kill(one)
+    assert take(two) == ["a"]
+
+    one.exchange([an_answer("a", 1)], AMPLE, 0)
+    two.exchange([an_answer("a", 2)], AMPLE, 0)
+
+    assert api.wait(ticket, 5).output_ids == (2,)
+
+
+def test_every_way_out_of_the_queue_releases_exactly_once(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = {name: api.submit(a_request(name)) for name in ("finished", "failed", "cancelled", "late", "queued")}
+    assert len(take(worker, free_tokens=42 * 4)) == 4
+    api.cancel("queued")
+    api.cancel("cancelled")
+    with pytest.raises(DeadlineExceeded):
+        api.wait(tickets["late"], 0)
+
+    cancelled: set[str] = set()
+    eventually(lambda: cancelled.update(worker.exchange((), 0, 4).cancelled_ids) or len(cancelled) == 2)
+    endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="x")]
+    endings += [Completion(request_id, FinishReason.CANCELLED) for request_id in cancelled]
+    worker.exchange(endings * 2, 0, 0)
+
+    assert cancelled == {"cancelled", "late"}
+    assert nothing_is_reserved(api)
+
+
+def _answered(api: ApiMailbox, worker: WorkerMailbox, request_id: str) -> Ticket:
+    ticket = api.submit(a_request(request_id))
+    assert take(worker) == [request_id]
+    answer(worker, request_id)
+    return ticket

@@ -1,0 +1,204 @@
+"""Acceptance and delivery: bounds, order, shares, look-ahead, hand back."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from scheduler.errors import IdempotencyConflict, QueueFull, ShuttingDown
+from scheduler.messages import Delivery
+from tests.mailbox_house import AMPLE, House, a_request, answer, ids_of, take
+from worker.mailbox.protocol import MailboxLimits
+
+
+def test_a_request_reaches_the_worker_as_it_was_sent(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    request = a_request("one")
+
+    api.submit(request)
+    (delivery,) = worker.exchange((), AMPLE, 0).deliveries
+
+    assert delivery == Delivery(request, attempt=1, waited_s=delivery.waited_s)
+    assert 0 <= delivery.waited_s < 5
+
+
+def test_exactly_as_many_requests_as_allowed_are_accepted(house: House) -> None:
+    api = house.api(MailboxLimits(max_requests=3))
+    for number in range(3):
+        api.submit(a_request(f"r{number}"))
+
+    with pytest.raises(QueueFull, match=r"3 of 3 requests and 126 of") as refusal:
+        api.submit(a_request("one-too-many"))
+
+    assert 1 <= refusal.value.retry_after_s <= 60
+    assert api.status().reserved_requests == 3
+
+
+def test_exactly_as_many_tokens_as_allowed_are_accepted(house: House) -> None:
+    api = house.api(MailboxLimits(max_tokens=100))
+    api.submit(a_request("a", num_prompt_tokens=18))
+    with pytest.raises(QueueFull):
+        api.submit(a_request("b", num_prompt_tokens=19))
+
+    api.submit(a_request("c", num_prompt_tokens=18))
+
+    assert api.status().reserved_tokens == 100
+
+
+def test_work_in_progress_counts_against_the_bound(house: House) -> None:
+    api, worker = house.api(MailboxLimits(max_requests=1)), house.worker()
+    api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+
+    with pytest.raises(QueueFull):
+        api.submit(a_request("b"))
+    answer(worker, "a")
+
+    api.submit(a_request("b"))
+
+
+def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: House) -> None:
+    api, worker = house.api(MailboxLimits(max_requests=1)), house.worker()
+    api.submit(a_request("a"))
+
+    with pytest.raises(QueueFull) as refusal:
+        api.submit(a_request("b"))
+
+    assert refusal.value.retry_after_s == 2.0  # nothing was finished yet, so no rate is known
+    assert take(worker) == ["a"]
+
+
+def test_requests_are_delivered_in_the_order_of_their_arrival(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    names = [f"r{number}" for number in range(20)]
+
+    for name in names:
+        api.submit(a_request(name))
+
+    assert take(worker) == names
+
+
+def test_the_same_request_sent_twice_runs_once(house: House) -> None:
+    api, worker = house.api(), house.worker()
+
+    first, second = api.submit(a_request("same")), api.submit(a_request("same"))
+    assert take(worker) == ["same"]
+    answer(worker, "same")
+
+    assert api.wait(first, 5) == api.wait(second, 5)
+    assert api.status().reserved_requests == 0
+
+
+def test_the_same_id_with_another_body_is_a_conflict(house: House) -> None:
+    api = house.api()
+    api.submit(a_request("same", num_prompt_tokens=5))
+
+    with pytest.raises(IdempotencyConflict):
+        api.submit(a_request("same", num_prompt_tokens=6))
+
+    assert api.status().reserved_requests == 1
+
+
+def test_a_request_id_that_rq_could_not_read_is_refused(house: House) -> None:
+    with pytest.raises(ValueError, match="request id"):
+        house.api().submit(a_request("a:b"))
+
+
+def test_delivery_stops_at_the_first_request_that_does_not_fit(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    for name, size in (("a", 10), ("b", 100), ("c", 1)):
+        api.submit(a_request(name, num_prompt_tokens=size))
+
+    assert take(worker, free_tokens=100) == ["a"]  # c would fit, but nobody overtakes b
+    assert take(worker, free_tokens=131) == []
+    assert take(worker, free_tokens=132) == ["b"]
+
+
+def test_look_ahead_hands_over_one_request_that_does_not_fit(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    for name in ("a", "b", "c"):
+        api.submit(a_request(name))
+
+    assert take(worker, free_tokens=50, allow_lookahead=True) == ["a", "b"]
+    assert take(worker, free_tokens=0, allow_lookahead=True) == []
+
+
+def test_each_of_two_workers_gets_its_share(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    for number in range(9):
+        api.submit(a_request(f"r{number}"))
+
+    assert take(one) == ["r0", "r1", "r2", "r3", "r4"]
+    assert take(two) == ["r5", "r6"]
+    assert api.status().queue_depth == 2
+
+
+def test_what_is_handed_back_comes_first_and_uncounted(house: House) -> None:
+    api, one = house.api(), house.worker()
+    for name in ("a", "b", "c"):
+        api.submit(a_request(name))
+    assert take(one, free_tokens=90) == ["a", "b"]
+
+    one.hand_back(["b", "a"])
+    inbox = one.exchange((), AMPLE, 0)
+
+    assert ids_of(inbox) == ["a", "b", "c"]
+    assert [delivery.attempt for delivery in inbox.deliveries] == [1, 1, 1]
+
+
+def test_a_worker_that_leaves_gives_its_work_to_the_others(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    api.submit(a_request("a"))
+    assert take(one) == ["a"]
+
+    one.close()
+    (delivery,) = two.exchange((), AMPLE, 0).deliveries
+
+    assert (delivery.request.request_id, delivery.attempt) == ("a", 1)
+    assert api.status().live_workers == 1
+
+
+def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> None:
+    api, worker = waking_house.api(), waking_house.worker()
+    assert worker.exchange((), AMPLE, 0, wait_s=0.01).deliveries == ()
+    threading.Timer(0.1, api.submit, [a_request("a")]).start()
+
+    inbox = worker.exchange((), AMPLE, 0, wait_s=0.5)
+
+    assert ids_of(inbox) == ["a"]
+    assert inbox.deliveries[0].waited_s < 0.1
+
+
+def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
+    worker = house.worker()
+    started = time.monotonic()
+
+    worker.exchange((), AMPLE, 0)
+
+    assert time.monotonic() - started < 0.1
+
+
+def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> None:
+    api = house.api()
+    ticket = api.submit(a_request("a"))
+
+    api.close()
+
+    with pytest.raises(ShuttingDown):
+        api.wait(ticket, 5)
+    with pytest.raises(ShuttingDown):
+        api.submit(a_request("b"))
+
+
+def test_the_status_counts_what_waits_and_what_is_reserved(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    for name in ("a", "b", "c"):
+        api.submit(a_request(name))
+    assert take(worker, free_tokens=42) == ["a"]
+
+    status = api.status()
+
+    assert (status.redis_ok, status.live_workers, status.queue_depth) == (True, 1, 2)
+    assert (status.reserved_requests, status.reserved_tokens) == (3, 126)

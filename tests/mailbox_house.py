@@ -1,0 +1,123 @@
+"""Helpers of the mailbox tests: requests, answers, and houses full of mailboxes that close themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from redis import Redis
+
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox
+from worker.mailbox.api_end import RedisApiMailbox
+from worker.mailbox.heartbeat import Heartbeat
+from worker.mailbox.line import Line
+from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+T = TypeVar("T")
+AMPLE = 1_000_000  # free tokens that never bind
+
+
+def a_request(request_id: str, num_prompt_tokens: int = 10, max_output_tokens: int = 32) -> CorrectionRequest:
+    ids = tuple(range(num_prompt_tokens))
+    return CorrectionRequest(request_id, ids, ids, max_output_tokens, "fingerprint")
+
+
+def an_answer(request_id: str, *output_ids: int) -> Completion:
+    return Completion(request_id, FinishReason.STOP, output_ids or (7, 1))
+
+
+def ids_of(inbox: Inbox) -> list[str]:
+    return [delivery.request.request_id for delivery in inbox.deliveries]
+
+
+def take(worker: WorkerMailbox, free_tokens: int = AMPLE, **options: bool) -> list[str]:
+    """The ids one exchange without answers delivers."""
+    return ids_of(worker.exchange((), free_tokens, 0, **options))
+
+
+def answer(worker: WorkerMailbox, *request_ids: str) -> Inbox:
+    return worker.exchange([an_answer(request_id) for request_id in request_ids], 0, 0)
+
+
+def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.01) -> T:
+    """The first true value of `what`; fails when the time is over."""
+    deadline = time.monotonic() + within_s
+    while not (value := what()):
+        assert time.monotonic() < deadline, f"still {value!r} after {within_s:g} s"
+        time.sleep(every_s)
+    return value
+
+
+def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
+    """Poll until something is delivered."""
+    return eventually(lambda: worker.exchange((), AMPLE, 0, wait_s=0.05).deliveries, within_s)[0]
+
+
+class House(Protocol):
+    """Mailboxes that share one queue."""
+
+    def api(self, limits: MailboxLimits | None = None) -> ApiMailbox: ...
+
+    def worker(self) -> WorkerMailbox: ...
+
+    def kill(self, worker: WorkerMailbox) -> None:
+        """The worker dies without a word, and the others have noticed."""
+
+    def close(self) -> None: ...
+
+
+class RedisHouse:
+    """Over a real Redis or fakeredis."""
+
+    def __init__(self, connect: Callable[[], Redis]) -> None:
+        self._connect = connect
+        self._mailboxes: list[ApiMailbox | WorkerMailbox] = []
+
+    def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
+        self._mailboxes.append(mailbox := RedisApiMailbox(self._connect(), limits))
+        return mailbox
+
+    def worker(self, is_fresh: Callable[[], bool] = lambda: True) -> RedisWorkerMailbox:
+        self._mailboxes.append(mailbox := RedisWorkerMailbox(self._connect()))
+        mailbox.open(is_fresh)
+        return mailbox
+
+    def kill(self, worker: RedisWorkerMailbox) -> None:
+        self._mailboxes.remove(worker)
+        worker._heartbeat.stop()
+        client = self._connect()
+        client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
+        reaper = Heartbeat(Line(client), "reaper", 60.0, on_lease_lost=lambda: None)
+        reaper.start(is_fresh=lambda: False)
+        reaper.stop()
+        client.zrem("miniserve:leases", "reaper")
+
+    def close(self) -> None:
+        for mailbox in self._mailboxes:
+            mailbox.close()
+
+
+class MemoryHouse:
+    """Inside this process. There is one API end; limits count from its first mention."""
+
+    def __init__(self) -> None:
+        self._mailbox: InMemoryMailbox | None = None
+
+    def api(self, limits: MailboxLimits | None = None) -> InMemoryMailbox:
+        self._mailbox = self._mailbox or InMemoryMailbox(limits)
+        return self._mailbox
+
+    def worker(self) -> WorkerMailbox:
+        worker = self.api().worker_end()
+        worker.open(lambda: True)
+        return worker
+
+    def kill(self, worker: InMemoryWorkerMailbox) -> None:
+        worker.give_up()
+
+    def close(self) -> None:
+        if self._mailbox is not None:
+            self._mailbox.close()
