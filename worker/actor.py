@@ -27,12 +27,18 @@ class Actor:
     """Owns an engine and one end of the mailbox. `run` returns after `stop`."""
 
     def __init__(
-        self, engine: Engine, mailbox: WorkerMailbox, grace_s: float, clock: Callable[[], float] = monotonic
+        self,
+        engine: Engine,
+        mailbox: WorkerMailbox,
+        grace_s: float,
+        idle_wait_s: float = IDLE_WAIT_S,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._engine = engine
         self._policy = engine.policy
         self._mailbox = mailbox
         self._grace_s = grace_s
+        self._idle_wait_s = idle_wait_s
         self._clock = clock
         self._outbox: list[Completion] = []
         self._last_turn_s = clock()
@@ -56,13 +62,13 @@ class Actor:
                 return self._mailbox.open(is_fresh=self._is_fresh)
             except MailboxDown as error:
                 logger.warning("mailbox unreachable, will retry", reason=str(error))
-                sleep(IDLE_WAIT_S)
+                sleep(RETRY_WAIT_S)
 
     def _turn(self, free_tokens: int) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
         self._last_turn_s = self._clock()
         is_idle = not (self._engine.has_work or self._outbox or self._is_stopping)
-        inbox = self._exchange(free_tokens, IDLE_WAIT_S if is_idle else 0.0)
+        inbox = self._exchange(free_tokens, self._idle_wait_s if is_idle else 0.0)
         self._take_in(inbox)
         if self._engine.has_work:
             self._outbox += self._step()

@@ -13,7 +13,7 @@ import structlog
 from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import load_engine
-from worker.mailbox import RedisWorkerMailbox
+from worker.mailbox import redis_worker_mailbox
 
 logger = structlog.get_logger(__name__)
 
@@ -21,7 +21,7 @@ logger = structlog.get_logger(__name__)
 def serve(settings: Settings, tokenizer_fingerprint: str) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together."""
     engine = load_engine(settings, tokenizer_fingerprint, clock=monotonic)
-    actor = Actor(engine, RedisWorkerMailbox.from_settings(settings), settings.grace_s)
+    actor = Actor(engine, redis_worker_mailbox(settings), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     arena = engine.model.arena

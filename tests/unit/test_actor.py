@@ -1,0 +1,129 @@
+"""The worker's loop, with the in-memory mailbox and a small random model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from scheduler.continuous import BatchLimits
+from scheduler.errors import RequestFailed
+from scheduler.messages import CorrectionRequest
+from tests.unit.small_model import CONFIG, random_weights
+from worker.actor import Actor
+from worker.engine import Engine
+from worker.mailbox.memory import InMemoryMailbox
+from worker.model import MiniGPT
+
+
+def request(name: str, max_output: int = 8) -> CorrectionRequest:
+    prompt = tuple(np.random.default_rng(len(name)).integers(2, CONFIG.vocab_size, 6).tolist())
+    return CorrectionRequest(name, prompt, (0,) * 6, max_output, "test-tokenizer")
+
+
+def engine() -> Engine:
+    return Engine(MiniGPT(random_weights(), 2048), BatchLimits(2048, 64, 512), clock=lambda: 0.0)
+
+
+def actor(subject: Engine, mailbox: InMemoryMailbox, grace_s: float) -> Actor:
+    return Actor(subject, mailbox.worker_end(), grace_s, idle_wait_s=0.02)
+
+
+@contextmanager
+def running(worker: Actor) -> Iterator[None]:
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        worker.stop()
+        thread.join(timeout=5.0)
+        assert not thread.is_alive()
+
+
+def test_every_request_is_answered_by_the_loop():
+    mailbox = InMemoryMailbox()
+
+    with running(actor(engine(), mailbox, grace_s=1.0)):
+        tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
+        answered = [mailbox.wait(ticket, timeout_s=5.0).request_id for ticket in tickets]
+
+    assert answered == [f"r{i}" for i in range(20)]
+
+
+def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
+    mailbox = InMemoryMailbox()
+    tickets = [mailbox.submit(request(f"r{i}")) for i in range(5)]
+    patient = actor(engine(), mailbox, grace_s=5.0)
+
+    patient._open()
+    patient._turn(free_tokens=2048)
+    patient.stop()
+    patient.run()
+
+    assert [mailbox.wait(ticket, timeout_s=0.1).request_id for ticket in tickets] == [f"r{i}" for i in range(5)]
+
+
+def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
+    mailbox = InMemoryMailbox()
+    ticket = mailbox.submit(request("r", max_output=32))
+    hurried = actor(engine(), mailbox, grace_s=0.0)
+    hurried._open()
+    hurried._turn(free_tokens=2048)
+    hurried.stop()
+    hurried.run()
+
+    with running(actor(engine(), mailbox, grace_s=1.0)):
+        assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"
+
+
+def test_a_request_the_model_cannot_run_fails_alone():
+    mailbox = InMemoryMailbox()
+    bad = CorrectionRequest("bad", (9999,), (0,), 4, "test-tokenizer")
+
+    with running(actor(engine(), mailbox, grace_s=1.0)):
+        failing, fine = mailbox.submit(bad), mailbox.submit(request("fine"))
+
+        assert mailbox.wait(fine, timeout_s=5.0).request_id == "fine"
+        with pytest.raises(RequestFailed):
+            mailbox.wait(failing, timeout_s=5.0)
+
+
+def test_an_exception_in_an_iteration_fails_its_requests_and_the_worker_goes_on():
+    mailbox = InMemoryMailbox()
+    subject = engine()
+    subject.model.forward = once(subject.model.forward)
+
+    with running(actor(subject, mailbox, grace_s=1.0)):
+        with pytest.raises(RequestFailed):
+            mailbox.wait(mailbox.submit(request("unlucky")), timeout_s=5.0)
+
+        assert mailbox.wait(mailbox.submit(request("next")), timeout_s=5.0).request_id == "next"
+    assert subject.model.arena.num_free == 2048
+
+
+def once(forward: Callable) -> Callable:
+    """A forward pass that breaks the first time."""
+    calls = iter([True])
+
+    def broken_once(batch: object) -> np.ndarray:
+        if next(calls, False):
+            raise FloatingPointError("made up by a test")
+        return forward(batch)
+
+    return broken_once
+
+
+def test_requests_that_come_together_are_decoded_together():
+    mailbox = InMemoryMailbox()
+    subject = engine()
+    tickets = [mailbox.submit(request(f"r{i}")) for i in range(8)]
+
+    with running(actor(subject, mailbox, grace_s=1.0)):
+        for ticket in tickets:
+            mailbox.wait(ticket, timeout_s=5.0)
+
+    assert subject.policy.counters.summary()["mean_decode_batch"] > 1
