@@ -1,0 +1,139 @@
+"""The Flask application: POST /correct, GET /healthz, GET /readyz, and every error as problem+json.
+
+The handlers translate between HTTP and the `Corrector` they are given; nothing here knows of Redis or of queues.
+No line that is logged holds text of a user.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import traceback
+from typing import Any
+
+import structlog
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
+from werkzeug.exceptions import NotFound as WerkzeugNotFound
+
+from api import problems, request_input
+from api.agent import Correction
+from api.corrector import Corrector, Job
+from api.schema import parse_body
+from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
+from scheduler.messages import Timings
+from scheduler.settings import Settings
+
+CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
+logger = structlog.get_logger(__name__)
+
+
+def create_app(corrector: Corrector, settings: Settings) -> Flask:
+    """The application around a corrector; opens nothing by itself."""
+    app = Flask("api", static_folder=None)
+    app.extensions[CORRECTOR] = corrector
+    app.config["GRACE_S"] = settings.grace_s
+    app.url_map.strict_slashes = False
+    app.before_request(_begin)
+    app.after_request(_finish)
+    _register_errors(app)
+
+    @app.post("/correct")
+    def correct() -> Response:
+        raw = request_input.read_body(request.environ, settings.max_body_bytes)
+        request_input.check_media_type(request.environ)
+        body = parse_body(raw)
+        has_left = request_input.hang_up_detector(request.environ)
+        answer = corrector.correct(Job(g.request_id, body.sentence, body.learner_id, has_left))
+        g.timings = answer.timings
+        return _json_response(_correction_document(answer.correction, g.request_id))
+
+    @app.get("/healthz")
+    def healthz() -> Response:
+        return _json_response({"status": "ok"})
+
+    @app.get("/readyz")
+    def readyz() -> Response:
+        status = corrector.check_ready()
+        return _json_response(
+            {"status": "ready", "live_workers": status.live_workers, "queue_depth": status.queue_depth}
+        )
+
+    return app
+
+
+def _begin() -> None:
+    g.started = time.perf_counter()
+    g.timings = Timings()
+    g.request_id = secrets.token_hex(16)  # of the job, too: nobody can guess the id of another's request
+    g.correlation_id = None
+    g.correlation_id = request_input.correlation_id(request.environ)
+
+
+def _finish(response: Response) -> Response:
+    elapsed_ms = (time.perf_counter() - g.started) * 1e3
+    timings: Timings = g.timings
+    response.headers["X-Request-ID"] = g.correlation_id or g.request_id
+    response.headers["Server-Timing"] = (
+        f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
+        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={elapsed_ms:.1f}"
+    )
+    log = logger.debug if response.status_code < 400 else logger.info
+    log("request", request_id=g.request_id, status=response.status_code, ms=round(elapsed_ms, 1))
+    return response
+
+
+def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
+    edits = [
+        {
+            "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
+            "reason": edit.reason.value, "explanation": edit.explanation,
+        }
+        for edit in correction.edits
+    ]  # fmt: skip
+    return {
+        "corrected": correction.corrected,
+        "explanation": correction.explanation,
+        "edits": edits,
+        "request_id": request_id,
+    }
+
+
+def _json_response(document: dict[str, Any]) -> Response:
+    return Response(problems.to_json(document) + "\n", content_type="application/json")
+
+
+def _problem_response(error: ServingError) -> Response:
+    document = problems.problem(error, g.request_id)
+    response = Response(problems.to_json(document) + "\n", status=error.status, content_type=problems.MEDIA_TYPE)
+    if isinstance(error, Overloaded):
+        response.headers["Retry-After"] = str(document["retry_after_s"])
+    return response
+
+
+def _register_errors(app: Flask) -> None:
+    app.register_error_handler(ServingError, _problem_response)
+    app.register_error_handler(WerkzeugNotFound, _not_found)
+    app.register_error_handler(WerkzeugMethodNotAllowed, _method_not_allowed)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _not_found(error: WerkzeugNotFound) -> Response:
+    return _problem_response(NotFound("There is nothing at this path; sentences go to POST /correct."))
+
+
+def _method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
+    allowed = ", ".join(sorted(error.valid_methods or ()))
+    response = _problem_response(MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}."))
+    response.headers["Allow"] = allowed
+    return response
+
+
+def _unexpected(error: Exception) -> Response | HTTPException:
+    if isinstance(error, HTTPException):
+        return error
+    # Not the message of the exception: it may quote the user's text.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("internal error", request_id=g.request_id, error_type=type(error).__name__, traceback=where)
+    return _problem_response(ServingError(f"A fault of the server, logged with the request id {g.request_id}."))

@@ -1,0 +1,121 @@
+"""The way of one request from text to answer; the HTTP handlers know only the `Corrector` protocol.
+
+`QueueCorrector` puts the mailbox between the two halves of the agent's work. Other ways of serving hand in another
+corrector.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.agent import Agent, Correction
+from scheduler.errors import NotReady
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Timings
+from scheduler.settings import Settings
+from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus
+
+_PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
+_PROBE_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One accepted body."""
+
+    request_id: str
+    sentence: str
+    learner_id: str | None = None
+    has_left: Callable[[], bool] | None = None  # whether the client hung up; asked now and then
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A correction and where its time went."""
+
+    correction: Correction
+    timings: Timings
+
+
+class Corrector(Protocol):
+    """What the HTTP handlers need."""
+
+    def correct(self, job: Job) -> Answer:
+        """Raises a ServingError."""
+
+    def check_ready(self) -> MailboxStatus:
+        """Raises NotReady with the reason; answers within about a second."""
+
+    def close(self) -> None:
+        """Answer whoever still waits with ShuttingDown."""
+
+
+class QueueCorrector:
+    """Corrects by way of the queue: any worker on the same Redis may do it."""
+
+    def __init__(self, agent: Agent, mailbox: ApiMailbox, settings: Settings) -> None:
+        self._agent = agent
+        self._mailbox = mailbox
+        self._timeout_s = settings.request_timeout_s
+        self._probe = _Probe(mailbox)
+
+    def correct(self, job: Job) -> Answer:
+        draft = self._agent.prepare(job.sentence)
+        request = CorrectionRequest(
+            request_id=job.request_id,
+            prompt_ids=draft.prompt.token_ids,
+            word_numbers=draft.prompt.word_numbers,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
+            learner_id=job.learner_id,
+        )
+        ticket = self._mailbox.submit(request)
+        completion = self._mailbox.wait(ticket, self._timeout_s, job.has_left)
+        return Answer(self._agent.conclude(draft, completion.output_ids), completion.timings)
+
+    def check_ready(self) -> MailboxStatus:
+        status = self._probe.status()
+        if status is None:
+            raise NotReady(f"Redis does not answer within {_PROBE_TIMEOUT_S:g} s.", _PROBE_AGAIN_S)
+        if not status.redis_ok:
+            raise NotReady("Redis does not answer.", _PROBE_AGAIN_S)
+        if not status.live_workers:
+            raise NotReady(f"No worker has been heard of in the last {READY_WITHIN_S:g} s.", _PROBE_AGAIN_S)
+        return status
+
+    def close(self) -> None:
+        self._mailbox.close()
+
+
+class _Probe:
+    """Asks the mailbox for its status in a thread of its own, one at a time: a hung Redis holds up one thread."""
+
+    def __init__(self, mailbox: ApiMailbox) -> None:
+        self._mailbox = mailbox
+        self._lock = threading.Lock()
+        self._pending: _Asking | None = None
+
+    def status(self) -> MailboxStatus | None:
+        """None if there is no answer in time."""
+        with self._lock:
+            if self._pending is None or self._pending.done.is_set():
+                self._pending = _Asking(self._mailbox)
+            asking = self._pending
+        return asking.answer if asking.done.wait(_PROBE_TIMEOUT_S) else None
+
+
+class _Asking:
+    """One question on its way."""
+
+    def __init__(self, mailbox: ApiMailbox) -> None:
+        self.done = threading.Event()
+        self.answer: MailboxStatus | None = None
+        threading.Thread(target=self._ask, args=(mailbox,), name="readiness", daemon=True).start()
+
+    def _ask(self, mailbox: ApiMailbox) -> None:
+        try:
+            self.answer = mailbox.status()
+        finally:
+            self.done.set()

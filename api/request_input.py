@@ -1,0 +1,95 @@
+"""Reading what the client sent, with bounds: the body, its media type, the X-Request-ID header.
+
+Works on the WSGI environment, because a body over the limit is read to its end before it is refused: a client that
+is still sending when the connection closes sees a reset instead of the answer.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
+
+MAX_DRAINED_BYTES = 16 * 1024 * 1024
+MAX_REQUEST_ID_CHARACTERS = 128
+_CHUNK_BYTES = 64 * 1024
+
+
+def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+    """The whole body, chunked ones too. Raises BodyTooLarge after discarding a bounded part of the rest."""
+    stream = environ["wsgi.input"]
+    declared = _declared_length(environ)
+    try:
+        if declared is None or declared > limit_bytes:
+            body = stream.read(limit_bytes + 1)
+        else:
+            return stream.read(declared)
+        if len(body) <= limit_bytes:
+            return body
+        _discard(stream, MAX_DRAINED_BYTES - len(body), declared and declared - len(body))
+    except OSError as error:  # the client went away, stalled, or broke its chunks
+        raise MalformedJson("The body did not arrive in full.") from error
+    raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send one sentence a request.")
+
+
+def check_media_type(environ: Mapping[str, Any]) -> None:
+    """Raises UnsupportedMediaType unless the body is declared as JSON, in UTF-8 if a charset is named."""
+    declared = environ.get("CONTENT_TYPE", "")
+    if declared == "application/json":
+        return
+    essence, _, parameters = declared.lower().partition(";")
+    essence, parameters = essence.strip(), parameters.replace(" ", "").replace('"', "")
+    is_json = essence == "application/json" or (essence.startswith("application/") and essence.endswith("+json"))
+    if not is_json or ("charset=" in parameters and "charset=utf-8" not in parameters):
+        raise UnsupportedMediaType("Send the body as UTF-8 JSON, with the header Content-Type: application/json.")
+
+
+def correlation_id(environ: Mapping[str, Any]) -> str | None:
+    """The client's X-Request-ID as it came. Raises InvalidHeader over 128 printable characters."""
+    header = environ.get("HTTP_X_REQUEST_ID")
+    if not header:
+        return None
+    try:
+        text = header.encode("latin-1").decode("utf-8")  # WSGI hands out bytes as Latin-1
+    except UnicodeDecodeError:
+        text = header
+    if len(text) > MAX_REQUEST_ID_CHARACTERS or not text.isprintable():
+        raise InvalidHeader(f"X-Request-ID may have at most {MAX_REQUEST_ID_CHARACTERS} printable characters.")
+    return header
+
+
+def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
+    """Tells whether the client closed its connection; None where the server does not show us the socket."""
+    connection = environ.get("gunicorn.socket")
+    if connection is None:
+        return None
+
+    def has_left() -> bool:
+        try:
+            return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    return has_left
+
+
+def _declared_length(environ: Mapping[str, Any]) -> int | None:
+    """None for a chunked body, which ends by itself."""
+    if environ.get("HTTP_TRANSFER_ENCODING") or environ.get("wsgi.input_terminated") and not _length(environ):
+        return None
+    return int(_length(environ) or 0)
+
+
+def _length(environ: Mapping[str, Any]) -> str:
+    return environ.get("CONTENT_LENGTH") or ""
+
+
+def _discard(stream: Any, budget: int, remaining: int | None) -> None:
+    """Read on and forget, until the end or the budget; after that the connection cannot be used again."""
+    allowed = budget if remaining is None else min(budget, remaining)
+    while allowed > 0 and (chunk := stream.read(min(allowed, _CHUNK_BYTES))):
+        allowed -= len(chunk)

@@ -1,0 +1,92 @@
+"""What a request may contain: the body of POST /correct, and the checks every sentence passes, offline ones too.
+
+Refusals name the field and what is allowed, and never repeat the text. Unknown members are ignored, so that a newer
+client can talk to an older server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+
+from scheduler.errors import InvalidRequest, MalformedJson
+
+MAX_LEARNER_ID_CHARACTERS = 64
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # tab, newline and carriage return are text
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class CorrectionBody(BaseModel):
+    """The body of POST /correct."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sentence: StrictStr
+    learner_id: StrictStr | None = None
+
+
+def parse_body(raw: bytes) -> CorrectionBody:
+    """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not what we take."""
+    document = _load_json(raw)
+    if not isinstance(document, dict):
+        raise InvalidRequest("body", 'The body must be a JSON object such as {"sentence": "He goed to school"}.')
+    try:
+        body = CorrectionBody.model_validate(document)
+    except ValidationError as error:
+        raise _invalid(error) from None
+    check_sentence(body.sentence)
+    if body.learner_id is not None:
+        _check_learner_id(body.learner_id)
+    return body
+
+
+def check_sentence(sentence: str) -> None:
+    """Raises InvalidRequest for text that cannot be a sentence; its length is the tokenizer's business."""
+    if not sentence or sentence.isspace():
+        found = "blank" if sentence else "empty"
+        raise InvalidRequest("sentence", f"`sentence` is {found}; send one English sentence.")
+    _check_characters("sentence", sentence)
+
+
+def _check_learner_id(learner_id: str) -> None:
+    if not 1 <= len(learner_id) <= MAX_LEARNER_ID_CHARACTERS:
+        allowed = f"1 to {MAX_LEARNER_ID_CHARACTERS} characters"
+        raise InvalidRequest("learner_id", f"`learner_id` has {len(learner_id)} characters; allowed: {allowed}.")
+    _check_characters("learner_id", learner_id)
+
+
+def _check_characters(field: str, text: str) -> None:
+    if control := _CONTROL.search(text):
+        where = f"U+{ord(control.group()):04X} at character {control.start()}"
+        raise InvalidRequest(field, f"`{field}` holds the control character {where}; only tab and line breaks may be.")
+    if surrogate := _SURROGATE.search(text):
+        where = f"U+{ord(surrogate.group()):04X} at character {surrogate.start()}"
+        raise InvalidRequest(
+            field, f"`{field}` holds half a character, the lone surrogate {where}; send valid Unicode."
+        )
+
+
+def _load_json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)  # a byte order mark does no harm
+    except UnicodeDecodeError as error:
+        raise MalformedJson(f"The body is not UTF-8: byte {error.start} is invalid.") from None
+    except json.JSONDecodeError as error:
+        raise MalformedJson(f"The body is not JSON: {error.msg} at character {error.pos}.") from None
+    except (ValueError, RecursionError):
+        raise MalformedJson("The body is not JSON that can be read: a number too long or nesting too deep.") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise json.JSONDecodeError(f"{name} is no JSON value", "", 0)
+
+
+def _invalid(error: ValidationError) -> InvalidRequest:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = str(first["loc"][0])
+    if first["type"] == "missing":
+        return InvalidRequest(field, f"`{field}` is missing.")
+    return InvalidRequest(field, f"`{field}` has the wrong type; it must be a string.")

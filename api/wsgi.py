@@ -1,0 +1,133 @@
+"""Entry point of `miniserve api`: gunicorn with one gevent worker, configured in code.
+
+The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
+talks to Redis is made in the worker, after gevent has patched the standard library. SIGTERM or Ctrl-C: no new
+connections, waiting requests are answered for up to `grace_s`, exit status 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import math
+import os
+import resource
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import structlog
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+
+from scheduler.settings import Settings
+
+# A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
+MAX_CONNECTIONS = 4096
+KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
+_BACKLOG = 2048
+_SPARE_FILES = 256
+_PR_SET_PDEATHSIG = 1
+_MEMORY_DIRECTORY = Path("/dev/shm")
+
+logger = structlog.get_logger(__name__)
+
+
+def serve(settings: Settings) -> None:
+    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free."""
+    listener = bind(settings.host, settings.port)
+    _allow_open_files(MAX_CONNECTIONS + _SPARE_FILES)
+    _Server(settings, listener).run()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket, or SystemExit with the reason."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise SystemExit(f"miniserve api: cannot listen on {host} port {port}: {error.strerror}") from None
+    return listener
+
+
+def create_production_app(settings: Settings) -> Flask:
+    """The application over the queue at `settings.redis_url`; connects with the first request."""
+    # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
+    from api.agent import Agent
+    from api.app import create_app
+    from api.corrector import QueueCorrector
+    from api.tokenizer import Tokenizer
+    from api.verbs import VerbTable
+    from worker.mailbox import redis_api_mailbox
+
+    agent = Agent(Tokenizer.load(), VerbTable.load())
+    return create_app(QueueCorrector(agent, redis_api_mailbox(settings), settings), settings)
+
+
+class _Server(BaseApplication):
+    """gunicorn's application object: where it asks for its settings and for the WSGI callable."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings = settings
+        self._listener = listener
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._config().items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        return create_production_app(self._settings)
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "bind": f"fd://{self._listener.detach()}",
+            "worker_class": "api.gevent_worker.ApiWorker",
+            "workers": 1,
+            "worker_connections": MAX_CONNECTIONS,
+            "backlog": _BACKLOG,
+            "keepalive": KEEPALIVE_S,
+            # The worker spends grace_s on waiting requests and two seconds at most on telling the rest.
+            "graceful_timeout": math.ceil(self._settings.grace_s) + 2,
+            "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
+            "control_socket_disable": True,
+            "logger_class": _RootLogger,
+            "loglevel": "warning",
+            "post_fork": _die_with_master,
+            "post_worker_init": self._announce,
+        }
+
+    def _announce(self, worker: Any) -> None:
+        logger.info("api is listening", host=self._settings.host, port=self._settings.port, pid=os.getpid())
+
+
+class _RootLogger(Logger):
+    """gunicorn's messages go to the root logger, whose handler the command line has configured."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+        self.error_log.setLevel(logging.WARNING)
+
+
+def _die_with_master(arbiter: Arbiter, worker: Any) -> None:
+    """A worker whose master was killed would hold the port for nobody."""
+    with contextlib.suppress(OSError, AttributeError):  # not on Linux: gunicorn's own check takes a second longer
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != arbiter.pid:  # it died before the line above
+        os._exit(1)
+
+
+def _allow_open_files(wanted: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
