@@ -24,10 +24,11 @@ from api.verbs import VerbTable
 from ops.training.batches import BackgroundBatches, Batch, BatchOptions, batch_stream, to_tensors
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker
-from ops.training.export import export
+from ops.training.export import export, load_twin
 from ops.training.heldout import HeldOut, HeldOutOptions, Score
 from ops.training.muon import Muon
 from ops.training.options import TrainOptions
+from ops.training.tuning import choose_bias, trade_off, write_trade_off
 from ops.training.twin import Twin, TwinConfig
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,18 @@ def train(options: TrainOptions) -> Path:
         _run(trainer, batches, held_out, checkpoint)
     finally:
         batches.close()
-    return export(checkpoint, options.out / "mini-gpt.safetensors", options)
+    return finish(options)
+
+
+def finish(options: TrainOptions) -> Path:
+    """Tune the bias of <eos> for the run's checkpoint and write the weights file; returns its path."""
+    checkpoint = options.out / "checkpoint.pt"
+    tokenizer = Tokenizer.load()
+    twin = load_twin(checkpoint, TwinConfig(vocab_size=tokenizer.vocab_size))
+    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(num_wrong=1500, num_clean=1500, seed=8))
+    scores = trade_off(twin, held_out)
+    write_trade_off(scores, options.out / "eos_bias.csv")
+    return export(checkpoint, options.out / "mini-gpt.safetensors", options, choose_bias(scores))
 
 
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
@@ -146,7 +158,7 @@ def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkp
     log = MetricsLog(options.out / "metrics.csv", is_new=progress.steps == 0)
     started = time.monotonic() - progress.elapsed_s
     saved = scored = progress.elapsed_s
-    with tqdm(total=options.num_examples, initial=progress.examples, unit="ex", smoothing=0.02) as bar:
+    with tqdm(total=options.num_examples, initial=progress.examples, unit="ex", smoothing=0.02, mininterval=2.0) as bar:
         for batch in batches:
             log.add(*trainer.step(batch))
             progress.elapsed_s = time.monotonic() - started

@@ -1,0 +1,81 @@
+"""`miniserve train` and `miniserve eval`. PyTorch is imported by `train` alone, and only once it runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+from pathlib import Path
+
+import click
+
+from ops.options import with_settings
+from ops.training.options import TrainOptions
+from scheduler.settings import Settings
+from worker.blas import configure_blas
+
+_DEFAULTS = TrainOptions(corpora=())
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--corpus", "corpora", type=_FILE, multiple=True, required=True, envvar="MINISERVE_CORPUS", show_envvar=True,
+    help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out, show_default=True,
+    envvar="MINISERVE_OUT", show_envvar=True, help="Folder for checkpoints, metrics and weights.",
+)  # fmt: skip
+@click.option(
+    "--examples", type=click.IntRange(1), default=_DEFAULTS.num_examples, show_default=True,
+    envvar="MINISERVE_EXAMPLES", show_envvar=True, help="Examples to see in all.",
+)  # fmt: skip
+@click.option(
+    "--max-minutes", type=click.FloatRange(0.1), default=None, envvar="MINISERVE_MAX_MINUTES", show_envvar=True,
+    help="End after so many minutes, wherever the examples are.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True, envvar="MINISERVE_SEED",
+    show_envvar=True, help="Seed of the weights and of the examples.",
+)  # fmt: skip
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
+    envvar="MINISERVE_DEVICE", show_envvar=True, help="Where to compute.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1, 256), default=_DEFAULTS.num_threads, show_default=True,
+    envvar="MINISERVE_THREADS", show_envvar=True, help="CPU threads of PyTorch.",
+)  # fmt: skip
+@click.option("--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True, help="Go on from a checkpoint.")
+def train(**values: object) -> None:
+    """Train the Mini-GPT and write OUT/mini-gpt.safetensors."""
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("tqdm") is None:
+        raise click.ClickException("training needs PyTorch and tqdm: pip install '.[train]'")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    from ops.training import loop
+
+    renamed = {"num_examples": values.pop("examples"), "num_threads": values.pop("threads")}
+    click.echo(loop.train(TrainOptions(**values, **renamed)))
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
+@click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print a JSON object.")
+def eval_(settings: Settings, file: Path, as_json: bool) -> None:
+    """Score the shipped model on FILE: JSON lines {"sentence", "corrected", "reasons"?}.
+
+    A sentence that equals its correction is a clean one. The whole product is scored, guard included.
+    """
+    configure_blas(os.environ)
+    from ops.training.evaluation import evaluate, format_table
+    from ops.training.product import product_corrector
+    from worker.weights import WeightsError
+
+    try:
+        scores = evaluate(file, product_corrector(settings))
+    except (WeightsError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(json.dumps(scores.as_document()) if as_json else format_table(scores))

@@ -1,0 +1,45 @@
+"""Chooses the bias of <eos>: how sure the model must be before it changes a sentence.
+
+One decoding of the held-out set gives every row, because a bias only decides between the best change and none.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from ops.training.decoding import decode
+from ops.training.heldout import HeldOut, Score
+from ops.training.twin import Twin
+
+BIASES = tuple(step / 4 for step in range(-4, 33))  # -1 to 8
+_MOST_FALSE_POSITIVES = 0.01
+_LEAST_EXACT = 0.85
+
+
+def trade_off(twin: Twin, held_out: HeldOut, device: str = "cpu") -> list[Score]:
+    """The scores at every bias."""
+    decoded = decode(twin, held_out.prompts, device)
+    return [held_out.score_at(decoded, bias) for bias in BIASES]
+
+
+def choose_bias(scores: Sequence[Score]) -> float:
+    """The smallest bias of 0 or more with few enough false positives while most mistakes are still mended.
+
+    Where no bias gives both, the one with the best exact match less ten times the false positives: a right sentence
+    made wrong costs a learner more than a mistake that stays.
+    """
+    for score in scores:
+        if score.eos_bias >= 0 and score.false_positives <= _MOST_FALSE_POSITIVES and score.exact >= _LEAST_EXACT:
+            return score.eos_bias
+    return max(scores, key=lambda score: score.exact - 10 * score.false_positives).eos_bias
+
+
+def write_trade_off(scores: Sequence[Score], path: Path) -> None:
+    """The table as CSV."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([item.name for item in fields(Score)])
+        writer.writerows([f"{value:.4f}" for value in astuple(score)] for score in scores)
