@@ -55,11 +55,13 @@ class Corrector(Protocol):
 class QueueCorrector:
     """Corrects by way of the queue: any worker on the same Redis may do it."""
 
-    def __init__(self, agent: Agent, mailbox: ApiMailbox, settings: Settings) -> None:
+    def __init__(
+        self, agent: Agent, mailbox: ApiMailbox, settings: Settings, probe_timeout_s: float = _PROBE_TIMEOUT_S
+    ) -> None:
         self._agent = agent
         self._mailbox = mailbox
         self._timeout_s = settings.request_timeout_s
-        self._probe = _Probe(mailbox)
+        self._probe = _Probe(mailbox, probe_timeout_s)
 
     def correct(self, job: Job) -> Answer:
         draft = self._agent.prepare(job.sentence)
@@ -78,7 +80,7 @@ class QueueCorrector:
     def check_ready(self) -> MailboxStatus:
         status = self._probe.status()
         if status is None:
-            raise NotReady(f"Redis does not answer within {_PROBE_TIMEOUT_S:g} s.", _PROBE_AGAIN_S)
+            raise NotReady(f"Redis does not answer within {self._probe.timeout_s:g} s.", _PROBE_AGAIN_S)
         if not status.redis_ok:
             raise NotReady("Redis does not answer.", _PROBE_AGAIN_S)
         if not status.live_workers:
@@ -92,7 +94,8 @@ class QueueCorrector:
 class _Probe:
     """Asks the mailbox for its status in a thread of its own, one at a time: a hung Redis holds up one thread."""
 
-    def __init__(self, mailbox: ApiMailbox) -> None:
+    def __init__(self, mailbox: ApiMailbox, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
         self._mailbox = mailbox
         self._lock = threading.Lock()
         self._pending: _Asking | None = None
@@ -103,7 +106,7 @@ class _Probe:
             if self._pending is None or self._pending.done.is_set():
                 self._pending = _Asking(self._mailbox)
             asking = self._pending
-        return asking.answer if asking.done.wait(_PROBE_TIMEOUT_S) else None
+        return asking.answer if asking.done.wait(self.timeout_s) else None
 
 
 class _Asking:
