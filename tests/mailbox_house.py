@@ -92,6 +92,7 @@ class RedisHouse:
         client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
         reaper = Heartbeat(Line(client), "reaper", 60.0, on_lease_lost=lambda: None)
         reaper.start(is_fresh=lambda: False)
+        reaper._beat()
         reaper.stop()
         client.zrem("miniserve:leases", "reaper")
 

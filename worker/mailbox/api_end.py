@@ -6,6 +6,7 @@ working threads (or greenlets) in each child.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import threading
@@ -34,6 +35,7 @@ from worker.mailbox.rates import retry_after_s
 from worker.mailbox.sender import Sender
 from worker.mailbox.waiters import Outcome, Waiter, Waiters, new_ticket_number
 
+logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 STATUS_PATIENCE_S = 0.5
 _HAS_LEFT_EVERY_S = 0.25
@@ -158,6 +160,7 @@ class _Desk:
         except WireError as error:
             if request_id is not None:
                 self.waiters.resolve(request_id, RequestFailed(f"the answer cannot be read: {error}"))
+            logger.error("an answer cannot be read: %s", error, extra={"request_id": request_id})
             return
         self.waiters.resolve(completion.request_id, completion)
 

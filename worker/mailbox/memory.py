@@ -146,7 +146,7 @@ class InMemoryWorkerMailbox:
         self.name = name
         self._state = state
         self._waiters = waiters
-        self._told: set[str] = set()  # cancelled ids this worker has heard of
+        self._cancelled: set[str] = set()  # ids this worker was told to drop; its late answers do not count
 
     @property
     def num_duplicates(self) -> int:
@@ -209,7 +209,7 @@ class InMemoryWorkerMailbox:
         for completion in completions:
             job = self._state.jobs.get(completion.request_id)
             if job is None or job.owner != self.name or job.completion is not None:
-                self._state.num_duplicates += 1
+                self._state.num_duplicates += completion.request_id not in self._cancelled
                 continue
             released += job.request.reserved_tokens
             job.completion, job.forgotten_s = completion, now + self._state.limits.result_ttl_s
@@ -233,6 +233,7 @@ class InMemoryWorkerMailbox:
     def _start(self, job: _Job) -> list[Delivery]:
         job.owner = self.name
         job.attempts += 1
+        self._cancelled.discard(job.request.request_id)
         if job.attempts > MAX_ATTEMPTS:
             text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died"
             self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
@@ -241,6 +242,7 @@ class InMemoryWorkerMailbox:
 
     def _newly_cancelled(self) -> tuple[str, ...]:
         own = [job for job in self._state.unfinished() if job.is_cancelled and job.owner == self.name]
-        new = tuple(job.request.request_id for job in own if job.request.request_id not in self._told)
-        self._told.update(new)
-        return new
+        request_ids = tuple(job.request.request_id for job in own)
+        self._finish([Completion(request_id, FinishReason.CANCELLED) for request_id in request_ids])
+        self._cancelled.update(request_ids)
+        return request_ids

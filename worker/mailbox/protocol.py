@@ -91,8 +91,8 @@ class WorkerMailbox(Protocol):
         """Give answers, take requests: one round trip. Waits up to `wait_s` (at most MAX_BLOCK_S) if nothing is there.
 
         Delivers at most this worker's share, as long as it fits `free_tokens`; with `allow_lookahead` one more that
-        does not fit. Every id in `cancelled_ids` is to be dropped; a completion for it (CANCELLED) is welcome and may
-        be ignored. Raises MailboxDown; the completions given are then kept and sent by the next call.
+        does not fit. Every id in `cancelled_ids` is over and to be dropped: a completion for it is ignored.
+        Raises MailboxDown; the completions given are then kept and sent by the next call.
         """
 
     def hand_back(self, request_ids: Sequence[str]) -> None:

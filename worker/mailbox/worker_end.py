@@ -5,7 +5,7 @@ others while this process was stopped, is found by RESYNC in the first exchange 
 taken, so that an id is never held twice.
 
 State: what was delivered and not answered (`_held`), answers Redis has not confirmed (`_unsent`), and ids that were
-taken from us while we held them (`_disowned`): their late answers are dropped here.
+cancelled or taken from us while we held them (`_disowned`): their late answers are dropped here.
 """
 
 from __future__ import annotations
@@ -121,8 +121,14 @@ class RedisWorkerMailbox:
         if lost_lease:
             self._on_lease_lost()
             return self._round_trip(drain)
-        cancelled_ids = tuple(request_id for request_id in map(bytes.decode, cancelled) if request_id in self._held)
-        return Inbox(self._open_deliveries(deliveries), cancelled_ids)
+        return Inbox(self._open_deliveries(deliveries), self._settle_cancelled(cancelled))
+
+    def _settle_cancelled(self, cancelled: list[bytes]) -> tuple[str, ...]:
+        """The answer to a cancelled request goes out with the next exchange, whatever the worker makes of it."""
+        request_ids = tuple(request_id for request_id in map(bytes.decode, cancelled) if request_id in self._held)
+        self._accept_answers(Completion(request_id, FinishReason.CANCELLED) for request_id in request_ids)
+        self._disowned.update(request_ids)
+        return request_ids
 
     def _after_resync(self, disowned: list[bytes], deliveries: list[Any]) -> Inbox:
         lost = tuple(map(bytes.decode, disowned))

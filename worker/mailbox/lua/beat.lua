@@ -26,10 +26,13 @@ else
   redis.call('EXPIRE', job_key(batch), 60)
 end
 
+-- If our own lease had run out too, it was Redis that stood still and not the others that died: wait for another beat.
 local taken_back = 0
-for _, dead in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
-  taken_back = taken_back + take_from(dead, 0)
-  unregister(dead)
+if had_lease and tonumber(had_lease) > now then
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
+    taken_back = taken_back + take_from(dead, 0)
+    unregister(dead)
+  end
 end
 -- Work of owners without any lease: only after a Redis that came back without its last moments.
 local is_live = {}

@@ -1,0 +1,27 @@
+"""What the mailbox tests of this ring share: houses over a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ops.embedded_redis import EmbeddedRedis
+from tests.mailbox_house import RedisHouse
+from worker.mailbox.line import connect
+
+
+@pytest.fixture
+def house(redis_url: str) -> Iterator[RedisHouse]:
+    """Mailboxes over the shared Redis."""
+    house = RedisHouse(lambda: connect(redis_url))
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def private_house(private_redis: EmbeddedRedis) -> Iterator[RedisHouse]:
+    """Mailboxes over `private_redis`, which the test may kill."""
+    house = RedisHouse(lambda: connect(private_redis.url))
+    yield house
+    house.close()

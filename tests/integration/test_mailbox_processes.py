@@ -1,0 +1,123 @@
+"""Many processes, forks and greenlets on one queue."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, ids_of, take
+
+PUSH_UNTIL_REFUSED = """
+    import sys
+    from scheduler.errors import QueueFull
+    from tests.mailbox_house import a_request
+    from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.line import connect
+    from worker.mailbox.protocol import MailboxLimits
+
+    url, name = sys.argv[1:]
+    api, num_accepted, num_refused = RedisApiMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
+    for number in range(200):
+        try:
+            api.submit(a_request(f"{name}-{number}"))
+            num_accepted += 1
+        except QueueFull:
+            num_refused += 1
+    print(num_accepted, num_refused)
+"""
+
+GREENLETS = """
+    from gevent import monkey
+    monkey.patch_all()
+    import sys, threading, time
+    import gevent
+    from tests.mailbox_house import AMPLE, a_request, an_answer, ids_of
+    from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.line import connect
+    from worker.mailbox.worker_end import RedisWorkerMailbox
+
+    url = sys.argv[1]
+    api, worker = RedisApiMailbox(connect(url)), RedisWorkerMailbox(connect(url))
+    worker.open(lambda: True)
+    answered = []
+
+    def work():
+        answers = []
+        while len(answered) < 200:
+            answers = [an_answer(request_id) for request_id in ids_of(worker.exchange(answers, AMPLE, 0, wait_s=0.05))]
+
+    def ask(number):
+        answered.append(api.wait(api.submit(a_request(f"g{number}")), 10).request_id)
+
+    gevent.joinall([gevent.spawn(work)] + [gevent.spawn(ask, number) for number in range(200)], timeout=20)
+    worker.close()
+    api.close()
+    print(len(set(answered)), type(threading.current_thread()).__module__)
+"""
+
+
+def start_python(program: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def read_words(process: subprocess.Popen[str]) -> list[str]:
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    return output.split()
+
+
+def test_four_processes_never_overshoot_the_bound(redis_url: str) -> None:
+    processes = [start_python(PUSH_UNTIL_REFUSED, redis_url, f"p{number}") for number in range(4)]
+
+    counts = [tuple(map(int, read_words(process))) for process in processes]
+
+    assert sum(accepted for accepted, _ in counts) == 100
+    assert sum(refused for _, refused in counts) == 700
+    assert Redis.from_url(redis_url).llen("rq:queue:correct") == 100
+
+
+def test_the_mailbox_works_in_greenlets(redis_url: str) -> None:
+    assert read_words(start_python(GREENLETS, redis_url))[0] == "200"
+
+
+def test_a_mailbox_used_before_a_fork_works_in_the_child(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("parents"))
+
+    child = os.fork()
+    if child == 0:
+        accepted = api.submit(a_request("childs"))
+        os._exit(0 if accepted.request_id == "childs" else 1)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert take(worker) == ["parents", "childs"]
+
+
+@pytest.mark.parametrize("num_threads", [32])
+def test_many_threads_share_one_connection_and_one_subscription(
+    house: RedisHouse, redis_url: str, num_threads: int
+) -> None:
+    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    api.status()
+    num_connections = len(client.client_list())
+
+    def ask(number: int) -> str:
+        return api.wait(api.submit(a_request(f"r{number}")), 10).request_id
+
+    with ThreadPoolExecutor(num_threads) as pool:
+        futures = [pool.submit(ask, number) for number in range(num_threads * 4)]
+        answers = []
+        while not all(future.done() for future in futures):
+            answers = [an_answer(i) for i in ids_of(worker.exchange(answers, AMPLE, 0, wait_s=0.02))]
+
+    assert {future.result() for future in futures} == {f"r{number}" for number in range(num_threads * 4)}
+    assert len(client.client_list()) <= num_connections + 1  # the worker's own line, opened late
+    assert client.pubsub_numsub(api._desk().channel)[0][1] == 1

@@ -1,0 +1,188 @@
+"""Redis that dies, forgets or drops connections, and operators who change the queue by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from rq import Queue
+from rq.job import Job
+
+from ops import embedded_redis
+from ops.embedded_redis import EmbeddedRedis
+from scheduler.errors import NotReady, RemovedByOperator
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
+from worker.mailbox.protocol import ApiMailbox, MailboxDown, Ticket, WorkerMailbox
+
+
+def kill(server: EmbeddedRedis) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+    server.process.wait()
+
+
+@pytest.fixture
+def reborn() -> Iterator[list[EmbeddedRedis]]:
+    """Servers a test starts in place of the one it killed."""
+    servers: list[EmbeddedRedis] = []
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: float = 0.005) -> None:
+    """An actor in small: answers what it holds, keeps its answers while the mailbox is down."""
+    answers = []
+    while not stop.is_set():
+        try:
+            inbox = worker.exchange(answers, AMPLE, 0, wait_s=0.05)
+            answers = [an_answer(request_id) for request_id in ids_of(inbox)]
+        except MailboxDown:
+            answers = []
+        time.sleep(pause_s)
+
+
+def submit_until_accepted(api: ApiMailbox, request_id: str) -> Ticket:
+    def attempt() -> Ticket | None:
+        try:
+            return api.submit(a_request(request_id))
+        except NotReady:
+            return None
+
+    return eventually(attempt, within_s=20)
+
+
+def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
+    reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
+) -> None:
+    api, worker = private_house.api(), private_house.worker()
+    early = [api.submit(a_request(f"early{number}")) for number in range(20)]
+    running = take(worker, free_tokens=42 * 5)
+    worker_stop = threading.Event()
+
+    kill(private_redis)
+    with pytest.raises(MailboxDown):  # five answers are ready at the worst moment
+        worker.exchange([an_answer(request_id) for request_id in running], AMPLE, 0)
+    reborn.append(embedded_redis.start(tmp_path, private_redis.port))
+    late = [submit_until_accepted(api, f"late{number}") for number in range(5)]
+    loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop))
+    loop.start()
+    answered = [api.wait(ticket, 15).request_id for ticket in early + late]
+    worker_stop.set()
+    loop.join()
+
+    assert answered == [ticket.request_id for ticket in early + late]
+    eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
+
+
+def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
+    reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
+) -> None:
+    api, worker = private_house.api(), private_house.worker()
+    waiting, running = api.submit(a_request("waiting")), api.submit(a_request("running"))
+    assert take(worker, free_tokens=42) == ["waiting"]
+
+    kill(private_redis)
+    for file in tmp_path.glob("*.aof"):
+        file.unlink()
+    shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)  # where Redis 7 keeps it
+    reborn.append(embedded_redis.start(tmp_path, private_redis.port))
+
+    stop = threading.Event()
+    loop = threading.Thread(target=work_until_stopped, args=(worker, stop))
+    loop.start()
+    answers = [api.wait(ticket, 15).request_id for ticket in (waiting, running)]
+    stop.set()
+    loop.join()
+
+    assert answers == ["waiting", "running"]
+
+
+def test_answers_arrive_although_every_subscription_is_cut(house: RedisHouse, redis_url: str) -> None:
+    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    tickets = [api.submit(a_request(f"r{number}")) for number in range(10)]
+    names = take(worker)
+
+    for name in names:
+        client.client_kill_filter(_type="pubsub")
+        worker.exchange([an_answer(name)], AMPLE, 0)
+    started = time.monotonic()
+    answered = [api.wait(ticket, 10).request_id for ticket in tickets]
+
+    assert answered == names
+    assert time.monotonic() - started < 2
+
+
+def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redis_url: str) -> None:
+    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    ticket = api.submit(a_request("a"))
+    client.hset("rq:job:a", "reply_to", "")
+    assert take(worker) == ["a"]
+
+    worker.exchange([an_answer("a")], AMPLE, 0)
+
+    assert api.wait(ticket, 3) == an_answer("a")
+
+
+def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHouse, redis_url: str) -> None:
+    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    queued = api.submit(a_request("queued"))
+    Queue("correct", connection=client).empty()
+    running = api.submit(a_request("running"))
+    assert take(worker) == ["running"]
+    Job.fetch("running", connection=client).delete()
+
+    for ticket in (queued, running):
+        with pytest.raises(RemovedByOperator):
+            api.wait(ticket, 5)
+
+    worker.exchange([an_answer("running")], AMPLE, 0)  # it did not know; nobody minds
+    eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
+    assert client.zcard("rq:wip:correct") == 0
+
+
+def test_an_id_that_is_nowhere_returns_to_the_queue(house: RedisHouse, redis_url: str) -> None:
+    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    api.submit(a_request("a"))
+
+    client.delete("rq:queue:correct")
+
+    assert eventually(lambda: take(worker)) == ["a"]
+
+
+def test_a_forgotten_script_is_loaded_again(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    assert take(worker) == []
+    api.submit(a_request("a"))
+
+    Redis.from_url(redis_url).script_flush()
+    with pytest.raises(MailboxDown):
+        worker.exchange((), AMPLE, 0)
+    api.submit(a_request("b"))
+
+    assert worker.exchange((), AMPLE, 0).deliveries == ()  # the resync
+    assert take(worker) == ["a", "b"]
+
+
+def test_without_redis_everybody_is_told_and_can_leave_quickly(
+    private_house: RedisHouse, private_redis: EmbeddedRedis
+) -> None:
+    api, worker = private_house.api(), private_house.worker()
+    api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    kill(private_redis)
+    started = time.monotonic()
+
+    assert api.status().redis_ok is False
+    with pytest.raises(NotReady):
+        api.submit(a_request("b"))
+    worker.close()
+    api.close()
+
+    assert time.monotonic() - started < 6

@@ -1,0 +1,187 @@
+"""What RQ 2.12's own classes, `rq info` and rq-dashboard make of our keys: they are our monitor."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from redis import Redis
+from rq import Queue, Worker
+from rq.job import Job, JobStatus
+from rq.registry import CanceledJobRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
+from rq.serializers import JSONSerializer
+
+from ops.embedded_redis import free_port
+from scheduler.messages import Completion, FinishReason
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take, take_one
+from worker.mailbox.formats import FUNCTION_NAME
+
+STATES = ("queued", "started", "finished", "failed", "canceled")
+
+
+@pytest.fixture
+def client(redis_url: str) -> Redis:
+    return Redis.from_url(redis_url)
+
+
+@pytest.fixture
+def one_of_each(house: RedisHouse) -> str:
+    """A request in each state, named after it, and a worker; returns the worker's name."""
+    api, worker = house.api(), house.worker()
+    for name in ("finished", "failed", "started", "canceled", "queued"):
+        api.submit(a_request(name))
+    assert take(worker, free_tokens=42 * 3) == ["finished", "failed", "started"]
+    endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="<b>no & such</b> thing")]
+    worker.exchange(endings, 0, num_held=1)
+    api.cancel("canceled")
+    client = house._connect()
+    eventually(lambda: client.zscore("rq:canceled:correct", "canceled"))
+    eventually(lambda: client.hget(f"rq:worker:{worker.name}", "state") == b"busy")
+    return worker.name
+
+
+def fetch(name: str, client: Redis) -> Job:
+    return Job.fetch(name, connection=client, serializer=JSONSerializer)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_rq_reads_a_job_in_every_state(one_of_each: str, client: Redis, state: str) -> None:
+    job = fetch(state, client)
+
+    assert job.get_status() is JobStatus(state)
+    assert (job.func_name, job.args[0]["request_id"], job.kwargs) == (FUNCTION_NAME, state, {})
+    assert job.origin == "correct"
+    assert job.description == "correct: 10 prompt tokens, at most 32 more"
+    assert job.meta == {}
+    assert abs(job.created_at - datetime.now(UTC)) < timedelta(seconds=60)
+    assert (job.started_at is not None) == (state in ("started", "finished", "failed"))
+    assert (job.ended_at is not None) == (state in ("finished", "failed", "canceled"))
+
+
+def test_rq_finds_each_job_in_the_registry_of_its_state(one_of_each: str, client: Redis) -> None:
+    found = {
+        "queued": Queue("correct", connection=client, serializer=JSONSerializer).get_job_ids(),
+        "started": StartedJobRegistry("correct", connection=client).get_job_ids(),
+        "finished": FinishedJobRegistry("correct", connection=client).get_job_ids(),
+        "failed": FailedJobRegistry("correct", connection=client).get_job_ids(),
+        "canceled": CanceledJobRegistry("correct", connection=client).get_job_ids(),
+    }
+
+    assert found == {state: [state] for state in STATES}
+    assert [queue.name for queue in Queue.all(connection=client)] == ["correct"]
+
+
+def test_rq_reads_results_and_failures(one_of_each: str, client: Redis) -> None:
+    finished, failed = fetch("finished", client).latest_result(), fetch("failed", client).latest_result()
+
+    assert (finished.type, finished.return_value["output_ids"]) == (finished.Type.SUCCESSFUL, [7, 1])
+    assert finished.worker_name == one_of_each
+    assert (failed.type, failed.exc_string) == (failed.Type.FAILED, "<b>no & such</b> thing")
+
+
+def test_rq_sees_the_worker_and_its_counts(one_of_each: str, client: Redis) -> None:
+    (worker,) = Worker.all(connection=client)
+
+    assert (worker.name, worker.get_state(), worker.pid) == (one_of_each, "busy", os.getpid())
+    assert worker.queue_names() == ["correct"]
+    assert (worker.successful_job_count, worker.failed_job_count) == (1, 1)
+    assert abs(worker.last_heartbeat - datetime.now(UTC)) < timedelta(seconds=10)
+    assert worker.get_current_job().description == "continuous batch: 1 sequences"
+
+
+def test_the_stored_result_cannot_become_html(one_of_each: str, client: Redis) -> None:
+    stored = client.xrevrange("rq:results:failed", count=1)[0][1][b"return_value"]
+
+    text = base64.b64decode(stored).decode()
+
+    assert not set("<>&") & set(text)
+    assert json.loads(text)["error"] == "<b>no & such</b> thing"
+
+
+def test_finished_jobs_are_forgotten_in_time(one_of_each: str, client: Redis, house: RedisHouse) -> None:
+    assert 0 < client.ttl("rq:job:finished") <= 60
+    assert 0 < client.ttl("rq:results:finished") <= 60
+    assert client.ttl("rq:job:failed") > 86_400
+    assert client.ttl("rq:job:started") == -1
+    client.zadd("rq:finished:correct", {"finished": 1})  # its time ran out in 1970
+
+    eventually(lambda: client.zcard("rq:finished:correct") == 0)
+
+
+def test_a_dead_letter_that_rq_puts_back_is_run_again(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE, 0)
+
+    Job.fetch("a", connection=client).requeue()  # as the dashboard does, with RQ's default serializer
+    delivery = take_one(worker)
+    reserved_while_it_runs = api.status().reserved_tokens
+    answer(worker, "a")
+
+    assert (delivery.request, delivery.attempt) == (a_request("a"), 1)
+    assert reserved_while_it_runs == 42
+    assert api.status().reserved_tokens == 0
+    assert fetch("a", client).latest_result().return_value["output_ids"] == [7, 1]
+
+
+def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -> None:
+    command = [str(Path(sys.executable).with_name("rq")), "info", "-u", redis_url, "--raw"]
+
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+
+    assert "queue correct 1, 1 executing, 1 finished, 1 failed" in printed
+    assert f"worker {one_of_each} (" in printed
+    assert "busy correct. jobs: 1 finished, 1 failed" in printed
+
+
+@pytest.fixture
+def dashboard(redis_url: str) -> Iterator[str]:
+    """The URL of an rq-dashboard, started as we document it."""
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("rq-dashboard")), "-b", "127.0.0.1", "--json"]
+    command += ["-u", redis_url, "-p", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def get(url: str) -> bytes | None:
+    """None until the server is up; an error status fails the test."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return response.read()
+    except HTTPError:
+        raise
+    except OSError:
+        return None
+
+
+def test_every_page_of_the_dashboard_works(one_of_each: str, dashboard: str) -> None:
+    eventually(lambda: get(dashboard), within_s=20, every_s=0.1)
+    pages = ["/0/view/queues", "/0/view/workers", "/0/view/jobs"]
+    pages += [f"/0/view/job/{state}" for state in STATES] + [f"/0/data/job/{state}.json" for state in STATES]
+    for state in STATES:
+        listing = json.loads(get(f"{dashboard}/0/data/jobs/correct/{state}/8/asc/1.json"))
+        assert [job["id"] for job in listing["jobs"]] == [state]
+
+    assert all(get(dashboard + page) for page in pages)
+    (queue,) = json.loads(get(f"{dashboard}/0/data/queues.json"))["queues"]
+    (worker,) = json.loads(get(f"{dashboard}/0/data/workers.json"))["workers"]
+    batch = json.loads(get(f"{dashboard}/0/data/job/batch-{one_of_each}.json"))
+    assert (queue["name"], queue["count"], queue["failed_job_registry_count"]) == ("correct", 1, 1)
+    assert (worker["name"], worker["state"]) == (one_of_each, "busy")
+    assert worker["current_job"]["call_string"] == "continuous batch()"
+    assert batch["description"] == "continuous batch: 1 sequences"
