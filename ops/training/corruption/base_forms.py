@@ -49,7 +49,8 @@ def _verb_after(view: View, auxiliary: int, *, is_inverted: bool) -> int:
 
 def _base_at(view: View, index: int) -> VerbForms | None:
     word = view.at(index)
-    return view.lexicon.base.get(word.lower) if word.tag == "VB" and not word.is_contraction else None
+    is_base = word.tag in ("VB", "VBP") and not word.is_contraction and word.lower not in ("worse", "further")
+    return view.lexicon.base.get(word.lower) if is_base else None
 
 
 def _add_after_do(view: View, index: int) -> None:
@@ -68,7 +69,7 @@ def _add_after_do(view: View, index: int) -> None:
 def _add_after_modal(view: View, index: int) -> None:
     word = view.words[index]
     verb_index = _verb_after(view, index, is_inverted=inverted_subject(view, index) is not None)
-    if verb_index < 0 or view.words[verb_index].tag != "VB":
+    if verb_index < 0 or view.words[verb_index].tag not in ("VB", "VBP"):
         return
     lower = view.words[verb_index].lower
     is_adjacent = verb_index == index + 1
@@ -132,10 +133,15 @@ def _add_after_be(view: View, index: int) -> None:
         return
     is_weather = verb.lemma in _WEATHER
     # "he is work hard" is broken, "the reason is work" is not: only persons, and verbs that are no adjective.
-    if (subject.is_pronoun and view.lowers[subject.first] != "it" and verb.lemma not in _EXTRA_BE_VERBS) or is_weather:
+    if (subject.is_pronoun and view.lowers[subject.first] != "it" and _is_no_predicate(view, verb)) or is_weather:
         view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
     if verb_index == index + 1 and not is_inverted and not be.is_contraction:
         _add_missing_be(view, index, verb)
+
+
+def _is_no_predicate(view: View, verb: VerbForms) -> bool:
+    """Put after be, the base form is wrong: "he is work" (never "he is near", "he is open")."""
+    return verb.lemma not in _EXTRA_BE_VERBS and verb.lemma not in view.lexicon.known_adjectives
 
 
 def _add_missing_be(view: View, be: int, verb: VerbForms) -> None:

@@ -30,7 +30,7 @@ _UNREAL_MODALS = {"could": "can", "would": "will"}
 _UNREAL_MAIN = frozenset(("would", "could", "might", "i'd", "wouldn't"))
 _PRESENT_BE = {"i": "am", "sg": "is", "pl": "are"}
 _TIME_CONJUNCTIONS = frozenset(("when", "if", "until", "till", "before", "after", "unless"))
-_ANTERIOR = re.compile(r"\b(?:when|before|by the time|after)\b")
+_ANTERIOR = re.compile(r"\b(?:when|before|by the time|after) (?:i|you|he|she|it|we|they|the|my|tom|mary)\b")
 
 
 def add_tense_errors(view: View) -> None:
@@ -121,10 +121,12 @@ def _add_perfect(view: View, index: int, *, is_since: bool) -> None:
     subject, participle = view.subject(index), view.at(index + 1)
     if subject is None or not subject.number or participle.tag not in ("VBN", "VBD"):
         return
-    third = participle.lower == "been" and view.at(index + 2).tag == "VBG" and view.words[index + 1].is_joined
+    is_progressive = participle.lower == "been" and view.at(index + 2).tag == "VBG" and view.words[index + 1].is_joined
     if participle.lower == "been":
+        if view.lowers[subject.first] == "it" and not is_progressive:
+            return  # "It is ten years since he left", "It was": right as well
         view.add(Reason.TENSE_PERF, "be", index, _PRESENT_BE[subject.number], 2)
-        if is_since and not third:
+        if is_since and not is_progressive:
             view.add(Reason.TENSE_PERF, "be", index, "were" if subject.number == "pl" else "was", 2)
         return
     verb = view.lexicon.participle.get(participle.lower)
@@ -202,7 +204,7 @@ def _add_sequence(view: View, index: int) -> None:
 def _add_unreal(view: View, index: int) -> None:
     """ "I wish I know", "If I am you, I would go"."""
     word, subject = view.words[index], view.subject(index)
-    if subject is None or not subject.number or subject.first == 0:
+    if subject is None or not subject.number or not view.at(subject.first - 1).is_joined:
         return
     before = view.lowers[subject.first - 1]
     wishes = before in ("wish", "wishes") or (before == "that" and "wish" in view.lowers[: subject.first])
