@@ -89,7 +89,7 @@ def _is_plain_plural(view: View, subject: Subject, index: int) -> bool:
 def _add_verb(view: View, index: int, subject: Subject) -> None:
     word = view.words[index]
     lower = word.lower
-    before = view.at(subject.first - 1)
+    before = view.at(subject.first - 1) if subject.first - 1 != index else view.at(-1)
     if before.tag == "MD" or before.lower in lex.DO_WORDS or before.lower in ("let", "make", "makes", "made", "help"):
         return  # "Could we have", "Did I do": a bare infinitive, whatever the tagger says
     number = "pl" if subject.number == "i" else subject.number
