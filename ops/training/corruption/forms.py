@@ -123,14 +123,13 @@ def ing_misspellings(verb: VerbForms, lexicon: Lexicon) -> list[str]:
     lemma, right = verb.lemma, verb.ing
     forms = list(_shared_misspellings(verb, right, "ing"))
     if lemma.endswith("ie"):
-        forms += [lemma + "ing", lemma[:-1] + "ng"]
+        forms += [lemma + "ing"]
     elif lemma.endswith("e") and right == lemma[:-1] + "ing":
         forms += [lemma + "ing"]
         if len(lemma) > 3 and lemma[-3] in _VOWELS and lemma[-4] not in _VOWELS and lemma[-2] not in "wxyv":
             forms += [lemma[:-1] + lemma[-2] + "ing"]
     elif lemma.endswith("y"):
         forms += [lemma[:-1] + "ing"] if len(lemma) > 4 else []
-        forms += [lemma[:-1] + "iing"] if lemma[-2] not in _VOWELS else []
     return _invented(forms, verb, lexicon)
 
 
