@@ -139,7 +139,7 @@ def third_misspellings(verb: VerbForms, lexicon: Lexicon) -> list[str]:
     if lemma == "have":
         return ["haves"]
     if lemma in ("do", "go"):
-        return [lemma + "s", lemma + "ese"][:1]
+        return [lemma + "s"]
     if right == lemma[:-1] + "ies":
         forms = [lemma + "s", lemma + "es"]
     elif lemma.endswith("y"):

@@ -13,7 +13,7 @@ from api.reasons import Reason
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.view import Candidate
 
-# A draw's weight is count^(1 - x): x = .65 for reasons and .35 for verbs (docs of the prototype's sampling).
+# A draw's weight is count^(1 - x): x = .65 for reasons and .35 for verbs.
 _REASON_POWER = 0.35
 _VERB_POWER = 0.65
 _LEAST_SHARE = 0.015
