@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import logging
 import os
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -126,9 +127,13 @@ def train(options: TrainOptions) -> Path:
         trainer.load(checkpoint)
     stream_seed = options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples
     batches = BackgroundBatches(partial(training_batches, options, stream_seed))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ends save what was learnt
     try:
         held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(num_wrong=500, num_clean=500))
         _run(trainer, batches, held_out, checkpoint)
+    except KeyboardInterrupt:
+        trainer.save(checkpoint)
+        raise
     finally:
         batches.close()
     return finish(options)

@@ -1,0 +1,136 @@
+"""The parser of the model's output: strict, and never surprised."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from api.edit_script import (
+    EOS_ID,
+    FIRST_POSITION_ID,
+    NUM_SPECIAL_TOKENS,
+    PAD_ID,
+    SEP_ID,
+    TAG_IDS,
+    X2_ID,
+    EditScriptParser,
+    ScriptEdit,
+    ScriptOutcome,
+    parse_script,
+    special_tokens,
+)
+from api.reasons import Reason
+from api.tokenizer import Tokenizer
+
+TAG = TAG_IDS[Reason.PAST_IRREG]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.load()
+
+
+def position(number: int) -> int:
+    return FIRST_POSITION_ID + number
+
+
+def test_every_kind_of_edit_survives_a_round_trip(tokenizer):
+    edits = (
+        ScriptEdit(0, 1, "went", Reason.PAST_IRREG),
+        ScriptEdit(2, 2, "believes", Reason.EXTRA_BE),
+        ScriptEdit(5, 1, "are singing", Reason.MISSING_BE),
+        ScriptEdit(62, 2, "doesn't", Reason.SVA_SG),
+    )
+
+    outcome = parse_script(tokenizer, tokenizer.encode_output(edits), num_words=64)
+
+    assert outcome == ScriptOutcome(edits, num_dropped=0)
+
+
+def test_an_edit_is_complete_at_its_tag_and_not_before(tokenizer):
+    ids = tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+    parser = EditScriptParser(tokenizer, num_words=4)
+
+    fed = [parser.feed(token_id) for token_id in ids]
+
+    assert [edit is not None for edit in fed] == [False] * (len(ids) - 2) + [True, False]
+    assert parser.finished
+
+
+def test_a_lone_end_means_no_edit(tokenizer):
+    assert parse_script(tokenizer, [EOS_ID], num_words=4) == ScriptOutcome((), num_dropped=0)
+
+
+@pytest.mark.parametrize(
+    "name, start, end",
+    [
+        ("no replacement", [position(1)], [TAG, EOS_ID]),
+        ("a tag without position", [], [TAG, EOS_ID]),
+        ("text without position", [], [None, TAG, EOS_ID]),
+        ("x2 after the text", [position(1)], [None, X2_ID, TAG, EOS_ID]),
+        ("x2 twice", [position(1), X2_ID, X2_ID], [None, TAG, EOS_ID]),
+        ("padding inside", [position(1), PAD_ID], [None, TAG, EOS_ID]),
+        ("a separator inside", [position(1)], [None, SEP_ID, TAG, EOS_ID]),
+        ("a word beyond the sentence", [position(4)], [None, TAG, EOS_ID]),
+        ("two words at the last one", [position(3), X2_ID], [None, TAG, EOS_ID]),
+        ("the end before the tag", [position(1)], [None, EOS_ID]),
+        ("cut off by length", [position(1)], [None]),
+    ],
+)
+def test_a_malformed_edit_is_dropped_and_counted(tokenizer, name, start, end):
+    (went,) = tokenizer.encode_piece(" went")
+    ids = [*start, *(went if token_id is None else token_id for token_id in end)]
+
+    assert parse_script(tokenizer, ids, num_words=4) == ScriptOutcome((), num_dropped=1), name
+
+
+def test_edits_out_of_order_or_overlapping_are_dropped(tokenizer):
+    first = ScriptEdit(2, 2, "went", Reason.PAST_IRREG)
+    others = [ScriptEdit(1, 1, "go", Reason.BASE_TO), ScriptEdit(3, 1, "go", Reason.BASE_TO)]
+
+    outcome = parse_script(tokenizer, tokenizer.encode_output([first, *others]), num_words=9)
+
+    assert outcome == ScriptOutcome((first,), num_dropped=2)
+
+
+def test_a_good_edit_after_a_malformed_one_is_kept(tokenizer):
+    good = ScriptEdit(3, 1, "went", Reason.PAST_IRREG)
+    ids = [position(1), TAG, *tokenizer.encode_output([good])]
+
+    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((good,), num_dropped=1)
+
+
+def test_an_edit_that_another_one_interrupts_is_dropped(tokenizer):
+    good = ScriptEdit(3, 1, "went", Reason.PAST_IRREG)
+    ids = [position(1), *tokenizer.encode_piece(" go"), *tokenizer.encode_output([good])]
+
+    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((good,), num_dropped=1)
+
+
+def test_tokens_after_the_end_mean_nothing(tokenizer):
+    ids = [EOS_ID, *tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])]
+
+    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((), num_dropped=0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_sequence_of_tokens_makes_the_parser_raise(tokenizer, seed):
+    rng = random.Random(seed)
+    limits = [(0, NUM_SPECIAL_TOKENS + 40) if rng.random() < 0.9 else (-5, 9000) for _ in range(400)]
+    ids = [rng.randrange(low, high) for low, high in limits]
+
+    outcome = parse_script(tokenizer, ids, num_words=64)
+
+    ends = [0] + [edit.word + edit.num_words for edit in outcome.edits]
+    assert all(edit.word >= end for edit, end in zip(outcome.edits, ends, strict=False))
+    assert ends[-1] <= 64
+
+
+def test_special_tokens_stand_in_the_order_of_their_ids():
+    tokens = special_tokens()
+
+    assert tokens[:5] == ["<pad>", "<eos>", "<sep>", "<x2>", "<p0>"]
+    assert tokens[position(63)] == "<p63>"
+    assert [tokens[TAG_IDS[reason]] for reason in Reason] == [reason.token for reason in Reason]
+    assert len(tokens) == NUM_SPECIAL_TOKENS

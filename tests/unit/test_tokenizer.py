@@ -1,0 +1,158 @@
+"""The shipped tokenizer: its pre-split and limits are part of the model."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from api.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID, ScriptEdit, special_tokens
+from api.reasons import Reason
+from api.tokenizer import Tokenizer
+from api.verbs import VerbTable
+from scheduler.errors import SentenceTooLong
+from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.load()
+
+
+def texts(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [tokenizer.token_text(token_id) for token_id in tokenizer.encode_piece(text)]
+
+
+def test_the_vocabulary_has_the_special_tokens_first(tokenizer):
+    vocabulary = json.loads((files("api") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+
+    assert tokenizer.vocab_size == 3072
+    assert [vocabulary[token] for token in special_tokens()] == list(range(NUM_SPECIAL_TOKENS))
+
+
+def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer):
+    prompt = tokenizer.encode("He goed, to school")
+
+    assert [tokenizer.token_text(token_id) for token_id in prompt.token_ids] == [
+        " He", " go", "ed", ",", " to", " school", "<sep>",
+    ]  # fmt: skip
+    assert prompt.word_numbers == (1, 2, 2, 0, 3, 4, 0)
+    assert [word.text for word in prompt.words] == ["He", "goed", "to", "school"]
+    assert prompt.token_ids[-1] == SEP_ID
+
+
+@pytest.mark.parametrize(
+    "word, pieces",
+    [
+        ("walked", ["walk", "ed"]),
+        ("walking", ["walk", "ing"]),
+        ("shaked", ["shak", "ed"]),
+        ("swimming", ["swimm", "ing"]),
+        ("wented", ["went", "ed"]),
+        ("bringed", ["bring", "ed"]),
+        ("feeding", ["feed", "ing"]),
+        ("didn't", ["didn", "'t"]),
+        ("they've", ["they", "'ve"]),
+        ("bring", ["bring"]),
+        ("feed", ["feed"]),
+        ("need", ["need"]),
+        ("thing", ["thing"]),
+        ("bled", ["bled"]),
+        ("red", ["red"]),
+    ],
+)
+def test_endings_are_split_off_where_they_are_endings(tokenizer, word, pieces):
+    assert texts(tokenizer, " " + word) == [" " + pieces[0], *pieces[1:]]
+
+
+def test_every_form_of_an_irregular_verb_is_one_token(tokenizer):
+    irregular = [verb for verb in VerbTable.load().verbs.values() if verb.is_irregular and verb.lemma.isalpha()]
+    forms = {form for verb in irregular for form in (verb.lemma, verb.pasts[0], verb.participles[0])}
+
+    several = {form for form in forms if form.isalpha() and len(tokenizer.encode_piece(" " + form)) > 1}
+
+    assert several == set()
+
+
+def test_stems_without_their_final_e_are_one_token(tokenizer):
+    irregular = [verb for verb in VerbTable.load().verbs.values() if verb.is_irregular and verb.lemma.isalpha()]
+    stems = {verb.lemma[:-1] for verb in irregular if verb.lemma.endswith("e") and len(verb.lemma) > 2}
+
+    assert {stem for stem in stems if len(tokenizer.encode_piece(" " + stem)) > 1} == set()
+
+
+@pytest.mark.parametrize(
+    "sentence", ["He goed to school.", "na\u00efve caf\u00e9 \u2014 \U0001f600!", "(He said) \"go\" 3.5kg", "x\u0301y"]
+)
+def test_what_was_encoded_decodes_to_the_same_words(tokenizer, sentence):
+    import unicodedata
+
+    decoded = tokenizer.decode(tokenizer.encode(sentence).token_ids)
+
+    assert decoded.strip() == unicodedata.normalize("NFC", sentence)
+
+
+def test_white_space_and_curly_quotes_make_no_difference_to_the_model(tokenizer):
+    plain = tokenizer.encode("She didn't say \"go\" to me")
+
+    assert tokenizer.encode("  She\tdidn\u2019t \u00a0say  \u201cgo\u201d\nto me ").token_ids == plain.token_ids
+
+
+def test_special_tokens_typed_by_a_user_are_plain_text(tokenizer):
+    prompt = tokenizer.encode("He <eos> goed <p1> <sep> home")
+
+    assert all(token_id >= NUM_SPECIAL_TOKENS for token_id in prompt.token_ids[:-1])
+
+
+def test_the_longest_sentence_that_fits_is_taken_and_one_word_more_is_not(tokenizer):
+    assert len(tokenizer.encode("go " * MAX_WORDS).words) == MAX_WORDS
+
+    with pytest.raises(SentenceTooLong) as refused:
+        tokenizer.encode("go " * (MAX_WORDS + 1))
+    assert refused.value.num_words == MAX_WORDS + 1
+
+
+def test_too_many_tokens_are_refused_with_their_number(tokenizer):
+    with pytest.raises(SentenceTooLong) as refused:
+        tokenizer.encode("\U0001f9ff" * 200)
+
+    assert refused.value.num_tokens > MAX_PROMPT_TOKENS
+    assert refused.value.num_words == 0
+
+
+def test_an_output_ends_in_the_end_token_and_may_be_nothing_else(tokenizer):
+    assert tokenizer.encode_output([]) == [EOS_ID]
+    assert tokenizer.encode_output([ScriptEdit(0, 1, "went", Reason.PAST_IRREG)])[-1] == EOS_ID
+
+
+def test_the_decoder_never_emits_half_a_character(tokenizer):
+    text = " caf\u00e9 \U0001f9ff \u4f60"
+    ids = tokenizer.encode_piece(text)
+    decoder = tokenizer.piece_decoder()
+
+    emitted = [decoder.feed(token_id) for token_id in ids]
+
+    assert "".join(emitted) == text
+    assert not any("\ufffd" in part for part in emitted)
+    assert len(ids) > len(text)  # so some characters did take several tokens
+
+
+def test_a_cut_off_character_shows_as_a_replacement_mark(tokenizer):
+    ids = tokenizer.encode_piece("\U0001f9ff")
+    decoder = tokenizer.piece_decoder()
+
+    assert "".join(decoder.feed(token_id) for token_id in ids[:-1]) == ""
+    assert decoder.finish() == "\ufffd"
+
+
+def test_ids_outside_the_vocabulary_have_no_text(tokenizer):
+    assert tokenizer.decode([-1, 3072, 10**9, EOS_ID]) == ""
+
+
+def test_the_fingerprint_follows_the_file(tokenizer, tmp_path):
+    changed = tmp_path / "tokenizer.json"
+    changed.write_bytes((files("api") / "tokenizer.json").read_bytes() + b"\n")
+
+    assert len(tokenizer.fingerprint) == 16
+    assert Tokenizer.load(changed).fingerprint != tokenizer.fingerprint
