@@ -15,6 +15,7 @@ from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:miniserve:problem:"
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps would make a new one every time
 
 
 def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any]:
@@ -43,4 +44,4 @@ def retry_after_s(error: Overloaded) -> int:
 
 def to_json(document: dict[str, Any]) -> str:
     """JSON as people read it: other scripts and emoji stay what they are."""
-    return json.dumps(document, ensure_ascii=False, separators=(", ", ": "))
+    return _ENCODER.encode(document)
