@@ -1,0 +1,58 @@
+"""A corrector that answers at once, and how to look at the problems it provokes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from api.agent import Agent
+from api.corrector import Answer, Job
+from api.edit_script import ScriptEdit
+from api.reasons import Reason
+from api.verbs import VerbTable
+from scheduler.messages import Timings
+from tests.fake_tokenizer import FakeTokenizer
+from worker.mailbox.protocol import MailboxStatus
+
+
+class FakeCorrector:
+    """Puts 'went' for word 1, or raises what it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.error: Exception | None = None
+        self._tokenizer = FakeTokenizer()
+        self._agent = Agent(self._tokenizer, VerbTable.load())
+
+    def correct(self, job: Job) -> Answer:
+        self.jobs.append(job)
+        if self.error:
+            raise self.error
+        draft = self._agent.prepare(job.sentence)
+        output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+        return Answer(self._agent.conclude(draft, output), Timings(0.0012, 0.0034, 0.0056))
+
+    def check_ready(self) -> MailboxStatus:
+        if self.error:
+            raise self.error
+        return MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
+
+    def close(self) -> None:
+        pass
+
+
+def post(client: FlaskClient, data: bytes | str, **headers: str) -> TestResponse:
+    return client.post("/correct", data=data, content_type="application/json", headers=headers)
+
+
+def assert_problem(response: TestResponse, status: int, slug: str) -> dict[str, Any]:
+    document = json.loads(response.get_data(as_text=True))
+    assert (response.status_code, document["type"]) == (status, f"urn:miniserve:problem:{slug}")
+    assert response.content_type == "application/problem+json"
+    assert document["status"] == status
+    assert document["title"] and document["detail"] and document["request_id"]
+    assert response.headers["X-Request-ID"]
+    return document
