@@ -67,12 +67,16 @@ def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
         return None
 
     def has_left() -> bool:
+        patience_s = connection.gettimeout()
         try:
-            return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+            connection.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: gevent's recv then waits by itself
+            return connection.recv(1, socket.MSG_PEEK) == b""
         except BlockingIOError:
             return False
         except OSError:
             return True
+        finally:
+            connection.settimeout(patience_s)
 
     return has_left
 
