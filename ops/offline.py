@@ -1,0 +1,185 @@
+"""`miniserve correct`: the same agent and the same continuous-batching engine, without HTTP and without Redis.
+
+As a filter it keeps one line out for one line in, in order, while the engine works on many lines at once: it reads
+what is there, steps the engine, prints what is finished at the head of the line. It waits for input only when it
+has nothing to compute, so that a person typing gets each answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from time import monotonic
+from typing import Any, Protocol
+
+import click
+
+from api.agent import Agent, Correction, Draft
+from api.problems import problem, to_json
+from api.schema import check_sentence
+from api.tokenizer import Tokenizer
+from api.verbs import VerbTable
+from scheduler.errors import InvalidRequest, RequestFailed, ServingError
+from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
+from scheduler.settings import Settings
+from worker.engine import Engine, load_engine
+
+MAX_PENDING = 512  # lines read ahead of the first unanswered one: twice the slots, and a bound for the memory
+_CHUNK_BYTES = 65_536
+
+
+class Lines(Protocol):
+    """Where sentences come from."""
+
+    is_over: bool
+
+    def take(self, wait: bool) -> list[bytes]:
+        """The lines that are there; with `wait` at least one, unless the input is over."""
+
+
+class StreamLines:
+    """The lines of a file descriptor, without their ends. The last one needs no end."""
+
+    def __init__(self, fd: int) -> None:
+        self.is_over = False
+        self._fd = fd
+        self._rest = b""
+
+    def take(self, wait: bool) -> list[bytes]:
+        while not self.is_over and (wait or select.select([self._fd], [], [], 0)[0]):
+            chunk = os.read(self._fd, _CHUNK_BYTES)
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            if not chunk:
+                self.is_over = True
+                lines = [self._rest] if self._rest else []
+            if lines or not wait:
+                return [line.removesuffix(b"\r") for line in lines]
+        return []
+
+
+class OneLine:
+    """The sentence given as an argument."""
+
+    def __init__(self, line: bytes) -> None:
+        self.is_over = False
+        self._line = line
+
+    def take(self, wait: bool) -> list[bytes]:
+        self.is_over = True
+        return [self._line]
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A line on its way; `outcome` is set once it is answered or refused."""
+
+    draft: Draft | None = None
+    outcome: Correction | ServingError | None = None
+
+
+class OfflineCorrector:
+    """Agent and engine joined without a queue between them. Not thread-safe."""
+
+    def __init__(self, agent: Agent, engine: Engine) -> None:
+        self._agent = agent
+        self._engine = engine
+        self._drafted: dict[str, _Pending] = {}
+        self._num_submitted = 0
+
+    @classmethod
+    def load(cls, settings: Settings) -> OfflineCorrector:
+        """With what ships in the package. Raises WeightsError."""
+        tokenizer = Tokenizer.load()
+        return cls(Agent(tokenizer, VerbTable.load()), load_engine(settings, tokenizer.fingerprint, monotonic))
+
+    def correct(self, lines: Lines) -> Iterator[Correction | ServingError]:
+        """One outcome for each line, in order."""
+        pending: deque[_Pending] = deque()
+        while pending or not lines.is_over:
+            if len(pending) < MAX_PENDING and not lines.is_over:
+                pending.extend(self._submit(line) for line in lines.take(wait=not pending))
+            if self._engine.has_work:
+                for completion in self._engine.step():
+                    self._settle(completion)
+            while pending and pending[0].outcome is not None:
+                yield pending.popleft().outcome
+
+    def _submit(self, line: bytes) -> _Pending:
+        pending = _Pending()
+        try:
+            pending.draft = self._agent.prepare(_sentence(line))
+        except ServingError as error:
+            pending.outcome = error
+            return pending
+        request = self._request(pending.draft)
+        self._drafted[request.request_id] = pending
+        refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+        if refusal is not None:
+            self._settle(refusal)
+        return pending
+
+    def _request(self, draft: Draft) -> CorrectionRequest:
+        self._num_submitted += 1
+        return CorrectionRequest(
+            request_id=f"line-{self._num_submitted}",
+            prompt_ids=draft.prompt.token_ids,
+            word_numbers=draft.prompt.word_numbers,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
+        )
+
+    def _settle(self, completion: Completion) -> None:
+        pending = self._drafted.pop(completion.request_id)
+        if completion.finish_reason is FinishReason.ERROR:
+            pending.outcome = RequestFailed(completion.error or "The model failed.")
+        else:
+            pending.outcome = self._agent.conclude(pending.draft, completion.output_ids)
+
+
+def _sentence(line: bytes) -> str:
+    """Raises InvalidRequest."""
+    try:
+        sentence = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
+    check_sentence(sentence)
+    return sentence
+
+
+def as_document(correction: Correction) -> dict[str, Any]:
+    """The answer of POST /correct without its `request_id`."""
+    edits = [asdict(edit) | {"reason": edit.reason.value} for edit in correction.edits]
+    return {"corrected": correction.corrected, "explanation": correction.explanation, "edits": edits}
+
+
+def run(settings: Settings, sentence: str, as_json: bool) -> int:
+    """The command: one sentence, or `-` for the lines of standard input; returns the exit status."""
+    corrector = OfflineCorrector.load(settings)
+    if sentence == "-":
+        for outcome in corrector.correct(StreamLines(sys.stdin.fileno())):
+            _print(_line(outcome, as_json))
+        return 0
+    (outcome,) = corrector.correct(OneLine(os.fsencode(sentence)))
+    if isinstance(outcome, ServingError) and not as_json:
+        click.echo(f"miniserve: {outcome}", err=True)
+    elif as_json:
+        _print(_line(outcome, as_json))
+    else:
+        _print(f"{outcome.corrected}\n{outcome.explanation}")
+    return int(isinstance(outcome, ServingError))
+
+
+def _line(outcome: Correction | ServingError, as_json: bool) -> str:
+    if isinstance(outcome, ServingError):
+        return to_json(problem(outcome))
+    return to_json(as_document(outcome)) if as_json else f"{outcome.corrected}\t{outcome.explanation}"
+
+
+def _print(text: str) -> None:
+    """UTF-8 whatever the locale says, and at once: the reader may be waiting for this very line."""
+    sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+    sys.stdout.buffer.flush()

@@ -1,0 +1,124 @@
+"""Sentences through every real part: HTTP, Redis, the worker's batch, the trained model, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ops import embedded_redis, processes
+from ops.load import sentences
+from tests.running_system import RunningSystem, post_sentence, send, wait_until
+
+RQ = Path(sys.executable).with_name("rq")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "corrected", "reason"),
+    [
+        ("He goed to school", "He went to school", "irregular_past"),
+        ("She go to school every day.", "She goes to school every day.", "singular_agreement"),
+        ("They was at home.", "They were at home.", "be_agreement"),
+        ("He did not went home.", "He did not go home.", "base_after_do"),
+        ("She can swims very well.", "She can swim very well.", "base_after_modal"),
+    ],
+)
+def test_a_mistake_comes_back_corrected_with_its_reason(
+    system: RunningSystem, sentence: str, corrected: str, reason: str
+) -> None:
+    reply = post_sentence(system.url, sentence)
+
+    assert reply.status == 200
+    assert reply.body["corrected"] == corrected
+    assert [edit["reason"] for edit in reply.body["edits"]] == [reason]
+    assert reply.body["explanation"] == reply.body["edits"][0]["explanation"]
+
+
+def test_the_edit_says_where_in_code_points_even_behind_an_emoji(system: RunningSystem) -> None:
+    sentence = "\U0001f600 Yesterday he goed to school."
+
+    reply = post_sentence(system.url, sentence)
+
+    (edit,) = reply.body["edits"]
+    assert sentence[edit["start"] : edit["end"]] == edit["original"] == "goed"
+    assert reply.body["corrected"] == sentence.replace("goed", "went")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "He went to school.",
+        "  She   is\treading a \u201cgood\u201d book, isn\u2019t she ?  ",
+        "I have never been to Paris \U0001f5fc\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "...",
+    ],
+)
+def test_a_sentence_without_mistake_comes_back_byte_for_byte(system: RunningSystem, sentence: str) -> None:
+    reply = post_sentence(system.url, sentence)
+
+    assert (reply.status, reply.body["corrected"], reply.body["edits"]) == (200, sentence, [])
+    assert reply.body["explanation"]
+
+
+def test_the_answer_carries_its_id_and_where_the_time_went(system: RunningSystem) -> None:
+    body = json.dumps({"sentence": "He goed home", "learner_id": "anna"}).encode()
+
+    reply = send(system.url, "POST", "/correct", body, {"Content-Type": "application/json", "X-Request-ID": "mine-1"})
+
+    assert reply.headers["X-Request-ID"] == "mine-1"
+    assert reply.body["request_id"] not in ("mine-1", "")
+    assert all(f"{part};dur=" in reply.headers["Server-Timing"] for part in ("queue", "prefill", "decode", "total"))
+
+
+def test_64_clients_get_exactly_what_the_offline_command_gives_and_rq_sees_it(system: RunningSystem) -> None:
+    source = sentences(seed=7)
+    texts = [next(source) for _ in range(640)]
+
+    with ThreadPoolExecutor(65) as pool:
+        seen_by_rq = pool.submit(_rq_info, system.redis_url)
+        replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
+
+    assert {reply.status for reply in replies} == {200}
+    assert [reply.body["corrected"] for reply in replies] == _offline(texts)
+    assert len({reply.body["request_id"] for reply in replies}) == len(texts)
+    assert "correct" in seen_by_rq.result() and "1 workers, 1 queues" in seen_by_rq.result()
+
+
+def _rq_info(redis_url: str) -> str:
+    return subprocess.run([RQ, "info", "-u", redis_url], capture_output=True, text=True, timeout=20, check=True).stdout
+
+
+def _offline(texts: list[str]) -> list[str]:
+    command = processes.miniserve_command("correct", "--json", "-")
+    done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, timeout=60, check=True)
+    return [json.loads(line)["corrected"] for line in done.stdout.splitlines()]
+
+
+def test_a_second_replica_on_another_port_shares_queue_and_worker(system: RunningSystem) -> None:
+    port = embedded_redis.free_port()
+    command = processes.miniserve_command("api", "--port", str(port), "--redis-url", system.redis_url)
+    replica = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_until(lambda: _is_ready(url), 20, "the second replica is ready")
+        with ThreadPoolExecutor(16) as pool:
+            urls = [url, system.url] * 20
+            replies = list(pool.map(lambda one: post_sentence(one, "He goed to school"), urls))
+    finally:
+        replica.terminate()
+        exit_status = replica.wait(20)
+
+    assert {(reply.status, reply.body["corrected"]) for reply in replies} == {(200, "He went to school")}
+    assert exit_status == 0
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return send(url, "GET", "/readyz").status == 200
+    except OSError:
+        return False

@@ -1,0 +1,113 @@
+"""`miniserve up` from outside: ready soon, dead children back, nothing left behind however it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops import processes
+from tests.running_system import (
+    RunningSystem,
+    command_line,
+    descendants,
+    is_running,
+    post_sentence,
+    wait_until,
+)
+
+
+@pytest.fixture
+def own_temp(tmp_path: Path) -> Iterator[Path]:
+    """A TMPDIR of its own, so that what is left behind can be seen."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    yield directory
+
+
+def _assert_nothing_left(system: RunningSystem, children: list[int], temp: Path) -> None:
+    wait_until(lambda: not any(map(is_running, children)), 5, f"gone: {[command_line(pid) for pid in children]}")
+    wait_until(lambda: not list(temp.iterdir()), 5, "the data directory is removed")
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", system.port), timeout=1).close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_signal_ends_everything_in_order_with_status_0(number: signal.Signals, own_temp: Path) -> None:
+    with RunningSystem(env={"TMPDIR": str(own_temp)}) as system:
+        children = descendants(system.process.pid)
+
+        system.signal(number)
+
+        assert system.process.wait(20) == 0
+        _assert_nothing_left(system, children, own_temp)
+        order = re.findall(r"^miniserve: stopping (\w+)", system.output(), re.MULTILINE)
+        assert order == ["api", "worker", "redis"]
+        assert "killed" not in system.output()
+
+
+def test_kill_9_leaves_neither_a_process_nor_a_file(own_temp: Path) -> None:
+    with RunningSystem(env={"TMPDIR": str(own_temp)}) as system:
+        children = descendants(system.process.pid)
+        assert len(children) >= 4
+
+        system.signal(signal.SIGKILL)
+        system.process.wait()
+
+        _assert_nothing_left(system, children, own_temp)
+
+
+def test_every_dead_child_is_back_within_a_second_and_the_system_answers() -> None:
+    with RunningSystem("--workers", "2") as system:
+        for role, name in (("worker", "worker [12]"), ("api", "api"), ("redis-server", "redis")):
+            before = system.pids(role)
+            os.kill(before[0], signal.SIGKILL)
+            killed_at = time.monotonic()
+
+            wait_until(lambda role=role, before=before: _is_replaced(before, system.pids(role)), 2, f"{role} is back")
+
+            assert time.monotonic() - killed_at < 1.5, role  # a second, and what looking takes
+            system.wait_for_line(rf"{name} \(pid {before[0]}\) ended with signal SIGKILL; starting it again", 1)
+            system.wait_until_ready()
+            assert post_sentence(system.url, "He goed to school").body["corrected"] == "He went to school"
+
+
+def _is_replaced(before: list[int], now: list[int]) -> bool:
+    return len(now) == len(before) and before[0] not in now
+
+
+def test_what_it_prints_can_be_pasted() -> None:
+    with RunningSystem() as system:
+        curl = system.wait_for_line(r"^  try +(curl .*)$", 1).group(1)
+        rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
+
+        answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=20, check=True).stdout
+        info = subprocess.run(shlex.split(rq_info), capture_output=True, text=True, timeout=20, check=True).stdout
+
+        assert '"corrected": "He went to school"' in answer
+        assert "1 workers, 1 queues" in info
+        for label in ("model", "KV cache", "queue bound", "add a replica"):
+            system.wait_for_line(rf"^  {label} +\S", 1)
+
+
+def test_a_port_in_use_is_one_clear_line_and_nothing_is_started(own_temp: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = processes.miniserve_command("up", "--port", str(taken.getsockname()[1]))
+
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=20, env={**os.environ, "TMPDIR": str(own_temp)}
+        )
+
+    assert done.returncode == 1
+    assert re.fullmatch(r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in use\): .*--port\n", done.stderr)
+    assert list(own_temp.iterdir()) == []

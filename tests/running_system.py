@@ -1,0 +1,173 @@
+"""A real `miniserve up` for tests: started on free ports, looked at from outside, always ended."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ops import processes
+from ops.embedded_redis import free_port
+
+START_PATIENCE_S = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One HTTP answer, its body decoded where it is JSON."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def slug(self) -> str:
+        """The last part of a problem's `type`."""
+        return self.body["type"].rsplit(":", 1)[-1]
+
+
+def send(
+    url: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> Reply:
+    """One request on a connection of its own."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+    try:
+        connection.request(method, path, body, dict(headers or {}))
+        response = connection.getresponse()
+        text = response.read().decode()
+        is_json = "json" in (response.getheader("Content-Type") or "")
+        return Reply(response.status, dict(response.getheaders()), json.loads(text) if is_json else text)
+    finally:
+        connection.close()
+
+
+def post_sentence(url: str, sentence: str) -> Reply:
+    body = json.dumps({"sentence": sentence}).encode()
+    return send(url, "POST", "/correct", body, {"Content-Type": "application/json"})
+
+
+def wait_until(is_true: Callable[[], bool], within_s: float, what: str) -> None:
+    """Poll until a deadline; an AssertionError names what did not happen."""
+    deadline = time.monotonic() + within_s
+    while not is_true():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """False for a zombie, too: it runs no more, whoever has yet to collect it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def descendants(pid: int) -> list[int]:
+    """All living processes below one."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found, todo = [], [pid]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+class RunningSystem:
+    """`miniserve up` as a child; use it as a context manager."""
+
+    def __init__(self, *options: str, env: Mapping[str, str] | None = None) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        command = processes.miniserve_command("up", "--port", str(self.port), *options)
+        self.process = subprocess.Popen(
+            command, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}
+        )
+
+    def __enter__(self) -> RunningSystem:
+        try:
+            self.wait_for_line(r"^  ready", START_PATIENCE_S)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()
+
+    def output(self) -> str:
+        """All that it and its children have written so far."""
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
+
+    def wait_for_line(self, pattern: str, within_s: float) -> re.Match[str]:
+        deadline = time.monotonic() + within_s
+        while not (found := re.search(pattern, self.output(), re.MULTILINE)):
+            is_over = self.process.poll() is not None or time.monotonic() > deadline
+            assert not is_over, f"no line {pattern!r} in:\n{self.output()}"
+            time.sleep(0.02)
+        return found
+
+    @property
+    def redis_url(self) -> str:
+        return self.wait_for_line(r"^  Redis +(\S+)$", 5).group(1)
+
+    def pids(self, role: str) -> list[int]:
+        """Its direct children with that role: `api`, `worker`, or `redis-server`."""
+        pattern = r"redis-server" if role == "redis-server" else rf"miniserve {role}\b"
+        below = descendants(self.process.pid)
+        parents = {pid: _parent(pid) for pid in below}
+        return [pid for pid in below if parents[pid] == self.process.pid and re.search(pattern, command_line(pid))]
+
+    def wait_until_ready(self, within_s: float = 15.0) -> None:
+        wait_until(lambda: self.readiness() == 200, within_s, "ready again")
+
+    def readiness(self) -> int:
+        """The status of /readyz, 0 while nobody answers."""
+        try:
+            return send(self.url, "GET", "/readyz").status
+        except OSError:
+            return 0
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
