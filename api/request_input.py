@@ -28,7 +28,7 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
             return stream.read(declared)
         if len(body) <= limit_bytes:
             return body
-        _discard(stream, MAX_DRAINED_BYTES - len(body), declared and declared - len(body))
+        _discard(stream, MAX_DRAINED_BYTES - len(body))
     except OSError as error:  # the client went away, stalled, or broke its chunks
         raise MalformedJson("The body did not arrive in full.") from error
     raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send one sentence a request.")
@@ -92,8 +92,10 @@ def _length(environ: Mapping[str, Any]) -> str:
     return environ.get("CONTENT_LENGTH") or ""
 
 
-def _discard(stream: Any, budget: int, remaining: int | None) -> None:
-    """Read on and forget, until the end or the budget; after that the connection cannot be used again."""
-    allowed = budget if remaining is None else min(budget, remaining)
-    while allowed > 0 and (chunk := stream.read(min(allowed, _CHUNK_BYTES))):
-        allowed -= len(chunk)
+def _discard(stream: Any, budget: int) -> None:
+    """Read on and forget, until the end or the budget."""
+    while budget > 0 and (chunk := stream.read(min(budget, _CHUNK_BYTES))):
+        budget -= len(chunk)
+    if budget <= 0:
+        # gunicorn would read on for ever to find the next request; a failed body makes it close the connection.
+        stream.failed = True

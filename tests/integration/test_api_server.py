@@ -1,0 +1,229 @@
+"""`miniserve api` as a process: how it starts, stops and bears rude clients. The test itself plays the worker."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from api.edit_script import EOS_ID
+from ops import processes
+from ops.embedded_redis import EmbeddedRedis, free_port
+from scheduler.messages import Delivery
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
+from tests.running_system import Reply, descendants, is_running, post_sentence, send
+from worker.mailbox.protocol import WorkerMailbox
+
+
+class ApiProcess:
+    """One replica on a free port."""
+
+    def __init__(self, redis_url: str, *options: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = processes.miniserve_command("api", "--port", str(self.port), "--redis-url", redis_url, *options)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            eventually(self._answers, within_s=15)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _answers(self) -> bool:
+        try:
+            return send(self.url, "GET", "/healthz").status == 200
+        except OSError:
+            assert self.process.poll() is None, self.process.stderr.read()
+            return False
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        connection.settimeout(10)
+        return connection
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def worker(house: RedisHouse) -> WorkerMailbox:
+    return house.worker()
+
+
+@pytest.fixture
+def api(redis_url: str) -> Iterator[ApiProcess]:
+    """A replica that the test may stop."""
+    process = ApiProcess(redis_url, "--grace-s", "10")
+    yield process
+    process.kill()
+
+
+@pytest.fixture(scope="module")
+def shared_api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    """A replica that lives through all tests here."""
+    process = ApiProcess(redis_server.url)
+    yield process
+    process.kill()
+
+
+def answer(worker: WorkerMailbox, delivery: Delivery) -> None:
+    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], AMPLE, 0)
+
+
+def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_url: str) -> None:
+    command = processes.miniserve_command("api", "--port", str(shared_api.port), "--redis-url", redis_url)
+
+    second = subprocess.run(command, capture_output=True, text=True, timeout=15)
+
+    assert second.returncode == 1
+    assert (
+        second.stderr == f"miniserve api: cannot listen on 127.0.0.1 port {shared_api.port}: Address already in use\n"
+    )
+
+
+def test_sigterm_ends_an_idle_replica_at_once_despite_open_connections(api: ApiProcess) -> None:
+    with api.connect() as idle:
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(4096).startswith(b"HTTP/1.1 200")
+
+        api.process.send_signal(signal.SIGTERM)
+
+        assert api.process.wait(3) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
+    api: ApiProcess, worker: WorkerMailbox, number: signal.Signals
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, "He went home")
+        delivery = take_one(worker)
+
+        api.process.send_signal(number)
+        eventually(lambda: not _accepts_connections(api))
+        assert not waiting.done()
+        answer(worker, delivery)
+
+        assert waiting.result(5).status == 200
+    assert api.process.wait(5) == 0
+
+
+def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: WorkerMailbox) -> None:
+    api = ApiProcess(redis_url, "--grace-s", "0.3")
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, "He went home")
+        take_one(worker)
+
+        api.process.send_signal(signal.SIGTERM)
+
+        reply: Reply = waiting.result(5)
+        assert (reply.status, reply.slug) == (503, "shutting-down")
+        assert int(reply.headers["Retry-After"]) >= 1
+    assert api.process.wait(5) == 0
+    api.kill()
+
+
+def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProcess) -> None:
+    below = descendants(api.process.pid)
+    assert below
+
+    api.process.kill()
+
+    eventually(lambda: not any(map(is_running, below)), within_s=1.0)
+
+
+def test_a_client_that_hangs_up_cancels_its_request(shared_api: ApiProcess, worker: WorkerMailbox) -> None:
+    body = json.dumps({"sentence": "He went home"})
+    with shared_api.connect() as connection:
+        head = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        connection.sendall(f"{head}\r\n\r\n{body}".encode())
+        request_id = take_one(worker).request.request_id
+
+    cancelled = eventually(lambda: worker.exchange((), AMPLE, 1, wait_s=0.05).cancelled_ids)
+    assert cancelled == (request_id,)
+
+
+@pytest.mark.parametrize("num_chunks", [5, 160])
+def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess, num_chunks: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port, timeout=10)
+    chunks = (b" " * 65_536 for _ in range(num_chunks))
+
+    connection.request("POST", "/correct", chunks, {"Content-Type": "application/json"}, encode_chunked=True)
+
+    response = connection.getresponse()
+    assert (response.status, json.loads(response.read())["type"].rpartition(":")[2]) == (413, "body-too-large")
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+
+
+def test_an_endless_body_is_cut_off_after_a_bounded_part(shared_api: ApiProcess) -> None:
+    chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    num_sent = 0
+    with shared_api.connect() as connection:
+        head = (
+            b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        connection.sendall(head)
+        with pytest.raises(OSError):
+            while num_sent < 64 * 1024 * 1024:
+                connection.sendall(chunk)
+                num_sent += len(chunk)
+
+    assert 15 * 1024 * 1024 < num_sent < 40 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "head", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX-Y: " + b"y" * 9000 + b"\r\n\r\n"]
+)
+def test_an_unreadable_head_gets_a_problem_document(shared_api: ApiProcess, head: bytes) -> None:
+    with shared_api.connect() as connection:
+        connection.sendall(head)
+        reply = b""
+        while part := connection.recv(4096):
+            reply += part
+
+    start, _, body = reply.partition(b"\r\n\r\n")
+    assert start.startswith(b"HTTP/1.1 400")
+    assert b"application/problem+json" in start
+    assert json.loads(body)["type"].endswith("invalid-header")
+
+
+def test_64_clients_at_once_all_get_their_own_answer(shared_api: ApiProcess, worker: WorkerMailbox) -> None:
+    stop = threading.Event()
+    echo = threading.Thread(target=_answer_all, args=(worker, stop))
+    echo.start()
+    sentences = [f"He has {number} dogs" for number in range(640)]
+    try:
+        with ThreadPoolExecutor(64) as pool:
+            replies = list(pool.map(lambda sentence: post_sentence(shared_api.url, sentence), sentences))
+    finally:
+        stop.set()
+        echo.join()
+
+    assert [reply.status for reply in replies] == [200] * 640
+    assert [reply.body["corrected"] for reply in replies] == sentences
+    assert len({reply.body["request_id"] for reply in replies}) == 640
+
+
+def _answer_all(worker: WorkerMailbox, stop: threading.Event) -> None:
+    done = []
+    while not stop.is_set():
+        inbox = worker.exchange(done, AMPLE, 0, wait_s=0.0 if done else 0.05)
+        done = [an_answer(delivery.request.request_id, EOS_ID) for delivery in inbox.deliveries]
+
+
+def _accepts_connections(api: ApiProcess) -> bool:
+    try:
+        with api.connect():
+            return True
+    except OSError:
+        return False
