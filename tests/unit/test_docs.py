@@ -1,0 +1,124 @@
+"""The documents say what the code does: settings, slugs, reasons, routes, commands, links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from api.reasons import Reason
+from ops.cli import main
+from scheduler import errors
+from scheduler.settings import Settings, variable
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def _table(header: str) -> list[list[str]]:
+    """The cells of the table that begins with this header row."""
+    lines = README[README.index(header) :].splitlines()[2:]
+    rows = lines[: next(number for number, line in enumerate(lines) if not line.startswith("|"))]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def _shell_lines() -> Iterator[str]:
+    for language, block in re.findall(r"^```(sh|console)\n(.*?)^```", README, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if language == "sh" or line.startswith("$ "):
+                yield line.removeprefix("$ ")
+
+
+def test_the_settings_table_equals_the_settings() -> None:
+    expected = []
+    for spec in fields(Settings):
+        default = "" if spec.default in (None, "") else f"`{spec.default}`"
+        row = [f"`{variable(spec.name)}`", default, str(spec.metadata["range"]), spec.metadata["help"]]
+        expected.append(row)
+
+    assert _table("| variable | default |") == expected
+
+
+def test_the_reasons_table_equals_the_reasons() -> None:
+    rows = _table("| reason | tag |")
+
+    assert [(reason, tag) for reason, tag, _ in rows] == [(f"`{reason.value}`", reason.name) for reason in Reason]
+    assert all(re.search(r"\*.+\* -> \*.+\*", example) for *_, example in rows)
+
+
+def test_the_table_of_errors_equals_the_tree_of_errors() -> None:
+    found = {(int(status), slug.strip("`")) for status, slug, _ in _table("| status | slug |")}
+
+    assert found == {(error.status, error.slug) for error in _concrete(errors.ServingError)}
+
+
+def _concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
+    if error is not errors.Overloaded:  # a common base without a slug of its own
+        yield error
+    for narrower in error.__subclasses__():
+        yield from _concrete(narrower)
+
+
+def test_the_tree_in_the_docstring_names_every_error() -> None:
+    for error in _concrete(errors.ServingError):
+        assert re.search(rf"{error.__name__} +{error.status} {error.slug}\b", errors.__doc__), error.__name__
+
+
+def test_the_table_of_routes_equals_the_routes() -> None:
+    source = (ROOT / "api" / "app.py").read_text(encoding="utf-8")
+    routes = {
+        f"`{method.upper()} {path}`" for method, path in re.findall(r'@app\.(get|post|delete)\("([^"]+)"\)', source)
+    }
+
+    assert {row[0] for row in _table("| route | meaning |")} == routes
+
+
+def test_the_table_of_commands_equals_the_commands() -> None:
+    commands = {f"`miniserve {name}`" for name in main.list_commands(None)}
+
+    assert {row[0] for row in _table("| command | what it does |")} == commands
+
+
+@pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("miniserve ")])
+def test_a_miniserve_line_of_the_readme_parses(line: str) -> None:
+    _, name, *arguments = shlex.split(line)
+
+    command = main.get_command(None, name)
+
+    command.make_context(name, arguments)  # raises on an unknown option or a bad value
+
+
+@pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("make ")])
+def test_a_make_line_of_the_readme_has_its_target(line: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    assert re.search(rf"^{line.split()[1]}:|^[a-z0-9 -]*\b{line.split()[1]}\b[a-z0-9 -]*:", makefile, re.MULTILINE)
+
+
+def test_every_line_of_shell_in_the_readme_is_one_a_test_knows() -> None:
+    known = ("make ", "miniserve ", "curl -s http://127.0.0.1:8000/correct ", "docker compose up")
+
+    assert [line for line in _shell_lines() if not line.startswith(known)] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_a_file(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
+
+
+def test_every_file_named_in_the_architecture_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+    for name in re.findall(r"`((?:api|worker|scheduler|ops|tests)/[\w./]+)`", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_readme_stays_readable() -> None:
+    assert len(README.splitlines()) <= 240
