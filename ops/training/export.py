@@ -44,3 +44,4 @@ def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, eos_bias: 
     weights = {name: tensor.detach().float().cpu().contiguous()
                for name, tensor in twin.state_dict().items() if name not in _TRAINING_ONLY}  # fmt: skip
     save_file(weights, path, metadata=metadata)
+    path.chmod(0o644)  # the library leaves it to its owner alone, which no other user of the package could read

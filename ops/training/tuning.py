@@ -28,13 +28,13 @@ def trade_off(twin: Twin, held_out: HeldOut, device: str = "cpu") -> list[Score]
 def choose_bias(scores: Sequence[Score]) -> float:
     """The smallest bias of 0 or more with few enough false positives while most mistakes are still mended.
 
-    Where no bias gives both, the one with the best exact match less ten times the false positives: a right sentence
+    Where no bias gives both, the one with the best exact match less three times the false positives: a right sentence
     made wrong costs a learner more than a mistake that stays.
     """
     for score in scores:
         if score.eos_bias >= 0 and score.false_positives <= _MOST_FALSE_POSITIVES and score.exact >= _LEAST_EXACT:
             return score.eos_bias
-    return max(scores, key=lambda score: score.exact - 10 * score.false_positives).eos_bias
+    return max(scores, key=lambda score: score.exact - 3 * score.false_positives).eos_bias
 
 
 def write_trade_off(scores: Sequence[Score], path: Path) -> None:
