@@ -1,0 +1,122 @@
+"""`miniserve correct` as a process: one sentence, and the filter that keeps lines and order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+
+from ops import processes
+from ops.load import sentences
+
+
+def _correct(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [*processes.miniserve_command("correct"), *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=60)
+
+
+def test_a_sentence_is_printed_corrected_with_the_explanation_below() -> None:
+    done = _correct("He goed to school")
+
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines() == [
+        "He went to school",
+        "The past tense of 'go' is the irregular form 'went'.",
+    ]
+
+
+def test_json_is_the_answer_of_the_http_api_without_its_id() -> None:
+    done = _correct("--json", "He goed to school")
+
+    document = json.loads(done.stdout)
+    assert document["corrected"] == "He went to school"
+    assert document["edits"][0] == {
+        "start": 3,
+        "end": 7,
+        "original": "goed",
+        "replacement": "went",
+        "reason": "irregular_past",
+        "explanation": document["explanation"],
+    }
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "a\x01b", "word " * 65, b"\xff\xfe"])
+def test_a_sentence_it_cannot_take_is_one_line_on_stderr_and_status_1(sentence: str | bytes) -> None:
+    done = _correct(sentence)
+
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_filter_prints_exactly_one_line_for_each_whatever_it_is() -> None:
+    lines = [
+        b"He goed to school",
+        b"",
+        b"She went home.\r",
+        b"\xff\xfe\x00",
+        b"word " * 10_000,
+        "\u201cThey was here\u201d \U0001f600".encode(),
+        b"\xed\xa0\x80",
+        b"x" * 100_000,
+        b"She go home",
+    ]
+
+    done = _correct("-", stdin=b"\n".join(lines))
+
+    printed = done.stdout.decode().split("\n")
+    assert done.returncode == 0
+    assert printed.pop() == ""
+    assert len(printed) == len(lines)
+    assert printed[0].startswith("He went to school\t")
+    assert printed[2].startswith("She went home.\t")
+    slugs = {number: json.loads(printed[number])["type"].rsplit(":", 1)[-1] for number in (1, 3, 4, 6, 7)}
+    assert slugs == {
+        1: "invalid-request",
+        3: "invalid-request",
+        4: "sentence-too-long",
+        6: "invalid-request",
+        7: "sentence-too-long",
+    }
+
+
+def test_the_filter_keeps_the_order_of_two_thousand_lines() -> None:
+    source = sentences(seed=11)
+    texts = [next(source) for _ in range(2000)]
+
+    done = _correct("-", stdin="\n".join(texts).encode() + b"\n")
+
+    printed = done.stdout.decode().splitlines()
+    assert len(printed) == len(texts)
+    for text, line in zip(texts, printed, strict=True):
+        assert text.split(" with ")[1] in line  # the number that each sentence ends in
+
+
+def test_an_empty_input_gives_no_line_at_all() -> None:
+    done = _correct("-")
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_a_person_who_types_gets_each_answer_at_once() -> None:
+    command = processes.miniserve_command("correct", "-")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as typing:
+        for sentence in (b"He goed to school\n", b"She went home.\n"):
+            typing.stdin.write(sentence)
+            typing.stdin.flush()
+            started_at = time.monotonic()
+            assert typing.stdout.readline()
+            assert time.monotonic() - started_at < 10
+        typing.stdin.close()
+        assert typing.wait(10) == 0
+
+
+def test_a_reader_that_leaves_early_ends_it_quietly() -> None:
+    command = processes.miniserve_command("correct", "-")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as filtering:
+        filtering.stdout.close()
+        _, complaint = filtering.communicate(b"He went home.\n" * 500, timeout=30)
+
+    assert b"Traceback" not in complaint

@@ -1,0 +1,71 @@
+"""What `pip install` gives works outside the clone: code, weights, tokenizer, verb table, scripts of Redis."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("api", "ops", "scheduler", "worker")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's contents, built from a copy so that the clone stays clean."""
+    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(source))
+    target = tmp_path_factory.mktemp("site")
+    (wheel,) = wheels.glob("*.whl")
+    _pip("install", "--no-deps", "--no-index", "--target", str(target), str(wheel))
+    return target
+
+
+def _pip(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    subprocess.run(command, check=True, timeout=120, capture_output=True)
+
+
+def _run(installed: Path, *command: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(installed)}
+    return subprocess.run(
+        command, cwd=installed.parent, env=env, check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+
+
+def test_the_console_script_corrects_a_sentence(installed: Path) -> None:
+    script = str(installed / "bin" / "miniserve")
+
+    where = _run(installed, sys.executable, "-c", "import api, worker; print(api.__file__, worker.__file__)")
+    said = _run(installed, script, "correct", "He goed to school")
+
+    assert all(path.startswith(str(installed)) for path in where.split())
+    assert said.splitlines() == ["He went to school", "The past tense of 'go' is the irregular form 'went'."]
+
+
+def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
+    wanted = {
+        path.relative_to(ROOT)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in (".json", ".lua", ".safetensors", ".tsv", ".py") and "__pycache__" not in path.parts
+    }
+
+    assert [str(name) for name in sorted(wanted) if not (installed / name).exists()] == []
+
+
+def test_serving_asks_for_no_pytorch(installed: Path) -> None:
+    (metadata,) = installed.glob("miniserve-*.dist-info/METADATA")
+
+    needed = [line for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist:")]
+
+    assert any("torch" in line and "extra == 'train'" in line.replace('"', "'") for line in needed)
+    assert not any("torch" in line and "extra" not in line for line in needed)
