@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from redis import Redis
 
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 
 PUSH_UNTIL_REFUSED = """
     import sys
@@ -93,6 +93,7 @@ def test_a_mailbox_used_before_a_fork_works_in_the_child(house: RedisHouse) -> N
 
     child = os.fork()
     if child == 0:
+        signal.alarm(10)
         accepted = api.submit(a_request("childs"))
         os._exit(0 if accepted.request_id == "childs" else 1)
     _, status = os.waitpid(child, 0)
@@ -101,10 +102,21 @@ def test_a_mailbox_used_before_a_fork_works_in_the_child(house: RedisHouse) -> N
     assert take(worker) == ["parents", "childs"]
 
 
-@pytest.mark.parametrize("num_threads", [32])
-def test_many_threads_share_one_connection_and_one_subscription(
-    house: RedisHouse, redis_url: str, num_threads: int
-) -> None:
+def test_a_request_lives_on_while_another_process_waits_for_it(house: RedisHouse, redis_url: str) -> None:
+    one, other, worker = house.api(), house.api(), house.worker()  # two API processes, as far as Redis can tell
+    mine, theirs = one.submit(a_request("a")), other.submit(a_request("a"))
+    client = Redis.from_url(redis_url)
+
+    one.abandon(mine)
+    eventually(lambda: client.hget("rq:job:a", "reply_to").decode() == other._desk().channel)
+    assert take(worker) == ["a"]
+    worker.exchange([an_answer("a")], AMPLE, 0)
+
+    assert other.wait(theirs, 0.8) == an_answer("a")
+
+
+def test_many_threads_share_one_connection_and_one_subscription(house: RedisHouse, redis_url: str) -> None:
+    num_threads = 32
     api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
     api.status()
     num_connections = len(client.client_list())

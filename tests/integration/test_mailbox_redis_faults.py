@@ -71,7 +71,7 @@ def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
         worker.exchange([an_answer(request_id) for request_id in running], AMPLE, 0)
     reborn.append(embedded_redis.start(tmp_path, private_redis.port))
     late = [submit_until_accepted(api, f"late{number}") for number in range(5)]
-    loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop))
+    loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop), daemon=True)
     loop.start()
     answered = [api.wait(ticket, 15).request_id for ticket in early + late]
     worker_stop.set()
@@ -95,7 +95,7 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
     reborn.append(embedded_redis.start(tmp_path, private_redis.port))
 
     stop = threading.Event()
-    loop = threading.Thread(target=work_until_stopped, args=(worker, stop))
+    loop = threading.Thread(target=work_until_stopped, args=(worker, stop), daemon=True)
     loop.start()
     answers = [api.wait(ticket, 15).request_id for ticket in (waiting, running)]
     stop.set()
@@ -116,7 +116,7 @@ def test_answers_arrive_although_every_subscription_is_cut(house: RedisHouse, re
     answered = [api.wait(ticket, 10).request_id for ticket in tickets]
 
     assert answered == names
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 0.8  # swept when subscribed again; the poll would come later
 
 
 def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redis_url: str) -> None:

@@ -84,6 +84,7 @@ def test_a_loop_that_hangs_loses_its_work_and_is_told_when_it_wakes(house: Redis
     answer(two, "a")
 
     assert told.cancelled_ids == ("a",)
+    assert one.num_duplicates == 0  # its late answer was not even sent
     assert api.wait(ticket, 5) == an_answer("a")
     eventually(lambda: api.status().live_workers == 2)
 

@@ -136,11 +136,11 @@ class _Desk:
         self.sender.stop()
 
     def _enqueue(self, request: CorrectionRequest) -> Command:
-        limits = self._limits
+        limits, encoded = self._limits, formats.encode_request(request)
         return script(
             "enqueue",
-            *(request.request_id, formats.body_hash(request), self.channel, request.reserved_tokens),
-            *(formats.encode_request(request), formats.describe(request)),
+            *(request.request_id, formats.body_hash(encoded, request.request_id), self.channel),
+            *(request.reserved_tokens, encoded, formats.describe(request)),
             *(limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens),
         )
 

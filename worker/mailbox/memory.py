@@ -121,7 +121,8 @@ class InMemoryMailbox:
         self._waiters.resolve_all(ShuttingDown("this process is being stopped; send the request again", 1.0))
 
     def _accept(self, request: CorrectionRequest) -> _Job:
-        state, now, body_hash = self._state, time.monotonic(), formats.body_hash(request)
+        state, now = self._state, time.monotonic()
+        body_hash = formats.body_hash(formats.encode_request(request), request.request_id)
         state.forget_old(now)
         known = state.jobs.get(request.request_id)
         if known is not None:

@@ -29,7 +29,7 @@ end
 local function load(id)
   local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested')
   if job[2] == 'started' then return nil end -- a second entry of an id that runs
-  if job[5] and job[2] == 'queued' then
+  if job[5] == '1' and job[2] == 'queued' then
     settle(id, 'canceled', 60, now, iso(now))
     return nil
   end

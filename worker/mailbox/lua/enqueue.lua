@@ -27,7 +27,7 @@ redis.call('HSET', job_key(id),
   'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
   'started_at', '', 'ended_at', '', 'worker_name', '',
   'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
-  'accepted_at', string.format('%.6f', now)) -- later also: cancel_requested
+  'accepted_at', string.format('%.6f', now), 'cancel_requested', '')
 redis.call('SADD', 'rq:queues', QUEUE)
 reserve(id, tokens)
 redis.call('RPUSH', QUEUE, id)

@@ -1,0 +1,65 @@
+"""The mailbox's arithmetic and formats, without any mailbox."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from scheduler.messages import Completion, FinishReason, Timings, WireError
+from tests.mailbox_house import a_request
+from worker.mailbox import formats
+from worker.mailbox.rates import ServiceRate, retry_after_s
+
+
+def test_the_service_rate_is_the_best_of_late() -> None:
+    rate = ServiceRate()
+    for now, tokens in ((0.0, 0), (0.5, 1000), (1.0, 100)):
+        rate.add(tokens, now)
+
+    assert rate.tokens_per_s == pytest.approx(2000, rel=0.02)
+
+
+def test_the_service_rate_of_a_worker_that_became_slow_is_forgotten() -> None:
+    rate = ServiceRate()
+    for second in range(300):
+        rate.add(1000 if second < 2 else 10, float(second))
+
+    assert rate.tokens_per_s < 20
+
+
+@pytest.mark.parametrize(
+    ("backlog_tokens", "tokens_per_s", "expected_s"), [(1000, 0, 2), (10, 1000, 1), (5000, 1000, 5), (10**9, 1, 60)]
+)
+def test_a_refused_client_is_told_when_the_backlog_will_be_gone(
+    backlog_tokens: int, tokens_per_s: float, expected_s: float
+) -> None:
+    assert retry_after_s(backlog_tokens, tokens_per_s) == expected_s
+
+
+def test_a_request_is_read_back_plain_and_compressed() -> None:
+    request = a_request("a")
+    encoded = formats.encode_request(request)
+
+    assert formats.decode_request(encoded, "a") == request
+    assert formats.decode_request(zlib.compress(encoded), "a") == request
+
+
+def test_a_completion_is_read_back_with_its_timings() -> None:
+    completion = Completion("a", FinishReason.ERROR, (1, 2), Timings(0.5, 0.25, 0.125), error="<no>")
+
+    assert formats.decode_completion(formats.encode_completion(completion)) == completion
+
+
+@pytest.mark.parametrize("payload", [b"", b"!", b"bm8=", b"e30=", b"MQ=="])
+def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None:
+    with pytest.raises(WireError):
+        formats.decode_completion(payload)
+
+
+def test_the_body_hash_is_of_everything_but_the_id() -> None:
+    def digest(request_id: str, size: int) -> str:
+        return formats.body_hash(formats.encode_request(a_request(request_id, size)), request_id)
+
+    assert digest("a", 5) == digest("b", 5)
+    assert digest("a", 5) != digest("a", 6)
