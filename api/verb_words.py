@@ -70,7 +70,7 @@ class VerbWords:
 
 def _possible_stems(word: str) -> Iterator[str]:
     """What a learner may have put -ed, -ing or -s on: carryed -> carry, writeing -> write, stoping -> stop."""
-    for ending in ("ied", "ies", "ying"):
+    for ending in ("ied", "ies", "ying", "iing", "ing"):
         if word.endswith(ending):
             yield word.removesuffix(ending) + "y"
             yield word.removesuffix(ending) + "ie"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 # A letter may carry combining accents, so that "cafe\u0301" is one word. An apostrophe (straight or curly)
 # or a hyphen inside a word belongs to it: "don't" and "well-known" are one word each.
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
-_PIECE = re.compile(rf"(?P<word>{_LETTERS}(?:['\u2019-]{_LETTERS})*|\d+(?:[.,:]\d+)*(?:{_LETTERS})?)|[^\w\s]")
+_WORD = re.compile(rf"{_LETTERS}(?:['\u2019-]{_LETTERS})*|\d+(?:[.,:]\d+)*(?:{_LETTERS})?")
+_PIECE = re.compile(rf"(?P<word>{_WORD.pattern})|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +39,5 @@ def split_pieces(sentence: str) -> tuple[Piece, ...]:
 
 
 def count_words(sentence: str) -> int:
-    """How many words the sentence has, punctuation not counted."""
-    return sum(match.lastgroup is not None for match in _PIECE.finditer(sentence))  # no pieces: texts may be huge
+    """How many words the sentence has, punctuation not counted. Makes no pieces: texts may be huge."""
+    return len(_WORD.findall(sentence))

@@ -11,6 +11,7 @@ from api.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, TAG_I
 from api.explanations import NOTHING_WRONG
 from api.reasons import Reason
 from api.surface import dress
+from api.tokenizer import Prompt
 from api.verbs import VerbTable
 from scheduler.errors import SentenceTooLong
 from tests.fake_tokenizer import FakeTokenizer
@@ -146,6 +147,22 @@ def test_ten_thousand_words_are_refused_before_they_are_tokenized(separator: str
         AGENT.prepare(separator.join(["word"] * 10_000))
 
     assert refusal.value.num_words == 10_000
+
+
+@pytest.mark.parametrize("piece", ["a", "\U0001f600", "a'", "1.2"])
+def test_a_huge_text_without_a_blank_is_refused_before_it_is_tokenized(piece: str) -> None:
+    class NoTokenizer(FakeTokenizer):
+        def encode(self, sentence: str) -> Prompt:
+            raise AssertionError("tokenized")
+
+    with pytest.raises(SentenceTooLong):
+        Agent(NoTokenizer(), VerbTable.load()).prepare(piece * 10_000)
+
+
+def test_blanks_alone_do_not_make_a_sentence_too_long() -> None:
+    sentence = "He" + " " * 20_000 + "goed"
+
+    assert conclude(sentence, WENT).corrected == sentence.replace("goed", "went")
 
 
 def test_a_repeated_word_of_the_user_keeps_its_own_spelling() -> None:
