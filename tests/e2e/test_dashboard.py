@@ -1,0 +1,80 @@
+"""rq-dashboard against a plain `miniserve up`: it shows the queue, the jobs and the workers as they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ops.embedded_redis import free_port
+from tests.running_system import RunningSystem, post_sentence, send, wait_until
+
+NUM_SENT = 5
+
+
+@pytest.fixture(scope="module")
+def with_dashboard() -> Iterator[tuple[RunningSystem, str]]:
+    port = free_port()
+    with RunningSystem("--dashboard", "--dashboard-port", str(port)) as system:
+        url = system.wait_for_line(r"^  dashboard +(http://127\.0\.0\.1:\d+)/$", 5).group(1)
+        for _ in range(NUM_SENT):
+            post_sentence(system.url, "<b>He goed</b> to school")
+        wait_until(lambda: _answers(url), 20, "the dashboard answers")
+        yield system, url
+
+
+def _answers(url: str) -> bool:
+    try:
+        return send(url, "GET", "/").status == 200
+    except OSError:
+        return False
+
+
+def test_the_workers_page_names_the_worker_and_its_queue(with_dashboard: tuple[RunningSystem, str]) -> None:
+    system, url = with_dashboard
+
+    (worker,) = send(url, "GET", "/0/data/workers.json").body["workers"]
+
+    assert worker["queues"] == ["correct"]
+    assert worker["pid"] == system.pids("worker")[0]
+    assert worker["successful_job_count"] == NUM_SENT
+
+
+def test_finished_jobs_are_listed_and_show_no_text_of_a_user(with_dashboard: tuple[RunningSystem, str]) -> None:
+    _, url = with_dashboard
+
+    jobs = send(url, "GET", "/0/data/jobs/correct/finished/10/asc/1.json").body["jobs"]
+    pages = [send(url, "GET", f"/0/data/job/{job['id']}.json") for job in jobs]
+
+    assert len(jobs) == NUM_SENT
+    assert {page.status for page in pages} == {200}
+    assert not any("goed" in str(page.body) or "<b>" in str(page.body) for page in pages)
+
+
+def test_waiting_requests_are_counted_while_the_worker_is_stopped(with_dashboard: tuple[RunningSystem, str]) -> None:
+    system, url = with_dashboard
+    (worker,) = system.pids("worker")
+
+    with ThreadPoolExecutor(4) as pool:
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            replies = [pool.submit(post_sentence, system.url, "He goed to school") for _ in range(4)]
+            wait_until(lambda: _num_queued(url) >= 3, 10, "the queue is shown")  # one may be in the worker's claim
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        assert {reply.result().status for reply in replies} == {200}
+
+
+def _num_queued(url: str) -> int:
+    queues = {queue["name"]: queue["count"] for queue in send(url, "GET", "/0/data/queues.json").body["queues"]}
+    return queues["correct"]
+
+
+def test_every_page_for_people_opens(with_dashboard: tuple[RunningSystem, str]) -> None:
+    _, url = with_dashboard
+
+    pages = ("/", "/0/view/workers", "/0/view/jobs")
+    assert {path: send(url, "GET", path).status for path in pages} == dict.fromkeys(pages, 200)
