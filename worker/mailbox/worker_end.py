@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 _MAX_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 _LEAVE_ATTEMPTS = 3
 _LEAVE_PAUSE_S = 0.3
+_LONGEST_HOLD_OFF_S = 0.2
 
 
 def new_worker_name() -> str:
@@ -54,6 +55,8 @@ class RedisWorkerMailbox:
         self._unsent: dict[str, Completion] = {}
         self._disowned: set[str] = set()
         self._needs_resync = False
+        self._num_failures = 0
+        self._retry_s = 0.0  # before it nothing is tried
 
     def open(self, is_fresh: Callable[[], bool]) -> None:
         try:
@@ -169,16 +172,25 @@ class RedisWorkerMailbox:
         self._heartbeat.tokens_per_s = self._rate.tokens_per_s
 
     def _ask(self, *commands: Command) -> list[Any]:
+        if time.monotonic() < self._retry_s:
+            raise MailboxDown("Redis did not answer a moment ago")
         try:
             replies = self._line.ask(*commands)
         except LineDown as error:
             self._needs_resync = True
+            self._hold_off()
             raise MailboxDown(str(error)) from error
+        self._num_failures = 0
         for reply in replies:
             if isinstance(reply, ResponseError):  # out of memory, read-only: the scripts did not run
                 self._needs_resync = True
                 raise MailboxDown(str(reply)) from reply
         return replies
+
+    def _hold_off(self) -> None:
+        """Try again at once, then ever later: a busy loop must not spend its iterations on a Redis that is away."""
+        self._retry_s = time.monotonic() + min(_LONGEST_HOLD_OFF_S, 0.02 * self._num_failures)
+        self._num_failures += 1
 
     def _on_lease_lost(self) -> None:
         logger.warning("the lease of %s ran out; its requests may have been given to others", self.name)
