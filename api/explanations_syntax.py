@@ -12,6 +12,7 @@ from api.word_sets import BARE_VERBS, BE_PARTS, CLAUSE_WORDS, DO_PARTS, HAVE_PAR
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
 _PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_MONTHS = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _COUNT = r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|twenty|some|several|many|few|long|\d+)"
 _PAST_PHRASE = re.compile(
     rf"\b(?:yesterday|last {_PERIODS}|{_COUNT}(?: \w+)? ago|in (?:1\d|20)\d\d|ago)\b", re.IGNORECASE
@@ -20,7 +21,9 @@ _FUTURE_PHRASE = re.compile(
     rf"\b(?:tomorrow|next {_PERIODS}|in {_COUNT} {_UNITS}|tonight|soon|one day)\b", re.IGNORECASE
 )
 _PERFECT_PHRASE = re.compile(
-    rf"\b(?:since(?: \w+)?|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b", re.IGNORECASE
+    rf"\b(?:since(?: (?:last )?{_PERIODS}| {_MONTHS}| \d{{4}}| yesterday| then)?"
+    rf"|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b",
+    re.IGNORECASE,
 )
 _HABIT_PHRASE = re.compile(
     rf"\b(?:every \w+|each {_UNITS}|(?:once|twice) an? \w+|always|usually|normally|often|sometimes|rarely|seldom"
@@ -103,7 +106,7 @@ def _tense_sequence(facts: EditFacts) -> str:
 
 def _to_infinitive(facts: EditFacts) -> str:
     trigger = _quoted(_previous_verb(facts)) or "this expression"
-    return f"After {trigger} the infinitive takes 'to': {facts.not_old}."
+    return f"After {trigger} comes the infinitive with 'to': {facts.not_old}."
 
 
 def _bare_infinitive(facts: EditFacts) -> str:

@@ -49,10 +49,12 @@ We sing two days ago | 1 | 1 | sang | TENSE_PAST | 'two days ago' asks for the p
 As a child I sing | 4 | 1 | sang | TENSE_PAST | The sentence is about the past and needs the past tense of 'sing': 'sang', not 'sing'.
 Tomorrow they arrived | 2 | 1 | will arrive | TENSE_FUT | 'tomorrow' points to the future: 'will arrive', not 'arrived'.
 Since May she works here | 3 | 1 | has worked | TENSE_PERF | 'since May' asks for the present perfect: 'has worked', not 'works'.
+Since he came she works here | 4 | 1 | has worked | TENSE_PERF | 'since' asks for the present perfect: 'has worked', not 'works'.
+She works since last summer | 1 | 1 | has worked | TENSE_PERF | 'since last summer' asks for the present perfect: 'has worked', not 'works'.
 She works here for three years | 1 | 1 | has worked | TENSE_PERF | 'for three years' asks for the present perfect: 'has worked', not 'works'.
 He has left an hour ago | 1 | 2 | left | PAST_NOT_PERF | 'an hour ago' is a finished time and takes the simple past: 'left', not 'has left'.
 He sat down and opens it | 4 | 1 | opened | TENSE_SEQ | The other verb is in the past tense, so 'open' is, too: 'opened', not 'opens'.
-We hope win | 2 | 1 | to win | TO_INF | After 'hope' the infinitive takes 'to': 'to win', not 'win'.
+We hope win | 2 | 1 | to win | TO_INF | After 'hope' comes the infinitive with 'to': 'to win', not 'win'.
 Let Ann to rest | 2 | 2 | rest | BARE_INF | After 'let' the infinitive has no 'to': 'rest', not 'to rest'.
 Eat before leave | 2 | 1 | leaving | ING_PREP | After the preposition 'before' the verb takes the -ing form: 'leaving', not 'leave'.
 I avoid to drive | 2 | 2 | driving | ING_VERB | After 'avoid' the verb takes the -ing form: 'driving', not 'to drive'.
