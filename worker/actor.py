@@ -43,6 +43,7 @@ class Actor:
         self._outbox: list[Completion] = []
         self._last_turn_s = clock()
         self._is_stopping = False
+        self._is_cut_off = False
 
     def run(self) -> None:
         """Serve until told to stop, then finish or hand back what is held."""
@@ -61,8 +62,7 @@ class Actor:
             try:
                 return self._mailbox.open(is_fresh=self._is_fresh)
             except MailboxDown as error:
-                logger.warning("mailbox unreachable, will retry", reason=str(error))
-                sleep(RETRY_WAIT_S)
+                self._note_down(error)
 
     def _turn(self, free_tokens: int) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
@@ -77,7 +77,7 @@ class Actor:
         """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
         answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
         try:
-            return self._mailbox.exchange(
+            inbox = self._mailbox.exchange(
                 answers,
                 free_tokens,
                 num_held=self._policy.num_running + self._policy.num_waiting,
@@ -85,10 +85,19 @@ class Actor:
                 allow_lookahead=not (self._policy.num_waiting or self._is_stopping),
             )
         except MailboxDown as error:
-            logger.warning("mailbox unreachable, will retry", reason=str(error))
-            if not self._engine.has_work:
-                sleep(RETRY_WAIT_S)
+            self._note_down(error)
             return Inbox()
+        if self._is_cut_off:
+            self._is_cut_off = False
+            logger.info("mailbox reachable again")
+        return inbox
+
+    def _note_down(self, error: MailboxDown) -> None:
+        if not self._is_cut_off:  # one line for each interruption, not one for each iteration
+            self._is_cut_off = True
+            logger.warning("mailbox unreachable, will retry", reason=str(error))
+        if not self._engine.has_work:
+            sleep(RETRY_WAIT_S)
 
     def _take_in(self, inbox: Inbox) -> None:
         for delivery in inbox.deliveries:

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler.continuous import BatchLimits
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest
+from scheduler.messages import CorrectionRequest, Inbox
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import Actor
 from worker.engine import Engine
-from worker.mailbox.memory import InMemoryMailbox
+from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
+from worker.mailbox.protocol import MailboxDown
 from worker.model import MiniGPT
 
 
@@ -127,3 +129,34 @@ def test_requests_that_come_together_are_decoded_together():
             mailbox.wait(ticket, timeout_s=5.0)
 
     assert subject.policy.counters.summary()["mean_decode_batch"] > 1
+
+
+def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
+    mailbox = InMemoryMailbox()
+    end = FlakyEnd(mailbox.worker_end(), num_failures=5)
+    worker = Actor(engine(), end, grace_s=1.0, idle_wait_s=0.02)
+    ticket = mailbox.submit(request("r"))
+
+    with capture_logs() as lines, running(worker):
+        assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"
+
+    assert [line["event"] for line in lines if line["event"].startswith("mailbox")] == [
+        "mailbox unreachable, will retry",
+        "mailbox reachable again",
+    ]
+
+
+class FlakyEnd:
+    """A worker's end that is cut off for its first exchanges."""
+
+    def __init__(self, end: InMemoryWorkerMailbox, num_failures: int) -> None:
+        self._end = end
+        self._failures = iter(range(num_failures))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._end, name)
+
+    def exchange(self, *arguments: object, **options: object) -> Inbox:
+        if next(self._failures, None) is not None:
+            raise MailboxDown("made up by a test")
+        return self._end.exchange(*arguments, **options)
