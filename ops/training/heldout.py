@@ -87,6 +87,8 @@ def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[
     verbs, sentences = VerbTable.load(), read_corpus(corpora)
     lexicon = Lexicon.build(verbs, sentences)
     part = [each for each in sentences if is_held_out(each.text) and _is_for_test(each.text) == options.is_for_test]
+    if not part:
+        raise ValueError("the corpus is too small: none of its sentences is held out")
     wrong: dict[str, Example] = {}
     clean: dict[str, Example] = {}
     # A small part runs out of distinct sentences in the end; the limit ends the search.

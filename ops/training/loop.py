@@ -41,6 +41,8 @@ GRADIENT_NORM = 1.0
 _CHECKPOINT_EVERY_S = 180.0
 _SCORE_EVERY_S = 300.0
 _METRICS_EVERY_STEPS = 100
+_SCORE_ITEMS = 500  # wrong sentences, and as many clean ones
+_TUNING_ITEMS = 1500
 _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not repeat the corruptions of the first
 
 
@@ -129,7 +131,7 @@ def train(options: TrainOptions) -> Path:
     batches = BackgroundBatches(partial(training_batches, options, stream_seed))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ends save what was learnt
     try:
-        held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(num_wrong=500, num_clean=500))
+        held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
         _run(trainer, batches, held_out, checkpoint)
     except KeyboardInterrupt:
         trainer.save(checkpoint)
@@ -144,7 +146,7 @@ def finish(options: TrainOptions) -> Path:
     checkpoint = options.out / "checkpoint.pt"
     tokenizer = Tokenizer.load()
     twin = load_twin(checkpoint, TwinConfig(vocab_size=tokenizer.vocab_size))
-    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(num_wrong=1500, num_clean=1500, seed=8))
+    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_TUNING_ITEMS, _TUNING_ITEMS, seed=8))
     scores = trade_off(twin, held_out)
     write_trade_off(scores, options.out / "eos_bias.csv")
     return export(checkpoint, options.out / "mini-gpt.safetensors", options, choose_bias(scores))
