@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from api.reasons import Reason
 from api.verb_words import VerbWords, parts_of, plain
-from api.verbs import BE_FORMS, VerbForms, regular_ed_spellings
+from api.verbs import VerbForms, regular_ed_spellings
 from api.word_sets import CERTAIN_SUBJECTS, CLAUSE_OPENERS, DETERMINERS, INVERTED, NO_SUBJECTS
 
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
@@ -112,8 +112,7 @@ class FactFinder:
         lemmas = self._words.lemmas_of(facts.head) & frozenset().union(*sources)
         table = self._words.verbs.verbs
         verbs = [_BE if lemma == "be" else table[lemma] for lemma in lemmas if lemma == "be" or lemma in table]
-        fitting = [verb for verb in verbs if _fits(verb, facts.head, facts.reason)] or verbs
-        return max(fitting, key=lambda verb: (verb.count, verb.lemma), default=None)
+        return max(verbs, key=lambda verb: (verb.count, verb.lemma), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +122,3 @@ class EditWords:
     old: tuple[str, ...]
     new: tuple[str, ...]
     reason: Reason
-
-
-def _fits(verb: VerbForms, head: str, reason: Reason) -> bool:
-    """Whether the form is the one the reason is about; tells 'lay' of 'lie' from 'lay' itself."""
-    match reason:
-        case Reason.PAST_IRREG | Reason.PAST_NOT_PART | Reason.TENSE_PAST | Reason.PAST_NOT_PERF | Reason.WISH_PAST:
-            return head in verb.pasts
-        case Reason.PART_IRREG | Reason.PERF_PART | Reason.PASSIVE_PART | Reason.TENSE_PERF | Reason.PAST_PERF:
-            return head in verb.participles
-        case Reason.BASE_DO | Reason.BASE_MODAL | Reason.BASE_TO | Reason.TO_INF | Reason.BARE_INF | Reason.TENSE_FUT:
-            return head == verb.lemma
-        case Reason.SVA_SG | Reason.S_SPELL:
-            return head == verb.third
-    return head in verb.all_forms() or verb.lemma == "be" and head in BE_FORMS

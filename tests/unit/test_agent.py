@@ -165,5 +165,17 @@ def test_blanks_alone_do_not_make_a_sentence_too_long() -> None:
     assert conclude(sentence, WENT).corrected == sentence.replace("goed", "went")
 
 
-def test_a_repeated_word_of_the_user_keeps_its_own_spelling() -> None:
-    assert dress(["O\u2019Neill\u2019s", "Goed"], ["o'neill's", "went"], True) == ("O\u2019Neill\u2019s", "went")
+@pytest.mark.parametrize(
+    ("source", "replacement", "has_curly", "dressed"),
+    [
+        (["O\u2019Neill\u2019s", "Goed"], ["o'neill's", "went"], True, ("O\u2019Neill\u2019s", "went")),
+        (["I"], ["i", "am"], False, ("I", "am")),
+        (["Am", "I'm"], ["am", "i"], False, ("Am", "I")),
+        (["has"], ["hasn't"], True, ("hasn\u2019t",)),
+        (["has"], ["hasn't"], False, ("hasn't",)),
+    ],
+)
+def test_a_replacement_is_dressed_like_what_it_replaces(
+    source: list[str], replacement: list[str], has_curly: bool, dressed: tuple[str, ...]
+) -> None:
+    assert dress(source, replacement, has_curly) == dressed

@@ -8,6 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.app import create_app
+from api.schema import parse_body
+from scheduler.errors import MalformedJson
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem, post
 
@@ -34,6 +36,12 @@ def client(corrector: FakeCorrector) -> FlaskClient:
 )  # fmt: skip
 def test_what_is_no_json_is_called_malformed(client: FlaskClient, body: bytes) -> None:
     assert_problem(post(client, body), 400, "malformed-json")
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"sentence": 1' + b"0" * 5_000 + b"}"])
+def test_json_too_deep_or_with_too_long_a_number_is_malformed_too(body: bytes) -> None:
+    with pytest.raises(MalformedJson):
+        parse_body(body)
 
 
 def test_a_byte_order_mark_does_no_harm(client: FlaskClient) -> None:
@@ -90,10 +98,12 @@ def test_a_body_over_the_limit_is_read_and_refused(client: FlaskClient, is_chunk
     assert_problem(response, 413, "body-too-large")
 
 
-def test_a_body_at_the_limit_is_taken(client: FlaskClient) -> None:
-    body = json.dumps(GOED)
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_body_at_the_limit_is_taken(client: FlaskClient, is_chunked: bool) -> None:
+    chunked = {"environ_overrides": {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""}} if is_chunked else {}
+    body = json.dumps(GOED).ljust(1024)
 
-    assert post(client, body + " " * (1024 - len(body))).status_code == 200
+    assert client.post("/correct", data=body, content_type="application/json", **chunked).status_code == 200
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "", "application/x-www-form-urlencoded", "application/jsonp"])

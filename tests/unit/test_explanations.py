@@ -14,6 +14,7 @@ from tests.fake_tokenizer import FakeTokenizer
 CASES = """
 He goed to school | 1 | 1 | went | PAST_IRREG | The past tense of 'go' is the irregular form 'went'.
 They wented home | 1 | 1 | went | PAST_IRREG | The past tense of 'go' is the irregular form 'went'.
+He layed there | 1 | 1 | lay | PAST_IRREG | The past tense of 'lie' is the irregular form 'lay'.
 She has taked it | 2 | 1 | taken | PART_IRREG | The past participle of 'take' is the irregular form 'taken'.
 He begun to sing | 1 | 1 | began | PAST_NOT_PART | 'begun' is the past participle of 'begin'; on its own the past tense is 'began'.
 We planed a trip | 1 | 1 | planned | REG_SPELL | The -ed form of 'plan' is spelled 'planned': the final 'n' is doubled.
