@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from ops.training.batches import encode_example
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, Lexicon
 from ops.training.decoding import Decoded, decode
+from ops.training.evaluation import Item, write_items
 from ops.training.twin import Twin
 
 _MADE = "made"  # sentences the maker invents for rare verbs: the same in training, so they prove nothing here
@@ -113,3 +115,18 @@ def _is_for_test(text: str) -> bool:
 
 def _without_reasons(edits: Sequence[ScriptEdit]) -> list[tuple[int, int, str]]:
     return [(edit.word, edit.num_words, edit.replacement) for edit in edits]
+
+
+def main() -> None:
+    """`python -m ops.training.heldout OUT.jsonl CORPUS...`: the evaluation file of the model card, 3,000 of each."""
+    out, *corpora = map(Path, sys.argv[1:])
+    options = HeldOutOptions(num_wrong=3000, num_clean=3000, is_for_test=True)
+    write_items((_item(example) for example in held_out_examples(corpora, options)), out)
+
+
+def _item(example: Example) -> Item:
+    return Item(example.sentence, example.corrected, tuple(edit.reason for edit in example.edits))
+
+
+if __name__ == "__main__":
+    main()
