@@ -68,7 +68,8 @@ def _extra_be(facts: EditFacts) -> str:
     be = parts_of(facts.old.split(" ")[0])[0]
     if facts.verb is None or be not in BE_PARTS:
         return f"No form of 'be' belongs before this verb: {facts.not_old}."
-    return f"'{facts.new}' is a form of '{facts.verb.lemma}' that needs no '{be}' before it."
+    lemma = f", a form of '{facts.verb.lemma}'," if facts.new.lower() != facts.verb.lemma else ""
+    return f"The verb '{facts.new}'{lemma} needs no '{be}' before it."
 
 
 def _past_tense(facts: EditFacts) -> str:

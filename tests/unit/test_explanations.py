@@ -44,7 +44,8 @@ It was write by her | 2 | 1 | written | PASSIVE_PART | The passive with 'was' ne
 It is rain | 2 | 1 | raining | BE_ING | The progressive with 'is' needs the -ing form of 'rain': 'raining', not 'rain'.
 Ann sleeping now | 1 | 1 | is sleeping | MISSING_BE | The -ing form 'sleeping' needs a form of 'be' before it: 'is sleeping'.
 Ann happy now | 1 | 1 | is happy | MISSING_BE | A form of 'be' is missing here: 'is happy', not 'happy'.
-He is believes it | 1 | 2 | believes | EXTRA_BE | 'believes' is a form of 'believe' that needs no 'is' before it.
+He is believes it | 1 | 2 | believes | EXTRA_BE | The verb 'believes', a form of 'believe', needs no 'is' before it.
+I am agree with you | 1 | 2 | agree | EXTRA_BE | The verb 'agree' needs no 'am' before it.
 Last night we sing | 3 | 1 | sang | TENSE_PAST | 'last night' asks for the past tense of 'sing': 'sang', not 'sing'.
 We sing two days ago | 1 | 1 | sang | TENSE_PAST | 'two days ago' asks for the past tense of 'sing': 'sang', not 'sing'.
 As a child I sing | 4 | 1 | sang | TENSE_PAST | The sentence is about the past and needs the past tense of 'sing': 'sang', not 'sing'.
