@@ -11,8 +11,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +29,32 @@ def die_with_parent(death_signal: int = signal.SIGKILL, parent_pid: int | None =
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
     if parent_pid is not None and os.getppid() != parent_pid:
         os.kill(os.getpid(), death_signal)
+
+
+@contextmanager
+def foreground() -> Iterator[None]:
+    """Be alone in the foreground of the terminal, if we are in it: Ctrl-C then reaches us and not our parent.
+
+    Ctrl-Z is off meanwhile, because nobody would notice that we are stopped.
+    """
+    group_before = os.getpgrp()
+    try:
+        has_terminal = os.tcgetpgrp(0) == group_before != os.getpid()
+    except OSError:
+        has_terminal = False
+    if not has_terminal:
+        yield
+        return
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTTOU, signal.SIGTSTP)}
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the terminal may be gone
+            os.tcsetpgrp(0, group_before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def spawn(

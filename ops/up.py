@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import http.client
 import importlib.util
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -27,6 +30,8 @@ from ops.supervisor import Child, Signals, Supervisor
 from scheduler.settings import Settings
 
 READY_POLL_S = 0.05
+EXPLAIN_AFTER_S = 5.0
+EXPLAIN_EVERY_S = 30.0
 MOST_DEATHS_AT_START = 3
 _MARGIN_S = 2.0  # a process told to finish within its grace period gets this much more before SIGKILL
 
@@ -37,6 +42,8 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
         processes.die_with_parent(signal.SIGTERM)
     _check_start(settings, with_dashboard)
     with ExitStack() as stack:
+        if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
+            stack.enter_context(processes.foreground())
         signals = stack.enter_context(Signals())
         redis_child = None
         if not settings.redis_url:
@@ -52,19 +59,32 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
 
 
 def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:
-    is_announced = False
+    if not _wait_until_ready(settings, supervisor, signals):
+        return 1
+    if not signals.num_stops:
+        banner.print_banner(settings, with_dashboard)
+    while not signals.num_stops:
+        signals.wait(supervisor.revive())
+    return 0
+
+
+def _wait_until_ready(settings: Settings, supervisor: Supervisor, signals: Signals) -> bool:
+    """False if a child cannot start; True when all is ready, or when we are told to stop."""
+    url = banner.base_url(settings.host, settings.port)
+    explain_at = time.monotonic() + EXPLAIN_AFTER_S
     while not signals.num_stops:
         idle_s = supervisor.revive()
-        if not is_announced:
-            if hopeless := supervisor.hopeless(MOST_DEATHS_AT_START):
-                _say(f"{hopeless.name} does not start; what it said stands above")
-                return 1
-            is_announced = is_ready(banner.base_url(settings.host, settings.port))
-            if is_announced:
-                banner.print_banner(settings, with_dashboard)
-            idle_s = min(idle_s, READY_POLL_S)
-        signals.wait(idle_s)
-    return 0
+        if hopeless := supervisor.hopeless(MOST_DEATHS_AT_START):
+            _say(f"{hopeless.name} does not start; what it said stands above")
+            return False
+        reason = why_not_ready(url)
+        if reason is None:
+            break
+        if time.monotonic() >= explain_at:
+            _say(f"not ready yet: {reason}")
+            explain_at += EXPLAIN_EVERY_S
+        signals.wait(min(idle_s, READY_POLL_S))
+    return True
 
 
 def _check_start(settings: Settings, with_dashboard: bool) -> None:
@@ -128,13 +148,17 @@ def _dashboard(settings: Settings, env: dict[str, str]) -> Child:
     return Child("dashboard", lambda: processes.spawn(command, env, subprocess.DEVNULL), patience_s=3.0)
 
 
-def is_ready(url: str) -> bool:
-    """True once GET /readyz answers 200: Redis answers and a worker is alive."""
+def why_not_ready(url: str) -> str | None:
+    """None once GET /readyz answers 200 (Redis answers and a worker is alive), else what is missing."""
     try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=2.0) as response:
-            return response.status == 200
-    except (OSError, http.client.HTTPException):  # HTTPError and URLError are OSErrors
-        return False
+        with urllib.request.urlopen(f"{url}/readyz", timeout=2.0):
+            return None
+    except urllib.error.HTTPError as error:
+        with suppress(ValueError, KeyError):
+            return json.load(error)["detail"]
+        return f"GET /readyz answers {error.code}"
+    except (OSError, http.client.HTTPException):
+        return "the API does not answer"
 
 
 def _say(line: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
+import select
 import shlex
 import signal
 import socket
@@ -14,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from ops import processes
+from ops import embedded_redis, processes
+from ops.embedded_redis import free_port
 from tests.running_system import (
+    START_PATIENCE_S,
     RunningSystem,
     command_line,
     descendants,
@@ -23,6 +27,8 @@ from tests.running_system import (
     post_sentence,
     wait_until,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -82,6 +88,52 @@ def test_every_dead_child_is_back_within_a_second_and_the_system_answers() -> No
 
 def _is_replaced(before: list[int], now: list[int]) -> bool:
     return len(now) == len(before) and before[0] not in now
+
+
+def test_ctrl_c_in_a_terminal_ends_make_up_with_status_0() -> None:
+    port = free_port()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp("make", ["make", "-C", str(ROOT), "up", f"UP_OPTIONS=--port {port}"])
+    shown = _read_terminal(terminal, until="stop           Ctrl-C", within_s=START_PATIENCE_S)
+
+    os.write(terminal, b"\x03")
+    shown += _read_terminal(terminal, until=None, within_s=20)
+    _, status = os.waitpid(pid, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert "miniserve: stopped" in shown
+    assert "***" not in shown  # make's word for an error
+
+
+def _read_terminal(terminal: int, until: str | None, within_s: float) -> str:
+    """What is written until a text or the end comes."""
+    shown, deadline = "", time.monotonic() + within_s
+    while until is None or until not in shown:
+        assert time.monotonic() < deadline, shown
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:  # how Linux says that the other side is closed
+                chunk = b""
+            if not chunk:
+                return shown
+            shown += chunk.decode(errors="replace")
+    return shown
+
+
+def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
+    server = embedded_redis.start(tmp_path)
+    try:
+        with RunningSystem("--redis-url", server.url) as system:
+            assert system.redis_url == server.url
+            assert system.pids("redis-server") == []
+            assert post_sentence(system.url, "He goed to school").status == 200
+            system.signal(signal.SIGINT)
+            assert system.process.wait(20) == 0
+        assert server.process.poll() is None
+    finally:
+        server.stop()
 
 
 def test_what_it_prints_can_be_pasted() -> None:

@@ -1,0 +1,53 @@
+"""What `miniserve up` prints: figures of the shipped model, URLs that can be used, no password."""
+
+from __future__ import annotations
+
+import pytest
+
+from ops.banner import banner_lines, base_url, hide_password
+from ops.model_facts import read_model_facts
+from scheduler.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+        ("redis://:secret@host:6379/0", "redis://:***@host:6379/0"),
+        ("rediss://user:se:cret@host/0", "rediss://user:***@host/0"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+    ],
+)
+def test_a_password_in_the_redis_url_is_not_shown(url: str, shown: str) -> None:
+    assert hide_password(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("::", "http://[::1]:8000"),
+        ("::1", "http://[::1]:8000"),
+        ("localhost", "http://localhost:8000"),
+    ],
+)
+def test_the_url_is_one_a_client_on_this_machine_can_use(host: str, url: str) -> None:
+    assert base_url(host, 8000) == url
+
+
+def test_the_kv_budget_is_shown_in_tokens_and_megabytes() -> None:
+    facts = read_model_facts()
+    text = "\n".join(banner_lines(Settings(kv_budget_tokens=1000, redis_url="redis://:pw@h:1/0"), with_dashboard=False))
+
+    assert f"1,000 tokens = {facts.kv_bytes_per_token * 1000 / 1e6:.1f} MB" in text
+    assert "pw" not in text
+    assert "dashboard" not in text
+
+
+def test_the_facts_are_those_of_the_shipped_weights() -> None:
+    facts = read_model_facts()
+
+    assert (facts.num_layers, facts.width, facts.vocab_size) == (4, 128, 3072)
+    assert facts.kv_bytes_per_token == 2 * 4 * 128 * 4
+    assert 1_000_000 < facts.num_parameters < 2_000_000
