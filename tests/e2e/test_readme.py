@@ -1,0 +1,40 @@
+"""The README's examples give what the README says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from ops import processes
+from tests.running_system import RunningSystem
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def _block(language: str, holding: str) -> str:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return next(block for block in blocks if holding in block)
+
+
+def test_the_curl_line_gives_the_answer_shown_below_it(system: RunningSystem) -> None:
+    curl = _block("sh", "curl").strip().replace("http://127.0.0.1:8000", system.url)
+
+    done = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=20, check=True)
+
+    shown, answer = json.loads(_block("json", "corrected")), json.loads(done.stdout)
+    assert len(shown.pop("request_id")) == len(answer.pop("request_id"))
+    assert answer == shown
+
+
+def test_the_command_prints_what_the_readme_shows() -> None:
+    line, *shown = _block("console", "miniserve correct").splitlines()
+    _, _, *arguments = shlex.split(line)
+
+    done = subprocess.run(
+        [*processes.miniserve_command(), *arguments], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert done.stdout.splitlines() == shown
