@@ -129,7 +129,11 @@ def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None
 
 
 def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: Signals, said: list[str]) -> None:
-    family = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    family = (
+        "import subprocess, sys, time\n"
+        "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).pid, flush=True)\n"
+        "time.sleep(60)"
+    )
     child = Child("api", lambda: processes.spawn([sys.executable, "-c", family], output=subprocess.PIPE), 2.0)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -61,9 +63,9 @@ def test_without_waiting_only_what_is_there_is_taken(pipe: tuple[int, int]) -> N
 
 def test_a_line_longer_than_one_read_stays_one_line(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
-    if os.fork() == 0:  # a pipe holds less than this line
-        os.write(writer, b"x" * 300_000 + b"\n")
-        os._exit(0)
+    code = f"import os; os.write({writer}, b'x' * 300_000 + b'\\n')"  # from outside: a pipe holds less than this line
+    child = subprocess.Popen([sys.executable, "-c", code], pass_fds=[writer])
     os.close(writer)
 
     assert [len(line) for line in _read_all(StreamLines(reader))] == [300_000]
+    assert child.wait(10) == 0
