@@ -4,8 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-URL=http://127.0.0.1:8000
-DASHBOARD=http://127.0.0.1:9181
+export MINISERVE_PORT=${MINISERVE_PORT:-18760} MINISERVE_DASHBOARD_PORT=${MINISERVE_DASHBOARD_PORT:-18761}
+URL=http://127.0.0.1:$MINISERVE_PORT
+DASHBOARD=http://127.0.0.1:$MINISERVE_DASHBOARD_PORT
 PATIENCE_S=90
 
 if ! docker info >/dev/null 2>&1; then
@@ -58,7 +59,11 @@ docker kill "$($COMPOSE ps -q worker | head -1)" >/dev/null
 for _ in $(seq 10); do is_right || fail "a request was lost with the worker"; done
 say "10 of 10 requests answered after a worker was killed"
 
-[ "$(docker exec "$($COMPOSE ps -q api | head -1)" id -u)" != 0 ] || fail "the API runs as root"
+docker kill "$($COMPOSE ps -q api | head -1)" >/dev/null
+for _ in $(seq 10); do is_right || fail "the balancer did not pass by a dead replica"; done
+say "10 of 10 requests answered after a replica was killed"
+
+[ "$(docker exec "$($COMPOSE ps -q api | tail -1)" id -u)" != 0 ] || fail "the API runs as root"
 curl -s --max-time 20 -o /dev/null -w '%{http_code}' "$URL/correct" -H 'Content-Type: application/json' \
   --data-binary @<(head -c 20000000 /dev/zero | tr '\0' a) | grep -q 413 || fail "20 MB are not refused with 413"
 say "all well"
