@@ -50,7 +50,7 @@ CASES = [
     ("ING_TO", "We/PRP look/VBP forward/RB to/TO seeing/VBG you/PRP", "We look forward to see you.",
      (4, 1, "seeing")),
     ("WISH_PAST", "I/PRP wish/VBP I/PRP knew/VBD it/PRP", "I wish I know it.", (3, 1, "knew")),
-    ("HABIT", "He/PRP plays/VBZ tennis/NN every/DT day/NN", "He is playing tennis every day.", (1, 2, "plays")),
+    ("HABIT", "He/PRP usually/RB plays/VBZ tennis/NN", "He usually is playing tennis.", (2, 2, "plays")),
     ("PAST_PERF", "He/PRP had/VBD left/VBN when/WRB we/PRP came/VBD", "He has left when we came.", (1, 1, "had")),
 ]  # fmt: skip
 
@@ -119,10 +119,26 @@ def test_a_corruption_at_the_start_of_a_sentence_keeps_its_capital() -> None:
         ("They/PRP stopped/VBD talking/VBG", "They stopped to talk."),
         ("He/PRP lay/VBD there/RB", "He lied there."),
         ("We/PRP are/VBP clean/JJ", "We clean."),
+        ("If/IN he/PRP was/VBD hungry/JJ he/PRP might/MD eat/VB", "If he is hungry he might eat."),
+        ("I/PRP have/VBP been/VBN here/RB for/IN two/CD weeks/NNS", "I am here for two weeks."),
+        ("He/PRP works/VBZ late/RB every/DT evening/NN", "He is working late every evening."),
+        ("The/DT board/NN was/VBD here/RB", "The board were here."),
+        ("I/PRP expect/VBP you/PRP to/TO win/VB", "I expect you win."),
     ],
 )
 def test_what_might_be_right_is_never_called_wrong(text: str, still_right: str) -> None:
     assert still_right not in corruptions(text)
+
+
+def test_a_broken_passive_is_not_mended_by_dropping_be() -> None:
+    """ "It was wrote in 1900" lacks the participle; only "was broke the window" has a be too many."""
+    assert "It was wrote in 1900." not in corruptions("It/PRP wrote/VBD in/IN 1900/CD")
+    assert "He was broke the window." in corruptions("He/PRP broke/VBD the/DT window/NN")
+
+
+def test_have_with_a_base_form_lacks_the_participle_and_not_to() -> None:
+    assert "I have write it." not in corruptions("I/PRP have/VBP to/TO write/VB it/PRP")
+    assert "I don't have write it." in corruptions("I/PRP do/VBP+n't/RB have/VB to/TO write/VB it/PRP")
 
 
 def test_applying_the_edits_gives_the_corrected_sentence() -> None:

@@ -188,7 +188,7 @@ def _add_extra_be(view: View, index: int) -> None:
     present = {"i": "am", "pl": "are", "sg": "is"}[subject.number]
     if word.tag == "VBD":
         verb = view.lexicon.past.get(word.lower)
-        if verb and verb.lemma not in ("have", "do") and _is_no_passive(verb, word.lower):
+        if verb and verb.lemma not in ("have", "do") and _is_no_passive(view, index, verb):
             view.add(Reason.EXTRA_BE, verb.lemma, index, f"{'were' if present == 'are' else 'was'} {word.lower}")
         return
     verb = (view.lexicon.third if subject.number == "sg" else view.lexicon.base).get(word.lower)
@@ -203,7 +203,10 @@ def _add_extra_be(view: View, index: int) -> None:
         view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.lemma}")
 
 
-def _is_no_passive(verb: VerbForms, past: str) -> bool:
-    return verb.lemma in lex.INTRANSITIVE_VERBS or (
-        verb.is_irregular and past not in verb.participles and past != "felt"
-    )
+def _is_no_passive(view: View, index: int, verb: VerbForms) -> bool:
+    """ "was came late", "was broke the window", but never "was wrote in 1900", which lacks the participle."""
+    if verb.lemma in lex.INTRANSITIVE_VERBS:
+        return True
+    takes_two_objects = verb.lemma in ("give", "show", "write", "throw")  # "was given the book"
+    past = view.words[index].lower
+    return verb.is_irregular and past not in verb.participles and view.object_follows(index) and not takes_two_objects

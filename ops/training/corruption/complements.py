@@ -69,12 +69,19 @@ def _add_dropped_to(view: View, to: int) -> None:
         return
     if before.lower in lex.OBJECT_PRONOUNS:
         governs = view.at(to - 2).is_joined and _lemma(view, to - 2) in _OBJECT_TO_VERBS and before.lower != "her"
-    if not governs or _is_emphatic(lemma, before.lower):
+        governs = governs and not (_lemma(view, to - 2) == "expect" and before.lower in ("you", "it"))  # that you feel
+    if not governs or _is_emphatic(lemma, before.lower) or (lemma == "have" and not _is_after_auxiliary(view, to - 1)):
         return
     if base.lower == "be" or not view.may_be_noun(base.lower, to + 1) or before.lower in lex.OBJECT_PRONOUNS:
         view.add(Reason.TO_INF, base.lower, to, base.lower, 2)
     if lemma in _NEVER_ING and before.lower not in lex.OBJECT_PRONOUNS:
         view.add(Reason.TO_INF, base.lower, to, view.lexicon.ing_of(base.lower), 2)
+
+
+def _is_after_auxiliary(view: View, have: int) -> bool:
+    """ "don't have go" lacks "to"; "have go" may as well lack the participle."""
+    before = view.at(have - 1)
+    return before.is_joined and (before.lower in lex.MODAL_WORDS or before.lower in lex.DO_WORDS)
 
 
 def _is_emphatic(lemma: str, form: str) -> bool:

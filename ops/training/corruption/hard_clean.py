@@ -31,6 +31,7 @@ _SLOTS = {
     "time": "yesterday|last night|two years ago|last week|in 1990|an hour ago",
     "soon": "tomorrow|next week|tonight|on Monday|at six",
     "lasting": "for two hours|since this morning|all day|for years|since May",
+    "sport": "swimming|shopping|fishing|skiing|dancing|camping|riding",
     "ing": "swimming|reading|working|cooking|singing|writing letters|running|dancing",
     "seen": "cut the bread|put it away|hit the wall|read the paper|shut the door|let him go|set the table|hurt his leg",
 }  # fmt: skip
@@ -117,7 +118,6 @@ Dare I ask?
 I do believe you.
 I did tell you {time}.
 Do come in.
-{He} did {do}.
 {He} stopped to {do}.
 {He} stopped {ing}.
 I remember {ing} there.
@@ -125,8 +125,8 @@ Remember to {do}.
 {He} tried {ing}.
 {They} like {ing}.
 {They} like to {do}.
-{He} went {ing} {time}.
-{He} is going {ing} {soon}.
+{He} went {sport} {time}.
+{He} is going {sport} {soon}.
 The train leaves {soon}.
 We leave {soon}.
 I am meeting {him} {soon}.

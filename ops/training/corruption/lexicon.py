@@ -28,7 +28,8 @@ COLLECTIVES = words(
     "none all some any most more half percent kind sort type variety news mathematics physics politics "
     "economics band company party crowd cattle plenty minority dozen hundred thousand million one ones "
     "part parts pants glasses scissors trousers headquarters united states nations what who which there "
-    "youth enemy club firm bunch range offspring politics gymnastics athletics"
+    "youth enemy club firm bunch range offspring gymnastics athletics board press jury council parliament "
+    "management congress cabinet orchestra choir faculty gang herd flock fleet generation opposition department"
 )
 ADVERBS = words(
     "never always often usually sometimes also still just already really hardly rarely seldom soon "
@@ -63,7 +64,8 @@ STATIVE_VERBS = words(
     "know want like hate recognize"
 )
 INTRANSITIVE_VERBS = words(
-    "arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last"
+    "arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last "
+    "come go fall rise become"
 )
 # Changes and posture verbs go with "every day" in the progressive; the rest of these are too general.
 ACTIVITY_VERBS = words(
@@ -105,7 +107,7 @@ class Lexicon:
                 words[token.text] += 1
                 if token.tag in ("NN", "NNS"):
                     nouns[token.text] += 1
-                elif token.tag in ("JJ", "RB", "IN"):
+                elif token.tag in ("JJ", "JJR", "RB", "RBR", "IN"):
                     adjectives[token.text] += 1
         lexicon.nouns = {word.lower() for word, count in nouns.items() if count > 1} | EXTRA_NOUNS
         lexicon.known_adjectives = {word.lower() for word, count in adjectives.items() if count > 1}

@@ -171,8 +171,9 @@ def _to_habit(plain: _Plain, rng: random.Random) -> list[Group] | None:
     if verb is None or verb.lemma not in lex.ACTIVITY_VERBS:
         return None
     middle = _tagged(f"{plain.verb.lower}/{plain.verb.tag}")
-    if rng.random() < 0.3:
-        return [*plain.subject, *_tagged(f"{rng.choice(('usually', 'rarely', 'seldom'))}/RB"), *middle, *plain.rest]
+    if rng.random() < 0.75:
+        adverb = rng.choice(("usually", "rarely", "seldom", "normally", "generally"))
+        return [*plain.subject, *_tagged(f"{adverb}/RB"), *middle, *plain.rest]
     return [*plain.subject, *middle, *plain.rest, *_said(rng.choice(_HABIT))]
 
 

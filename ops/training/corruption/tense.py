@@ -21,13 +21,11 @@ _SINCE = re.compile(
 )
 _LONG_TIMES = "(?:weeks|months|years|ages|hours|days|a long time|a month|a year|a week)"
 _FOR_PERIOD = re.compile(rf"\bfor (?:\w+ )?(?:\w+ )?{_LONG_TIMES}\b")
-_FOR_STATES = frozenset(("know", "live", "be", "have", "own"))
-_HABIT_TIME = re.compile(
-    rf"\b(?:usually|rarely|seldom|every (?:day|morning|evening|night|week|month|year|summer|winter|{_WEEKDAY})"
-    rf"|on {_WEEKDAY}s|once a week|twice a week)\b"
-)
+_FOR_STATES = frozenset(("know", "live", "own"))
+# "He is working every evening" is right for a while; with these words the progressive never is.
+_HABIT_TIME = re.compile(r"\b(?:usually|rarely|seldom|normally|generally)\b")
 _UNREAL_MODALS = {"could": "can", "would": "will"}
-_UNREAL_MAIN = frozenset(("would", "could", "might", "i'd", "wouldn't"))
+_UNREAL_MAIN = frozenset(("would", "i'd", "wouldn't"))
 _PRESENT_BE = {"i": "am", "sg": "is", "pl": "are"}
 _TIME_CONJUNCTIONS = frozenset(("when", "if", "until", "till", "before", "after", "unless"))
 _ANTERIOR = re.compile(r"\b(?:when|before|by the time|after) (?:i|you|he|she|it|we|they|the|my|tom|mary)\b")
@@ -125,6 +123,8 @@ def _add_perfect(view: View, index: int, *, is_since: bool) -> None:
     if participle.lower == "been":
         if view.lowers[subject.first] == "it" and not is_progressive:
             return  # "It is ten years since he left", "It was": right as well
+        if not (is_since or is_progressive):
+            return  # "I am here for two weeks" is right
         view.add(Reason.TENSE_PERF, "be", index, _PRESENT_BE[subject.number], 2)
         if is_since and not is_progressive:
             view.add(Reason.TENSE_PERF, "be", index, "were" if subject.number == "pl" else "was", 2)
