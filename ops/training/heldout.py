@@ -21,9 +21,6 @@ from ops.training.evaluation import Item, write_items
 from ops.training.twin import Twin
 
 _INVENTED = ("made", "hard")  # by the maker itself: the same in training, so they prove nothing here
-    "made",
-    "hard",
-)  # sentences and templates of the maker's own: the same in training, they prove nothing here
 
 
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
