@@ -48,6 +48,7 @@ class Actor:
     def run(self) -> None:
         """Serve until told to stop, then finish or hand back what is held."""
         self._open()
+        logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
         while not self._is_stopping:
             self._turn(self._policy.free_tokens)
         self._shut_down()
@@ -89,13 +90,13 @@ class Actor:
             return Inbox()
         if self._is_cut_off:
             self._is_cut_off = False
-            logger.info("mailbox reachable again")
+            logger.info("the queue is reachable again")
         return inbox
 
     def _note_down(self, error: MailboxDown) -> None:
         if not self._is_cut_off:  # one line for each interruption, not one for each iteration
             self._is_cut_off = True
-            logger.warning("mailbox unreachable, will retry", reason=str(error))
+            logger.warning("the queue is unreachable, will retry (is the Redis of --redis-url up?)", reason=str(error))
         if not self._engine.has_work:
             sleep(RETRY_WAIT_S)
 

@@ -24,6 +24,5 @@ def serve(settings: Settings, tokenizer_fingerprint: str) -> None:
     actor = Actor(engine, redis_worker_mailbox(settings), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
-    arena = engine.model.arena
-    logger.info("worker ready", weights=engine.model.weights.fingerprint, kv_tokens=arena.num_free)
+    logger.info("model loaded", weights=engine.model.weights.fingerprint)
     actor.run()
