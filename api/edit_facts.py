@@ -11,9 +11,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from api.reasons import Reason
-from api.verb_words import VerbWords, parts_of, plain
+from api.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.verbs import VerbForms, regular_ed_spellings
-from api.word_sets import CERTAIN_SUBJECTS, CLAUSE_OPENERS, DETERMINERS, INVERTED, NO_SUBJECTS
+from api.word_sets import (
+    AFTER_A_NOUN,
+    CERTAIN_SUBJECTS,
+    CLAUSE_OPENERS,
+    CONTRACTED_IS,
+    DETERMINERS,
+    INVERTED,
+    NEGATED_TRIGGERS,
+    NO_SUBJECTS,
+    PARTICLES,
+    QUANTIFIERS,
+)
 
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
 
@@ -30,7 +41,7 @@ class EditFacts:
     before: tuple[str, ...]  # all words before the edit, as the user wrote them
     after: tuple[str, ...]
     sentence: str
-    previous_is_verb: bool  # the word right before the edit is a form of a verb
+    verb_before: str | None  # what stands right before the edit, if a verb: 'avoid', 'gave up', "can't help"
 
     @property
     def not_old(self) -> str:
@@ -48,10 +59,12 @@ class EditFacts:
         return self.verb is not None and self.head in regular_ed_spellings(self.verb.lemma)
 
     def nearest(self, parts: Collection[str]) -> str | None:
-        """The closest earlier word that is one of `parts`, contracted or not; "didn't" is found by 'did'."""
+        """The closest earlier word that is one of `parts` or begins or ends in one: "didn't" is found by 'did'."""
         for word in reversed(self.before):
-            if parts_of(word)[0] in parts:
-                return plain(word)
+            first, last = parts_of(word)[0], parts_of(word)[-1]
+            is_possessive = last == "'s" and first not in CONTRACTED_IS
+            if first in parts or (last in parts and not is_possessive):
+                return _quotable(word)
         return None
 
     def phrase(self, pattern: re.Pattern[str]) -> str | None:
@@ -60,7 +73,7 @@ class EditFacts:
         if match is None:
             return None
         text = " ".join(match.group().split())
-        return text[0].lower() + text[1:] if match.start() == 0 else text
+        return _without_capital(text) if match.start() == 0 or text.isupper() else text
 
     def subject(self) -> str | None:
         """The subject, only where position or case leave no doubt about it."""
@@ -70,7 +83,7 @@ class EditFacts:
         if self.after and self.head in INVERTED and plain(self.after[0]) in CERTAIN_SUBJECTS:
             follows = plain(self.after[0])  # a question: "Do she like it?"
             return "I" if follows == "i" else follows
-        return self._noun_at_the_start()
+        return self._noun_after_there() or self._noun_at_the_start()
 
     def _is_pronoun_subject(self) -> bool:
         word, earlier = plain(self.before[-1]), [plain(other) for other in self.before[:-1]]
@@ -83,8 +96,30 @@ class EditFacts:
         is_bare = len(words) == 1 and words[0] not in NO_SUBJECTS and not words[0].endswith("ly")
         if is_bare or (len(words) == 2 and words[0] in DETERMINERS and not words[1].endswith("ly")):
             phrase = " ".join(self.before)
-            return phrase if is_bare else phrase[0].lower() + phrase[1:]
+            return phrase if is_bare else _without_capital(phrase)
         return None
+
+    def _noun_after_there(self) -> str | None:
+        """'many people' of "There is many people here": a quantifier and a noun that ends in plain sight."""
+        if self.previous != "there" and (not self.after or plain(self.after[0]) != "there"):
+            return None
+        words = self.after if self.previous == "there" else self.after[1:]
+        if len(words) < 2 or plain(words[0]) not in QUANTIFIERS:
+            return None
+        has_ended = len(words) == 2 or plain(words[2]) in AFTER_A_NOUN
+        phrase = " ".join(words[:2]).lower()
+        return phrase if has_ended and phrase in " ".join(self.sentence.lower().split()) else None
+
+
+def _quotable(word: str) -> str:
+    """Plain, but for the capital of I, I've and the like."""
+    text = plain(word)
+    return "I" + text[1:] if parts_of(word)[0] == "i" else text
+
+
+def _without_capital(text: str) -> str:
+    """As it would stand inside a sentence."""
+    return text.lower() if text.isupper() else text[0].lower() + text[1:]
 
 
 class FactFinder:
@@ -102,9 +137,23 @@ class FactFinder:
         facts = EditFacts(
             edit.reason, " ".join(old), " ".join(new), head=parts_of(new[-1])[0], verb=None,
             before=tuple(words[:first]), after=tuple(words[last:]), sentence=sentence,
-            previous_is_verb=first > 0 and self._words.is_right_form(parts_of(words[first - 1])[0]),
+            verb_before=self._verb_at_the_end([plain(word) for word in words[:first]]),
         )  # fmt: skip
         return replace(facts, verb=self._verb(facts, old))
+
+    def _verb_at_the_end(self, words: Sequence[str]) -> str | None:
+        """The verb that these words end in, with its particle, or with 'can't' where it means nothing without it."""
+        start = len(words) - 1
+        if start > 0 and words[start] in PARTICLES and self._is_verb(words[start - 1]):
+            start -= 1
+        elif start < 0 or words[start] == "up" or not self._is_verb(words[start]):  # the table knows 'up' as a verb
+            return None
+        if start > 0 and words[start] in NEGATED_TRIGGERS and parts_of(words[start - 1])[-1] in NEGATIONS:
+            start -= 2 if words[start - 1] == "not" and start > 1 else 1
+        return " ".join(words[start:])
+
+    def _is_verb(self, word: str) -> bool:
+        return self._words.is_right_form(parts_of(word)[0])
 
     def _verb(self, facts: EditFacts, old: Sequence[str]) -> VerbForms | None:
         parts = [part for word in old for part in parts_of(word)]

@@ -66,7 +66,9 @@ def _rule(facts: EditFacts) -> str:
     """The spelling rule as the end of a sentence; empty where none of the well-known ones is at work."""
     verb, form = facts.verb, facts.head
     lemma = verb.lemma if verb else ""
-    if lemma.endswith("y") and form in (lemma[:-1] + "ied", lemma[:-1] + "ies"):
+    if lemma.endswith("y") and form == lemma[:-1] + "ied":
+        return ": the 'y' becomes 'i' before -ed"
+    if lemma.endswith("y") and form == lemma[:-1] + "ies":
         return ": the 'y' becomes 'ie'"
     if lemma.endswith("ie") and form == lemma[:-2] + "ying":
         return ": the 'ie' becomes 'y'"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from api.edit_facts import EditFacts
 from api.reasons import Reason
-from api.verb_words import parts_of
+from api.verb_words import parts_of, plain
 from api.word_sets import BARE_VERBS, BE_PARTS, CLAUSE_WORDS, DO_PARTS, HAVE_PARTS, MODAL_PARTS, PREPOSITIONS
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
@@ -30,6 +30,8 @@ _HABIT_PHRASE = re.compile(
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
     re.IGNORECASE,
 )  # fmt: skip
+_BETTER_PHRASE = re.compile(r"(?:\b(?:had|would|have)|'d) (better|rather|sooner)(?: not)?$")
+_CLAUSE_PHRASE = re.compile(r"\b(?:(?:as soon|as long) as|by the time|the moment)\b")
 _WISH_PHRASE = re.compile(r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather)\b", re.IGNORECASE)
 
 
@@ -106,13 +108,17 @@ def _tense_sequence(facts: EditFacts) -> str:
 
 
 def _to_infinitive(facts: EditFacts) -> str:
-    trigger = _quoted(_previous_verb(facts)) or "this expression"
+    trigger = _quoted(facts.verb_before) or "this expression"
     return f"After {trigger} comes the infinitive with 'to': {facts.not_old}."
 
 
 def _bare_infinitive(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(BARE_VERBS)) or "a verb like 'let' or 'make'"
-    return f"After {trigger} the infinitive has no 'to': {facts.not_old}."
+    if match := _BETTER_PHRASE.search(_text_before(facts)):
+        trigger = "'had better'" if match.group(1) == "better" else f"'would {match.group(1)}'"
+    else:
+        trigger = _quoted(facts.nearest(BARE_VERBS)) or "this expression"
+    rule = "the infinitive has no 'to'" if facts.old.startswith("to ") else "the verb stays in its base form"
+    return f"After {trigger} {rule}: {facts.not_old}."
 
 
 def _ing_after_preposition(facts: EditFacts) -> str:
@@ -121,12 +127,14 @@ def _ing_after_preposition(facts: EditFacts) -> str:
 
 
 def _ing_after_verb(facts: EditFacts) -> str:
-    trigger = _quoted(_previous_verb(facts)) or "this expression"
+    trigger = _quoted(facts.verb_before) or "this expression"
     return f"After {trigger} the verb takes the -ing form: {facts.not_old}."
 
 
 def _no_will(facts: EditFacts) -> str:
     trigger = facts.nearest(CLAUSE_WORDS)
+    if trigger in (None, "as") and (phrases := _CLAUSE_PHRASE.findall(_text_before(facts))):
+        trigger = phrases[-1]
     clause = f"a clause with '{trigger}'" if trigger else "a clause of time or condition"
     return f"In {clause} the present tense stands for the future: {facts.not_old}."
 
@@ -178,9 +186,8 @@ def _of_ing(facts: EditFacts) -> str:
     return _of_verb(facts, (facts.verb.ing, *facts.verb.variants) if facts.verb else ())
 
 
-def _previous_verb(facts: EditFacts) -> str | None:
-    """The word before the edit; only named where it is likely to be what asks for the form, not its object."""
-    return facts.previous if facts.previous_is_verb else None
+def _text_before(facts: EditFacts) -> str:
+    return " ".join(map(plain, facts.before))
 
 
 SYNTAX_TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {

@@ -9,11 +9,12 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BE_PARTS = frozenset(BE_FORMS)
-HAVE_PARTS = _words("have has had having")
+BE_PARTS = frozenset(BE_FORMS) | _words("'m 're 's")
+HAVE_PARTS = _words("have has had having 've 's 'd")
 DO_PARTS = _words("do does did")
-MODAL_PARTS = MODALS | _words("ca wo sha")  # can't, won't and shan't without their n't
+MODAL_PARTS = MODALS | _words("ca wo sha 'll 'd")  # can't, won't and shan't without their n't
 INVERTED = BE_PARTS | _words("do does have has")  # these come before the subject of a question
+CONTRACTED_IS = _words("he she it that there here what who where how")  # their 's is no possessive
 CERTAIN_SUBJECTS = _words("i he she we they")  # these are never objects
 CLAUSE_OPENERS = _words("that because if when while as but so before after until")
 CLAUSE_WORDS = _words("when if until till unless before after once while whenever as")
@@ -21,6 +22,7 @@ DETERMINERS = _words("the a an this that these those my your his her its our the
 NO_SUBJECTS = DETERMINERS | _words(
     "there here today yesterday sometimes not never always often also only then now how why where who what which"
 )
+QUANTIFIERS = _words("many several few two three four five six seven eight nine ten")
 PREPOSITIONS = _words(
     "about after against at before besides by despite for from in instead into like of off on over since than through "
     "till toward towards until upon via with without"
@@ -29,3 +31,6 @@ BARE_VERBS = _words(
     "let lets letting make makes made making help helps helped see sees saw seen hear hears heard watch watched "
     "watches feel felt feels notice noticed have had has"
 )
+AFTER_A_NOUN = PREPOSITIONS | _words("here there today now tonight yesterday tomorrow who that which and but because")
+PARTICLES = _words("up on off out like")  # with the verb before them they are one: gave up, keep on, feel like
+NEGATED_TRIGGERS = _words("help stand resist")  # "can't help laughing", but "help to laugh"

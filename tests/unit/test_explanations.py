@@ -18,12 +18,14 @@ He layed there | 1 | 1 | lay | PAST_IRREG | The past tense of 'lie' is the irreg
 She has taked it | 2 | 1 | taken | PART_IRREG | The past participle of 'take' is the irregular form 'taken'.
 He begun to sing | 1 | 1 | began | PAST_NOT_PART | 'begun' is the past participle of 'begin'; on its own the past tense is 'began'.
 We planed a trip | 1 | 1 | planned | REG_SPELL | The -ed form of 'plan' is spelled 'planned': the final 'n' is doubled.
-We carryed it | 1 | 1 | carried | REG_SPELL | The -ed form of 'carry' is spelled 'carried': the 'y' becomes 'ie'.
+We carryed it | 1 | 1 | carried | REG_SPELL | The -ed form of 'carry' is spelled 'carried': the 'y' becomes 'i' before -ed.
 I am writeing | 2 | 1 | writing | ING_SPELL | The -ing form of 'write' is spelled 'writing': the final 'e' is dropped.
 I was lieing | 2 | 1 | lying | ING_SPELL | The -ing form of 'lie' is spelled 'lying': the 'ie' becomes 'y'.
 She carrys it | 1 | 1 | carries | S_SPELL | The he/she/it form of 'carry' is 'carries', not 'carrys': the 'y' becomes 'ie'.
 She haves it | 1 | 1 | has | S_SPELL | The he/she/it form of 'have' is 'has', not 'haves'.
 Ann walk home | 1 | 1 | walks | SVA_SG | The subject 'Ann' is singular, so the verb is 'walks', not 'walk'.
+THE DOG WALK HOME | 2 | 1 | walks | SVA_SG | The subject 'the dog' is singular, so the verb is 'walks', not 'walk'.
+LAST NIGHT WE SING | 3 | 1 | sang | TENSE_PAST | 'last night' asks for the past tense of 'sing': 'sang', not 'sing'.
 The dog walk home | 2 | 1 | walks | SVA_SG | The subject 'the dog' is singular, so the verb is 'walks', not 'walk'.
 The box of apples cost a lot | 4 | 1 | costs | SVA_SG | The subject is singular, so 'cost' takes its he/she/it form 'costs'.
 Why do she sing? | 1 | 1 | does | SVA_SG | The subject 'she' is singular, so the verb is 'does', not 'do'.
@@ -31,6 +33,9 @@ The man near you don't sing | 4 | 1 | doesn't | SVA_SG | The subject is singular
 The man know she is here | 2 | 1 | knows | SVA_SG | The subject 'the man' is singular, so the verb is 'knows', not 'know'.
 Today we walks home | 2 | 1 | walk | SVA_PL | With the subject 'we' the verb is 'walk', not 'walks'.
 Tom and she walks home | 3 | 1 | walk | SVA_PL | A plural subject, 'I' or 'you' takes the base form 'walk', not 'walks'.
+There is many people here | 1 | 1 | are | SVA_BE | With the subject 'many people' the form of 'be' is 'are', not 'is'.
+Is there two cars in the yard? | 0 | 1 | are | SVA_BE | With the subject 'two cars' the form of 'be' is 'are', not 'is'.
+There is the men I saw yesterday | 1 | 1 | are | SVA_BE | The form of 'be' that fits this subject is 'are', not 'is'.
 You is late | 1 | 1 | are | SVA_BE | With the subject 'you' the form of 'be' is 'are', not 'is'.
 The box of apples are here | 4 | 1 | is | SVA_BE | The form of 'be' that fits this subject is 'is', not 'are'.
 He didn't came home | 2 | 1 | come | BASE_DO | After 'didn't' the verb stays in its base form: 'come', not 'came'.
@@ -39,7 +44,9 @@ He must to leave now | 2 | 2 | leave | BASE_MODAL | After 'must' the verb stays 
 He must leaves now | 1 | 2 | must leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'leaves'.
 She wants to came | 3 | 1 | come | BASE_TO | After 'to' the verb stays in its base form: 'come', not 'came'.
 They have broke it | 2 | 1 | broken | PERF_PART | After 'have' comes the past participle of 'break': 'broken', not 'broke'.
-I've broke it | 1 | 1 | broken | PERF_PART | After a form of 'have' comes the past participle of 'break': 'broken', not 'broke'.
+I've broke it | 1 | 1 | broken | PERF_PART | After 'I've' comes the past participle of 'break': 'broken', not 'broke'.
+If you hadn't save me, I would've drown | 7 | 1 | drowned | PERF_PART | After 'would've' comes the past participle of 'drown': 'drowned', not 'drown'.
+Anna's dog has broke it | 3 | 1 | broken | PERF_PART | After 'has' comes the past participle of 'break': 'broken', not 'broke'.
 It was write by her | 2 | 1 | written | PASSIVE_PART | The passive with 'was' needs the past participle of 'write': 'written', not 'write'.
 It is rain | 2 | 1 | raining | BE_ING | The progressive with 'is' needs the -ing form of 'rain': 'raining', not 'rain'.
 Ann sleeping now | 1 | 1 | is sleeping | MISSING_BE | The -ing form 'sleeping' needs a form of 'be' before it: 'is sleeping'.
@@ -58,8 +65,20 @@ He has left an hour ago | 1 | 2 | left | PAST_NOT_PERF | 'an hour ago' is a fini
 He sat down and opens it | 4 | 1 | opened | TENSE_SEQ | The other verb is in the past tense, so 'open' is, too: 'opened', not 'opens'.
 We hope win | 2 | 1 | to win | TO_INF | After 'hope' comes the infinitive with 'to': 'to win', not 'win'.
 Let Ann to rest | 2 | 2 | rest | BARE_INF | After 'let' the infinitive has no 'to': 'rest', not 'to rest'.
+You had better to go | 3 | 2 | go | BARE_INF | After 'had better' the infinitive has no 'to': 'go', not 'to go'.
+You'd better not to go | 3 | 2 | go | BARE_INF | After 'had better' the infinitive has no 'to': 'go', not 'to go'.
+I'd rather to stay | 2 | 2 | stay | BARE_INF | After 'would rather' the infinitive has no 'to': 'stay', not 'to stay'.
+Let me heard it | 2 | 1 | hear | BARE_INF | After 'let' the verb stays in its base form: 'hear', not 'heard'.
+Why not to go? | 2 | 2 | go | BARE_INF | After this expression the infinitive has no 'to': 'go', not 'to go'.
 Eat before leave | 2 | 1 | leaving | ING_PREP | After the preposition 'before' the verb takes the -ing form: 'leaving', not 'leave'.
 I avoid to drive | 2 | 2 | driving | ING_VERB | After 'avoid' the verb takes the -ing form: 'driving', not 'to drive'.
+She gave up smoke | 3 | 1 | smoking | ING_VERB | After 'gave up' the verb takes the -ing form: 'smoking', not 'smoke'.
+I like swim | 2 | 1 | swimming | ING_VERB | After 'like' the verb takes the -ing form: 'swimming', not 'swim'.
+I feel like swim | 3 | 1 | swimming | ING_VERB | After 'feel like' the verb takes the -ing form: 'swimming', not 'swim'.
+She kept on talk | 3 | 1 | talking | ING_VERB | After 'kept on' the verb takes the -ing form: 'talking', not 'talk'.
+I can't help to laugh | 3 | 2 | laughing | ING_VERB | After 'can't help' the verb takes the -ing form: 'laughing', not 'to laugh'.
+I could not stand to wait | 4 | 2 | waiting | ING_VERB | After 'could not stand' the verb takes the -ing form: 'waiting', not 'to wait'.
+As soon as he will come, go | 4 | 2 | comes | NO_WILL | In a clause with 'as soon as' the present tense stands for the future: 'comes', not 'will come'.
 When she will call, go | 2 | 2 | calls | NO_WILL | In a clause with 'when' the present tense stands for the future: 'calls', not 'will call'.
 It must of gone | 2 | 1 | have | MODAL_OF | 'of' is no verb: after 'must' comes 'have'.
 She is owning a car | 1 | 2 | owns | STATIVE | 'own' names a state here, so it takes the simple tense: 'owns', not 'is owning'.
