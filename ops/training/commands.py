@@ -10,13 +10,22 @@ from pathlib import Path
 
 import click
 
-from ops.options import with_settings
+from api.verbs import VerbTable
+from ops.options import RangedType, with_settings
 from ops.training.options import TrainOptions
-from scheduler.settings import Settings
+from scheduler.settings import Range, Settings
 from worker.blas import configure_blas
 
 _DEFAULTS = TrainOptions(corpora=())
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _check_verbs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    verbs = VerbTable.load().verbs
+    for lemma in value:
+        if lemma not in verbs or not verbs[lemma].is_irregular:
+            raise click.BadParameter(f"{lemma!r} is not the base form of an irregular verb of the table")
+    return value
 
 
 @click.command()
@@ -29,24 +38,29 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     envvar="MINISERVE_OUT", show_envvar=True, help="Folder for checkpoints, metrics and weights.",
 )  # fmt: skip
 @click.option(
-    "--examples", type=click.IntRange(1), default=_DEFAULTS.num_examples, show_default=True,
-    envvar="MINISERVE_EXAMPLES", show_envvar=True, help="Examples to see in all.",
+    "--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
+    envvar="MINISERVE_EXAMPLES", show_envvar=True, help="Examples to see in all, 1 to 1,000,000,000.",
 )  # fmt: skip
 @click.option(
-    "--max-minutes", type=click.FloatRange(0.1), default=None, envvar="MINISERVE_MAX_MINUTES", show_envvar=True,
-    help="End after so many minutes, wherever the examples are.",
+    "--max-minutes", type=RangedType(float, Range(0.1, 100_000)), default=None, envvar="MINISERVE_MAX_MINUTES",
+    show_envvar=True,
+    help="End after so many minutes (from 0.1), wherever the examples are.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True, envvar="MINISERVE_SEED",
-    show_envvar=True, help="Seed of the weights and of the examples.",
+    "--seed", type=RangedType(int, Range(0, 1_000_000_000)), default=_DEFAULTS.seed, show_default=True,
+    envvar="MINISERVE_SEED", show_envvar=True, help="Seed of the weights and of the examples, from 0.",
 )  # fmt: skip
 @click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
     envvar="MINISERVE_DEVICE", show_envvar=True, help="Where to compute.",
 )  # fmt: skip
 @click.option(
-    "--threads", type=click.IntRange(1, 256), default=_DEFAULTS.num_threads, show_default=True,
-    envvar="MINISERVE_THREADS", show_envvar=True, help="CPU threads of PyTorch.",
+    "--threads", type=RangedType(int, Range(1, 256)), default=_DEFAULTS.num_threads, show_default=True,
+    envvar="MINISERVE_THREADS", show_envvar=True, help="CPU threads of PyTorch, 1 to 256.",
+)  # fmt: skip
+@click.option(
+    "--keep-out", "kept_out_verbs", multiple=True, callback=_check_verbs, envvar="MINISERVE_KEEP_OUT", show_envvar=True,
+    help="An irregular verb never to show over-regularised; may be given more than once.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True, help="Go on from a checkpoint.")
 def train(**values: object) -> None:

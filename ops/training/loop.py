@@ -155,7 +155,7 @@ def finish(options: TrainOptions) -> Path:
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
     sentences = [sentence for sentence in read_corpus(options.corpora) if not is_held_out(sentence.text)]
-    maker = ExampleMaker(VerbTable.load(), sentences)
+    maker = ExampleMaker(VerbTable.load(), sentences, kept_out_verbs=frozenset(options.kept_out_verbs))
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
     yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
 
