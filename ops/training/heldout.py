@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from api.edit_script import ScriptEdit, parse_script
@@ -15,15 +14,12 @@ from api.tokenizer import Prompt, Tokenizer
 from api.verbs import VerbTable
 from ops.training.batches import encode_example
 from ops.training.corpus import is_held_out, read_corpus
-from ops.training.corruption import Example, ExampleMaker, Lexicon
+from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits
 from ops.training.decoding import Decoded, decode
 from ops.training.evaluation import Item, write_items
 from ops.training.twin import Twin
 
 _INVENTED = ("made", "hard")  # by the maker itself: the same in training, so they prove nothing here
-
-
-_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +125,10 @@ def main() -> None:
 
 
 def _item(example: Example) -> Item:
-    corrected = example.corrected
+    edits = example.edits
     if "\u2019" in example.sentence:  # the model writes straight apostrophes, the agent those of the sentence
-        corrected = _APOSTROPHE.sub("\u2019", corrected)
-    return Item(example.sentence, corrected, tuple(edit.reason for edit in example.edits))
+        edits = tuple(replace(edit, replacement=edit.replacement.replace("'", "\u2019")) for edit in edits)
+    return Item(example.sentence, apply_edits(example.sentence, edits), tuple(edit.reason for edit in edits))
 
 
 if __name__ == "__main__":
