@@ -72,7 +72,7 @@ class CorrectionRequest:
                 tokenizer_fingerprint=str(wire["tokenizer_fingerprint"]),
                 learner_id=wire.get("learner_id"),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a correction request: {error!r}") from error
 
 
@@ -123,7 +123,7 @@ class Completion:
                 timings=Timings(**wire["timings"]),
                 error=wire.get("error"),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a completion: {error!r}") from error
 
 

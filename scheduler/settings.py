@@ -6,13 +6,17 @@ its help: the command line makes its options from them, and a test compares them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
+from urllib.parse import urlsplit
 
 from scheduler.errors import SettingsError
 
 PREFIX = "MINISERVE_"
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+_KINDS = {int: "a whole number, ", float: "a number, ", str: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Range:
         if self.choices:
             return ", ".join(self.choices)
         return "text" if self.low is None else f"{self.low:,} to {self.high:,}"
+
+    def wanted(self, kind: type) -> str:
+        """What a refusal asks for: `a whole number, 1 to 65,535`."""
+        return _KINDS[kind] + str(self)
 
 
 def _setting(default: Any, help: str, allowed: Range) -> Any:
@@ -69,6 +77,8 @@ class Settings:
     def __post_init__(self) -> None:
         for spec in fields(self):
             _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
+        if fault := redis_url_fault(self.redis_url):
+            raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -93,13 +103,45 @@ def value_type(name: str) -> type:
     return {"int": int, "float": float}.get(annotation.split(" ")[0], str)
 
 
-def _parse(name: str, text: str) -> Any:
+def redis_url_fault(url: str) -> str | None:
+    """What a Redis URL must be and is not; None for a sound one and for none at all."""
+    if not url:
+        return None
+    if not url.startswith(REDIS_SCHEMES):
+        return "it must begin with redis://, rediss:// or unix://"
     try:
-        return value_type(name)(text)
+        parts = urlsplit(url)
+        is_port = parts.port != 0
+    except ValueError:  # also brackets that hold no IPv6 address
+        is_port = False
+    if not is_port:
+        return "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
+    if parts.scheme == "unix":
+        return None if parts.path else "after unix:// comes the path of a socket"
+    if not parts.hostname:
+        return "it names no host"
+    return None if re.fullmatch(r"/?\d*", parts.path) else "after the host comes the number of a database, as in /0"
+
+
+def hide_password(url: str) -> str:
+    """A URL as it may be shown. What looks like no URL may hold a password, too."""
+    url = re.sub(r"^([a-z+]*://)?([^/@:]*):.*@", r"\1\2:***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", url)
+
+
+def _parse(name: str, text: str) -> Any:
+    kind = value_type(name)
+    try:
+        return kind(text)
     except ValueError:
-        raise SettingsError(f"{variable(name)} is {text!r}; it takes a {value_type(name).__name__}") from None
+        wanted = _range(name).wanted(kind)
+        raise SettingsError(f"{variable(name)} is {text!r}; it takes {wanted}") from None
+
+
+def _range(name: str) -> Range:
+    return next(spec.metadata["range"] for spec in fields(Settings) if spec.name == name)
 
 
 def _check(name: str, value: Any, allowed: Range) -> None:
     if value is not None and not allowed.contains(value):
-        raise SettingsError(f"{variable(name)} is {value!r}; allowed: {allowed}")
+        raise SettingsError(f"{variable(name)} is {value!r}; it takes {allowed.wanted(value_type(name))}")

@@ -67,11 +67,11 @@ class Engine:
 
     def fail_all(self, error: str) -> list[Completion]:
         """Give up everything held: after an exception in `step` the arrays cannot be trusted."""
-        completions = []
-        for request_id in self.policy.held_ids():
-            self.cancel(request_id)
-            completions.append(Completion(request_id, FinishReason.ERROR, error=error))
-        return completions
+        held = self.policy.held_ids()
+        for request_id in held:
+            self.policy.cancel(request_id)
+        self.model.arena.free_all()  # also of sequences that were admitted and never placed
+        return [Completion(request_id, FinishReason.ERROR, error=error) for request_id in held]
 
     def _fault(self, request: CorrectionRequest) -> str | None:
         config = self.model.config

@@ -15,8 +15,9 @@ class KVArena:
 
     def __init__(self, num_layers: int, num_tokens: int, num_heads: int, head_width: int) -> None:
         self.layers = np.zeros((num_layers, num_tokens, 2, num_heads, head_width), dtype=np.float32)  # (L, N, 2, H, D)
-        self._free = np.arange(num_tokens - 1, -1, -1)  # a stack; its top is at _num_free
-        self._num_free = num_tokens
+        self._free = np.empty(num_tokens, dtype=np.intp)  # a stack; its top is at _num_free
+        self._num_free = 0
+        self.free_all()
 
     @property
     def num_free(self) -> int:
@@ -31,6 +32,11 @@ class KVArena:
         assert num_tokens <= self._num_free, "the scheduler admitted more than the arena holds"
         self._num_free -= num_tokens
         return self._free[self._num_free : self._num_free + num_tokens].copy()
+
+    def free_all(self) -> None:
+        """Every row is free again, whoever had it."""
+        self._num_free = len(self._free)
+        self._free[:] = np.arange(self._num_free - 1, -1, -1)
 
     def free(self, rows: np.ndarray) -> None:
         """Give rows back; their contents are overwritten by the next owner."""

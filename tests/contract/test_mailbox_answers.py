@@ -55,7 +55,7 @@ def test_only_the_worker_that_runs_a_request_may_answer_it(house: House) -> None
     api, one, two = house.api(), house.worker(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(one) == ["a"]
-    one.hand_back(["a"])
+    house.kill(one)
     assert take(two) == ["a"]
 
     one.exchange([an_answer("a", 1)], AMPLE, 0)

@@ -135,14 +135,14 @@ def test_each_of_two_workers_gets_its_share(house: House) -> None:
     assert api.status().queue_depth == 2
 
 
-def test_what_is_handed_back_comes_first_and_uncounted(house: House) -> None:
-    api, one = house.api(), house.worker()
+def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
     assert take(one, free_tokens=90) == ["a", "b"]
 
-    one.hand_back(["b", "a"])
-    inbox = one.exchange((), AMPLE, 0)
+    one.close()
+    inbox = two.exchange((), AMPLE, 0)
 
     assert ids_of(inbox) == ["a", "b", "c"]
     assert [delivery.attempt for delivery in inbox.deliveries] == [1, 1, 1]

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from scheduler.continuous import BatchLimits
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Inbox
+from scheduler.messages import CorrectionRequest, Delivery, Inbox
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import Actor
 from worker.engine import Engine
@@ -105,6 +105,20 @@ def test_an_exception_in_an_iteration_fails_its_requests_and_the_worker_goes_on(
 
         assert mailbox.wait(mailbox.submit(request("next")), timeout_s=5.0).request_id == "next"
     assert subject.model.arena.num_free == 2048
+
+
+def test_room_that_was_planned_but_never_given_is_not_freed_twice():
+    subject = engine()
+    subject._place = once(subject._place)
+    for name in ("a", "b"):
+        subject.accept(Delivery(request(name), 1, 0.0))
+    with pytest.raises(FloatingPointError):
+        subject.step()
+
+    subject.fail_all("made up by a test")
+
+    assert subject.model.arena.num_free == 2048
+    assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048
 
 
 def once(forward: Callable) -> Callable:

@@ -140,9 +140,6 @@ def test_free_tokens_leave_out_what_waiting_requests_will_claim():
     assert batch.free_tokens == 12
 
 
-# --- promises, under random workloads ---
-
-
 @dataclass
 class Workload:
     """Random arrivals, output lengths and cancellations against a random policy, with everything recorded."""
@@ -155,7 +152,7 @@ class Workload:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         iteration = self.random.randint(16, 64)
-        self.batch = policy(self.random.randint(24, 200), self.random.randint(1, 12), iteration)
+        self.batch = policy(self.random.randint(24, 400), self.random.randint(1, 40), iteration)
         self.submitted = [f"r{i}" for i in range(self.random.randint(1, 80))]
         self.to_come = list(self.submitted)
 

@@ -39,7 +39,7 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
             raw = zlib.decompress(raw)
         function_name, _, arguments, _ = json.loads(raw)
         wire = arguments[0]
-    except (zlib.error, ValueError, TypeError, LookupError) as error:
+    except (zlib.error, ValueError, TypeError, LookupError, RecursionError) as error:
         raise WireError(f"the job's data cannot be read: {type(error).__name__}") from error
     if function_name != FUNCTION_NAME:
         raise WireError("the job is for another function than ours")
@@ -68,7 +68,7 @@ def decode_completion(payload: bytes) -> Completion:
     """Raises WireError."""
     try:
         return Completion.from_wire(json.loads(base64.b64decode(payload)))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise error if isinstance(error, WireError) else WireError("the completion cannot be read") from error
 
 

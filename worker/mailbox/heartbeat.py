@@ -33,6 +33,7 @@ class Heartbeat:
         self._name = name
         self._lease_s = lease_s
         self._on_lease_lost = on_lease_lost
+        self._is_down = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -46,7 +47,7 @@ class Heartbeat:
         """Waits at most for the beat under way."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(timeout=2.5)
+            self._thread.join(timeout=1.0)
         self._line.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
@@ -55,8 +56,13 @@ class Heartbeat:
                 continue
             try:
                 self._beat()
+                self._is_down = False
             except LineDown as error:
-                logger.warning("no heartbeat, Redis does not answer: %s", error)
+                if not self._is_down:  # one line for each interruption
+                    logger.warning("no heartbeat, Redis does not take it: %s", error)
+                self._is_down = True
+            except Exception:  # a worker whose heart stops by a fault of ours would lose all it holds
+                logger.exception("a heartbeat failed")
 
     def _beat(self, is_first: bool = False) -> None:
         lost_lease, num_taken_back, is_consistent = self._ask(self._command())
@@ -65,7 +71,9 @@ class Heartbeat:
         if num_taken_back:
             logger.warning("took back %d requests of workers that died", num_taken_back)
         if not is_consistent:
-            logger.info("put %d requests right that were changed from outside", self._ask(script("reconcile")))
+            num_changed = self._ask(script("reconcile"))
+            if num_changed:
+                logger.info("put %d requests right that were changed from outside", num_changed)
 
     def _command(self) -> Command:
         facts = {

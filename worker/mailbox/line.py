@@ -8,6 +8,7 @@ A line belongs to one thread.
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -20,9 +21,15 @@ from redis.retry import Retry
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "status",  # asked by the API
-    "drain", "finish", "resync", "hand_back", "leave", "beat", "reconcile",  # asked by workers
+    "drain", "finish", "resync", "leave", "beat", "reconcile",  # asked by workers
 )  # fmt: skip
 Command = tuple[Any, ...]
+# A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
+_KEEPALIVE = {
+    getattr(socket, name): value
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+    if hasattr(socket, name)
+}
 
 
 class LineDown(Exception):
@@ -38,6 +45,7 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
         socket_timeout=socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
         socket_connect_timeout=socket_timeout_s,
         socket_keepalive=True,
+        socket_keepalive_options=_KEEPALIVE,
     )
 
 

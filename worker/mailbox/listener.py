@@ -51,6 +51,8 @@ class Listener:
             except (RedisError, OSError) as error:
                 level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
                 logger.log(level, "the subscription broke: %s", error)
+            except Exception:  # whatever one message does to us, the process must go on hearing the others
+                logger.exception("a message or a look-up broke the subscription; it is made anew")
             finally:
                 _drop(pubsub)
             # A subscription that lasted starts over quickly.

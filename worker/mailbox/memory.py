@@ -173,16 +173,12 @@ class InMemoryWorkerMailbox:
                 inbox = self._drain(free_tokens, allow_lookahead)
             return inbox
 
-    def hand_back(self, request_ids: Sequence[str]) -> None:
-        with self._state.arrived:
-            own = [i for i in request_ids if i in self._state.jobs and self._state.jobs[i].owner == self.name]
-            for request_id in own:
-                self._state.jobs[request_id].attempts -= 1
-            self._requeue(own)
-
     def close(self) -> None:
         with self._state.arrived:
-            self.hand_back(self._held_ids())
+            held = self._held_ids()
+            for request_id in held:  # an orderly leave: these attempts do not count
+                self._state.jobs[request_id].attempts -= 1
+            self._requeue(held)
             self._leave()
 
     def give_up(self) -> None:

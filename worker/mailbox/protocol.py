@@ -95,9 +95,6 @@ class WorkerMailbox(Protocol):
         Raises MailboxDown; the completions given are then kept and sent by the next call.
         """
 
-    def hand_back(self, request_ids: Sequence[str]) -> None:
-        """Put held requests at the front of the queue; the attempt does not count. Raises MailboxDown."""
-
     def close(self) -> None:
         """Leave: unfinished requests go back to the queue. Gives up in a few seconds if Redis is down; never raises."""
 

@@ -105,4 +105,7 @@ def _settle(call: Call, reply: Any, run_id: str) -> None:
     if isinstance(reply, ResponseError):
         logger.error("Redis refused a command: %s", reply)
     elif call.on_reply is not None and not isinstance(reply, Exception):
-        call.on_reply(reply, run_id)
+        try:
+            call.on_reply(reply, run_id)
+        except Exception:  # one reply must not end the thread that all requests go through
+            logger.exception("a reply could not be handled")

@@ -59,11 +59,10 @@ class Waiters:
     def resolve(self, request_id: str, outcome: Outcome) -> None:
         """Tell every waiter of an id; those already told keep what they have."""
         with self._lock:
-            waiting = list(self._by_id.get(request_id, ()))
-        for waiter in waiting:
-            if waiter.outcome is None:
-                waiter.outcome = outcome
-                waiter.answered.set()
+            for waiter in self._by_id.get(request_id, ()):
+                if waiter.outcome is None:
+                    waiter.outcome = outcome
+                    waiter.answered.set()
 
     def unanswered(self, older_than_s: float = 0.0) -> list[Waiter]:
         """One waiter of each id that has waited for so long."""

@@ -16,6 +16,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redis import Redis, ResponseError
@@ -30,7 +31,7 @@ from worker.mailbox.rates import ServiceRate
 logger = logging.getLogger(__name__)
 
 _MAX_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
-_LEAVE_ATTEMPTS = 3
+_LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
 _LONGEST_HOLD_OFF_S = 0.2
 
@@ -85,22 +86,22 @@ class RedisWorkerMailbox:
                 inbox = self._round_trip(drain)
         return inbox
 
-    def hand_back(self, request_ids: Sequence[str]) -> None:
-        self._held.difference_update(request_ids)
-        if request_ids:
-            self._ask(script("hand_back", self.name, *request_ids))
-
     def close(self) -> None:
         self._heartbeat.stop()
-        for attempt in range(_LEAVE_ATTEMPTS):
-            try:
-                self._ask(*self._finish_commands(), script("leave", self.name))
+        give_up_s = time.monotonic() + _LEAVE_PATIENCE_S  # a Redis that hangs is asked once, one that restarts again
+        while not self._has_left():
+            if time.monotonic() > give_up_s:
+                logger.warning("could not leave the queue in order; the lease will do it")
                 break
-            except MailboxDown as error:
-                logger.warning("cannot leave the queue in order; the lease will do it: %s", error)
-                if attempt + 1 < _LEAVE_ATTEMPTS:
-                    time.sleep(_LEAVE_PAUSE_S)
+            time.sleep(_LEAVE_PAUSE_S)
         self._line.close()
+
+    def _has_left(self) -> bool:
+        try:
+            self._ask(*self._finish_commands(), script("leave", self.name))
+        except MailboxDown:
+            return False
+        return True
 
     def _accept_answers(self, completions: Iterable[Completion]) -> None:
         for completion in completions:
@@ -114,13 +115,14 @@ class RedisWorkerMailbox:
         resyncs = self._needs_resync
         last = script("resync", self.name, self._lease_s, *self._held) if resyncs else drain
         finish = self._finish_commands()
-        replies = self._ask(*finish, last)
+        replies = self._send(*finish, last)
         if finish:
-            self._note_finished(replies[0])
+            self._note_finished(self._checked(replies[0]))
+        reply = self._checked(replies[-1])
         if resyncs:
             self._needs_resync = False
-            return self._after_resync(*replies[-1])
-        lost_lease, cancelled, deliveries = replies[-1]
+            return self._after_resync(*reply)
+        lost_lease, cancelled, deliveries = reply
         if lost_lease:
             self._on_lease_lost()
             return self._round_trip(drain)
@@ -155,7 +157,8 @@ class RedisWorkerMailbox:
                 failures.append(Completion(request_id, FinishReason.ERROR, error=str(error)))
         if failures:
             self._accept_answers(failures)
-            self._note_finished(self._ask(*self._finish_commands())[0])
+            with suppress(MailboxDown):  # they stay unsent; what was delivered beside them must not be lost
+                self._note_finished(self._ask(*self._finish_commands())[0])
         return tuple(deliveries)
 
     def _finish_commands(self) -> list[Command]:
@@ -172,6 +175,16 @@ class RedisWorkerMailbox:
         self._heartbeat.tokens_per_s = self._rate.tokens_per_s
 
     def _ask(self, *commands: Command) -> list[Any]:
+        """The replies; raises MailboxDown also where Redis refused one of the commands."""
+        return [self._checked(reply) for reply in self._send(*commands)]
+
+    def _checked(self, reply: Any) -> Any:
+        if isinstance(reply, ResponseError):  # out of memory, read-only: this script did not run
+            self._needs_resync = True
+            raise MailboxDown(str(reply)) from reply
+        return reply
+
+    def _send(self, *commands: Command) -> list[Any]:
         if time.monotonic() < self._retry_s:
             raise MailboxDown("Redis did not answer a moment ago")
         try:
@@ -181,10 +194,6 @@ class RedisWorkerMailbox:
             self._hold_off()
             raise MailboxDown(str(error)) from error
         self._num_failures = 0
-        for reply in replies:
-            if isinstance(reply, ResponseError):  # out of memory, read-only: the scripts did not run
-                self._needs_resync = True
-                raise MailboxDown(str(reply)) from reply
         return replies
 
     def _hold_off(self) -> None:
