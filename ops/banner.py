@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from ops.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
-from scheduler.settings import Settings
+from scheduler.settings import Settings, hide_password
 
 
 def print_banner(settings: Settings, with_dashboard: bool) -> None:
@@ -47,10 +46,6 @@ def base_url(host: str, port: int) -> str:
     """A URL a client on this machine can use: an API on all interfaces is reached over loopback."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def hide_password(url: str) -> str:
-    return re.sub(r"(?<=://)([^/@:]*):[^@/]*@", r"\1:***@", url)
 
 
 def _tool(name: str) -> str:

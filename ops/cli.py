@@ -41,6 +41,21 @@ class _Commands(click.Group):
             formatter.write_dl(rows)
 
 
+class _TakesSentence(click.Command):
+    """Says how to quote when the shell has cut a sentence into words, or its first word looks like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if type(error) in (click.UsageError, click.NoSuchOption):
+                error.message = (
+                    error.message.rstrip(".")
+                    + '. Put the sentence in quotes, and -- before one that begins with a dash: -- "-x ..."'
+                )
+            raise
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="miniserve", prog_name="miniserve")
 def main() -> None:
@@ -66,11 +81,10 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 @main.command()
 @with_settings(
     "redis_url", "host", "port", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "result_ttl_s", *_LOGGING,
+    "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
-    _needs_redis(settings)
     _prepare("api", settings)
     from api import wsgi
 
@@ -80,11 +94,10 @@ def api(settings: Settings) -> None:
 @main.command()
 @with_settings(
     "redis_url", "mode", "strictness", "grace_s", "kv_budget_tokens", "max_slots", "max_iteration_tokens",
-    "result_ttl_s", *_LOGGING,
+    "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""
-    _needs_redis(settings)
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
     from worker import process
@@ -92,7 +105,7 @@ def worker(settings: Settings) -> None:
     process.serve(settings, Tokenizer.load().fingerprint)
 
 
-@main.command()
+@main.command(cls=_TakesSentence)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *_LOGGING)
 @click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print JSON objects.")
 @click.argument("sentence")
@@ -106,11 +119,6 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
     from ops import offline
 
     raise SystemExit(offline.run(settings, sentence, as_json))
-
-
-def _needs_redis(settings: Settings) -> None:
-    if not settings.redis_url:
-        raise click.UsageError("--redis-url is missing: name the Redis to share (`miniserve up` prints its own)")
 
 
 def _prepare(process: str, settings: Settings) -> None:

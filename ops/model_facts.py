@@ -18,7 +18,6 @@ class ModelFacts:
     num_parameters: int
     num_layers: int
     width: int
-    vocab_size: int
 
     @property
     def kv_bytes_per_token(self) -> int:
@@ -37,7 +36,6 @@ def read_model_facts() -> ModelFacts:
             num_parameters=sum(math.prod(tensor["shape"]) for tensor in header.values()),
             num_layers=int(config["num_layers"]),
             width=int(config["width"]),
-            vocab_size=int(config["vocab_size"]),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"worker/mini-gpt.safetensors lacks {error}") from error

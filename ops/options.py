@@ -14,23 +14,27 @@ from typing import Any
 import click
 
 from scheduler.errors import SettingsError
-from scheduler.settings import Range, Settings, value_type, variable
+from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
 
-REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+_SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
 
 
-def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of these settings; the function receives one finished `settings` instead of them."""
+    help_texts = {"redis_url": _SHARED_REDIS} if is_redis_required else {}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(**values: Any) -> Any:
             chosen = {name: values.pop(name) for name in names}
-            return function(settings=build_settings(os.environ, chosen), **values)
+            settings = build_settings(os.environ, chosen)
+            if is_redis_required and not settings.redis_url:
+                raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
+            return function(settings=settings, **values)
 
         for name in reversed(names):
-            run = _option(_spec(name))(run)
+            run = _option(_spec(name), help_texts.get(name))(run)
         return run
 
     return decorate
@@ -53,16 +57,16 @@ def _spec(name: str) -> Field[Any]:
     return next(spec for spec in fields(Settings) if spec.name == name)
 
 
-def _option(spec: Field[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _option(spec: Field[Any], help: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         flag_name(spec.name),
         spec.name,
-        type=_SettingType(spec.name, spec.metadata["range"]),
+        type=RangedType(value_type(spec.name), spec.metadata["range"]),
         default=spec.default,
         show_default=spec.default not in (None, ""),
         envvar=variable(spec.name),
         show_envvar=True,
-        help=_help(spec),
+        help=help or _help(spec),
         callback=_check_redis_url if spec.name == "redis_url" else None,
     )
 
@@ -72,14 +76,14 @@ def _help(spec: Field[Any]) -> str:
     return spec.metadata["help"] + ("" if allowed.low is None else f" From {allowed}.")
 
 
-class _SettingType(click.ParamType):
-    """A value of a setting; every refusal names what is allowed (click's own types do not say it of a non-number)."""
+class RangedType(click.ParamType):
+    """A value within a range; every refusal names what is allowed (click's own types do not say it of a non-number)."""
 
-    def __init__(self, name: str, allowed: Range) -> None:
-        self.kind = value_type(name)
+    def __init__(self, kind: type, allowed: Range) -> None:
+        self.kind = kind
         self.allowed = allowed
         words = {int: "integer", float: "number", str: "text"}
-        self.name = "|".join(allowed.choices) if allowed.choices else words[self.kind]
+        self.name = "|".join(allowed.choices) if allowed.choices else words[kind]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -87,11 +91,11 @@ class _SettingType(click.ParamType):
         except ValueError:
             converted = None
         if converted is None or not self.allowed.contains(converted):
-            self.fail(f"{value!r} is not allowed; allowed: {self.allowed}", param, ctx)
+            self.fail(f"{value!r} is not allowed; it takes {self.allowed.wanted(self.kind)}", param, ctx)
         return converted
 
 
 def _check_redis_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if value and not value.startswith(REDIS_SCHEMES):
-        raise click.BadParameter(f"it begins with one of {', '.join(REDIS_SCHEMES)}")
+    if fault := redis_url_fault(value):
+        raise click.BadParameter(f"{hide_password(value)!r} is not allowed; {fault}")
     return value

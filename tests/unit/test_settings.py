@@ -41,7 +41,7 @@ def test_the_bounds_themselves_are_allowed(spec) -> None:
 
 @pytest.mark.parametrize("text", [" ", "abc", "1.5", "0x10", "1e3", "\u0000"])
 def test_a_port_that_is_no_whole_number_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_PORT"):
+    with pytest.raises(SettingsError, match="MINISERVE_PORT.* a whole number, 1 to 65,535"):
         Settings.from_env({"MINISERVE_PORT": text})
 
 
@@ -54,6 +54,36 @@ def test_not_every_float_is_a_number_in_range(text: str) -> None:
 def test_a_word_that_is_no_choice_names_the_choices() -> None:
     with pytest.raises(SettingsError, match="MINISERVE_LOG_FORMAT.*console, json"):
         Settings.from_env({"MINISERVE_LOG_FORMAT": "xml"})
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("localhost:6379", "must begin with redis://"),
+        ("http://localhost", "must begin with redis://"),
+        ("redis://127.0.0.1:99999/0", "HOST:PORT"),
+        ("redis://127.0.0.1:0/0", "HOST:PORT"),
+        ("redis://host:port/0", "HOST:PORT"),
+        ("redis://[::1/0", "HOST:PORT"),
+        ("redis:///0", "names no host"),
+        ("redis://host/zero", "number of a database"),
+        ("unix://", "path of a socket"),
+    ],
+)
+def test_a_redis_url_that_is_none_is_refused_with_its_value_and_fault(url: str, fault: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({"MINISERVE_REDIS_URL": url})
+
+    assert str(caught.value).startswith(f"MINISERVE_REDIS_URL is {url!r}; ")
+    assert fault in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["redis://h", "redis://h:1", "redis://:pw@h:6379/15", "rediss://[::1]:6379/0", "unix:///run/redis.sock?db=1"],
+)
+def test_a_sound_redis_url_is_taken_as_it_is(url: str) -> None:
+    assert Settings(redis_url=url).redis_url == url
 
 
 def test_a_child_that_gets_the_environment_of_settings_sees_the_same_settings() -> None:
