@@ -79,7 +79,7 @@ def start(directory: Path, port: int | None = None) -> EmbeddedRedis:
         server.stop()
         if port is not None or attempt == 2:
             break
-    raise RedisUnavailable(f"redis-server did not start in {directory}: {_last_words(directory)}")
+    raise RedisUnavailable(f"redis-server did not start in {directory}: {last_words(directory)}")
 
 
 def _launch(directory: Path, port: int) -> EmbeddedRedis:
@@ -164,7 +164,8 @@ def _answers(server: EmbeddedRedis) -> bool:
     return said.startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % server.pid in said
 
 
-def _last_words(directory: Path) -> str:
+def last_words(directory: Path) -> str:
+    """The end of the server's log, in one line."""
     try:
         lines = (directory / LOG_NAME).read_text(errors="replace").splitlines()
     except OSError:

@@ -61,8 +61,11 @@ def spawn(
     command: Sequence[str],
     env: Mapping[str, str] | None = None,
     output: IO[bytes] | int | None = None,
+    errors: IO[bytes] | int | None = subprocess.STDOUT,
 ) -> subprocess.Popen[bytes]:
-    """Start a child that leads its own session and dies with us; `output` takes its stdout and stderr.
+    """Start a child that leads its own session and dies with us.
+
+    `output` takes its stdout, and its stderr unless `errors` names another place (None: ours).
 
     Call it from a thread that lives as long as the child shall: the kernel watches the thread, not the process.
     """
@@ -71,7 +74,7 @@ def spawn(
         env=None if env is None else dict(env),
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=output,
+        stderr=output if errors == subprocess.STDOUT else errors,
         start_new_session=True,
         preexec_fn=_death_watch(os.getpid()),
     )

@@ -21,6 +21,7 @@ from ops import processes
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
 STEADY_S = 10.0  # a child that lived this long counts as sound again
+MOST_QUICK_DEATHS = 3  # in a row; then a child is hopeless
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -68,6 +69,9 @@ class Child:
     num_quick_deaths: int = 0
     started_at: float = 0.0
     due_at: float | None = field(default=None)  # when to start it again; None while it lives
+    is_optional: bool = False  # the others are of use without it: it is given up where they would be hopeless
+    has_ended: bool = False  # given up
+    last_words: Callable[[], str] = lambda: "what it said stands above"
 
     def start(self, now: float) -> None:
         self.process = self.launch()
@@ -76,11 +80,17 @@ class Child:
     def is_alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def is_hopeless(self) -> bool:
+        """It died that often without ever running soundly."""
+        return self.num_quick_deaths >= MOST_QUICK_DEATHS
+
     def note_death(self, now: float) -> str:
         """Plan the restart; returns how it ended, in words."""
         processes.kill_group(self.process.pid)  # what it started must not hold its port or its registration
         sound = now - self.started_at >= STEADY_S
         self.num_quick_deaths = 0 if sound else self.num_quick_deaths + 1
+        self.has_ended = self.is_optional and self.is_hopeless
         self.due_at = now + min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** max(0, self.num_quick_deaths - 1))
         return ending(self.process.returncode)
 
@@ -107,17 +117,20 @@ class Supervisor:
     def revive(self) -> float:
         """Notice deaths, start again what is due; returns for how long nothing will be due."""
         now = time.monotonic()
-        for child in self._children:
+        kept = [child for child in self._children if not child.has_ended]
+        for child in kept:
             if child.due_at is None and not child.is_alive():
                 how = child.note_death(now)
-                self._say(f"{child.name} (pid {child.process.pid}) ended with {how}; starting it again")
-            if child.due_at is not None and child.due_at <= now:
+                what_next = "given up, the others go on" if child.has_ended else "starting it again"
+                self._say(f"{child.name} (pid {child.process.pid}) ended with {how}; {what_next}")
+            elif child.due_at is not None and child.due_at <= now:
                 child.start(now)
-        return min((child.due_at - now for child in self._children if child.due_at is not None), default=60.0)
+        due = [child.due_at for child in kept if child.due_at is not None and not child.has_ended]
+        return min((due_at - now for due_at in due), default=60.0)
 
-    def hopeless(self, most_deaths: int) -> Child | None:
-        """A child that died that often without ever running soundly."""
-        return next((child for child in self._children if child.num_quick_deaths >= most_deaths), None)
+    def hopeless(self) -> Child | None:
+        """A child that cannot be kept alive and cannot be done without."""
+        return next((child for child in self._children if child.is_hopeless and not child.is_optional), None)
 
     def stop(self, signals: Signals) -> None:
         """SIGTERM stage by stage; SIGKILL for what outlasts its patience, at once after another stop signal."""
@@ -138,7 +151,7 @@ class Supervisor:
                 self._end(child)
 
     def _end(self, child: Child) -> None:
-        if child.process is None:
+        if child.process is None or child.has_ended:  # long ago: its number may be another's by now
             return
         if child.is_alive():
             self._say(f"{child.name} did not stop in time; killed")

@@ -7,10 +7,12 @@ Start-up and shutdown only: requests never pass through this process.
 
 from __future__ import annotations
 
+import errno
 import http.client
 import importlib.util
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,12 +29,13 @@ import click
 from ops import banner, embedded_redis, processes
 from ops.model_facts import read_model_facts
 from ops.supervisor import Child, Signals, Supervisor
-from scheduler.settings import Settings
+from scheduler.settings import Settings, hide_password
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
 EXPLAIN_EVERY_S = 30.0
-MOST_DEATHS_AT_START = 3
+REDIS_PATIENCE_S = 3.0
+_WRONG_HOST = (socket.gaierror, UnicodeError)
 _MARGIN_S = 2.0  # a process told to finish within its grace period gets this much more before SIGKILL
 
 
@@ -46,7 +49,9 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
             stack.enter_context(processes.foreground())
         signals = stack.enter_context(Signals())
         redis_child = None
-        if not settings.redis_url:
+        if settings.redis_url:
+            _check_redis(settings.redis_url)
+        else:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_child, settings = _start_redis(directory, settings)
         supervisor = _supervisor(settings, redis_child, with_dashboard)
@@ -74,8 +79,8 @@ def _wait_until_ready(settings: Settings, supervisor: Supervisor, signals: Signa
     explain_at = time.monotonic() + EXPLAIN_AFTER_S
     while not signals.num_stops:
         idle_s = supervisor.revive()
-        if hopeless := supervisor.hopeless(MOST_DEATHS_AT_START):
-            _say(f"{hopeless.name} does not start; what it said stands above")
+        if hopeless := supervisor.hopeless():
+            _say(f"{hopeless.name} does not start; {hopeless.last_words()}")
             return False
         reason = why_not_ready(url)
         if reason is None:
@@ -93,6 +98,8 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         read_model_facts()
     except (OSError, ValueError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
+    if with_dashboard and settings.dashboard_port == settings.port:
+        raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
     _check_port(settings.host, settings.port, "--port")
     if with_dashboard:
         if importlib.util.find_spec("rq_dashboard") is None:
@@ -106,9 +113,28 @@ def _check_port(host: str, port: int, option: str) -> None:
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {option}") from None
+    except (OSError, UnicodeError) as error:
+        is_host_to_blame = isinstance(error, _WRONG_HOST) or error.errno == errno.EADDRNOTAVAIL
+        remedy = "--host" if is_host_to_blame else option
+        reason = "no such host" if isinstance(error, _WRONG_HOST) else error.strerror
+        raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
+
+
+def _check_redis(url: str) -> None:
+    """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
+    import redis
+
+    try:
+        with redis.Redis.from_url(
+            url, socket_connect_timeout=REDIS_PATIENCE_S, socket_timeout=REDIS_PATIENCE_S
+        ) as client:
+            client.ping()
+    except redis.BusyLoadingError:
+        return  # it will answer
+    except (redis.RedisError, OSError, TypeError, ValueError) as error:
+        reason = re.sub(r"^Error -?\d+ connecting to .*?\. ", "", str(error)).rstrip(".")
+        shown = hide_password(url)
+        raise click.ClickException(f"the Redis at {shown} does not answer ({reason}): check --redis-url") from None
 
 
 def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
@@ -119,9 +145,10 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
         raise click.ClickException(str(error)) from None
 
     def launch() -> subprocess.Popen[bytes]:
-        return processes.spawn(command, output=subprocess.DEVNULL)
+        return processes.spawn(command, output=subprocess.DEVNULL, errors=None)
 
     child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
+    child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
     return child, replace(settings, redis_url=server.url)
 
 
@@ -145,7 +172,11 @@ def _dashboard(settings: Settings, env: dict[str, str]) -> Child:
     script = Path(sys.executable).with_name("rq-dashboard")
     command = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(settings.dashboard_port), "--json"]
     env = {**env, "RQ_DASHBOARD_REDIS_URL": settings.redis_url}
-    return Child("dashboard", lambda: processes.spawn(command, env, subprocess.DEVNULL), patience_s=3.0)
+
+    def launch() -> subprocess.Popen[bytes]:
+        return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)
+
+    return Child("dashboard", launch, patience_s=3.0, is_optional=True)
 
 
 def why_not_ready(url: str) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ops import processes
-from ops.supervisor import LONGEST_PAUSE_S, Child, Signals, Supervisor
+from ops.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Child, Signals, Supervisor
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 DEAF = [
@@ -45,23 +45,22 @@ def _run_until(supervisor: Supervisor, signals: Signals, is_over: Callable[[], b
     return is_over()
 
 
-def test_a_killed_child_is_back_within_a_second_and_a_line_says_so(signals: Signals, said: list[str]) -> None:
+def test_a_killed_child_is_back_at_once_and_a_line_says_so(signals: Signals, said: list[str]) -> None:
     child = _child("worker 1", SLEEP)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
     first = child.process
 
-    killed_at = time.monotonic()
     first.kill()
-    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive(), within_s=1.0)
-    took_s = time.monotonic() - killed_at
+    # The pause planned is 0.1 s (see below); the rest of the bound is for a busy machine.
+    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive(), within_s=3.0)
     supervisor.stop(signals)
 
-    assert is_back and took_s < 1.0
+    assert is_back
     assert f"worker 1 (pid {first.pid}) ended with signal SIGKILL; starting it again" in said
 
 
-def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds(signals: Signals) -> None:
+def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds() -> None:
     child = _child("api", SLEEP)
     child.start(now=0.0)
     child.process.kill()
@@ -73,8 +72,8 @@ def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds(
         pauses.append(child.due_at - now)
 
     assert pauses == sorted(pauses)
-    assert pauses[0] < 1.0
-    assert pauses[-1] == LONGEST_PAUSE_S
+    assert pauses[0] < 0.5  # a dead child is to be back within a second
+    assert pauses[-1] == LONGEST_PAUSE_S == 2.0
 
 
 def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
@@ -82,7 +81,28 @@ def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: 
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
 
-    assert _run_until(supervisor, signals, lambda: supervisor.hopeless(3) is child)
+    assert _run_until(supervisor, signals, lambda: supervisor.hopeless() is child)
+    assert child.num_quick_deaths == MOST_QUICK_DEATHS
+
+
+def test_an_optional_child_that_never_runs_is_given_up_with_a_line_and_costs_nobody_else(
+    signals: Signals, said: list[str]
+) -> None:
+    api, dashboard = _child("api", SLEEP), _child("dashboard", [sys.executable, "-c", "raise SystemExit(3)"])
+    dashboard.is_optional = True
+    supervisor = Supervisor([api, dashboard], [[api], [dashboard]], said.append)
+    supervisor.start()
+
+    is_given_up = _run_until(supervisor, signals, lambda: dashboard.has_ended)
+    longest_wait_s = supervisor.revive()
+    lines, hopeless, is_api_alive = list(said), supervisor.hopeless(), api.is_alive()
+    supervisor.stop(signals)
+
+    assert is_given_up and hopeless is None and is_api_alive
+    assert len(lines) == MOST_QUICK_DEATHS
+    assert lines[-1].endswith("ended with exit status 3; given up, the others go on")
+    assert longest_wait_s > 1.0
+    assert said[len(lines) :] == ["stopping api"]
 
 
 def test_children_stop_in_the_order_of_the_stages(signals: Signals, said: list[str]) -> None:
@@ -106,14 +126,14 @@ def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Si
     started_at = time.monotonic()
     supervisor.stop(signals)
 
-    assert time.monotonic() - started_at < 1.5
+    assert time.monotonic() - started_at >= 0.3
     assert said[-1] == "api did not stop in time; killed"
     assert child.process.returncode == -signal.SIGKILL
     child.process.stdout.close()
 
 
 def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None:
-    child = Child("api", lambda: processes.spawn(DEAF, output=subprocess.PIPE), patience_s=30.0)
+    child = Child("api", lambda: processes.spawn(DEAF, output=subprocess.PIPE), patience_s=60.0)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
     child.process.stdout.read(1)
@@ -122,7 +142,7 @@ def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None
     started_at = time.monotonic()
     supervisor.stop(signals)
 
-    assert time.monotonic() - started_at < 5.0
+    assert time.monotonic() - started_at < 30.0
     assert not child.is_alive()
     helper.wait()
     child.process.stdout.close()
