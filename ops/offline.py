@@ -7,6 +7,7 @@ has nothing to compute, so that a person typing gets each answer at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -51,7 +52,7 @@ class StreamLines:
 
     def take(self, wait: bool) -> list[bytes]:
         while not self.is_over and (wait or select.select([self._fd], [], [], 0)[0]):
-            chunk = os.read(self._fd, _CHUNK_BYTES)
+            chunk = self._read()
             *lines, self._rest = (self._rest + chunk).split(b"\n")
             if not chunk:
                 self.is_over = True
@@ -59,6 +60,12 @@ class StreamLines:
             if lines or not wait:
                 return [line.removesuffix(b"\r") for line in lines]
         return []
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._fd, _CHUNK_BYTES)
+        except OSError as error:
+            raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
 
 
 class OneLine:
@@ -158,6 +165,8 @@ def as_document(correction: Correction) -> dict[str, Any]:
 
 def run(settings: Settings, sentence: str, as_json: bool) -> int:
     """The command: one sentence, or `-` for the lines of standard input; returns the exit status."""
+    if sys.stdout is None or (sentence == "-" and sys.stdin is None):
+        raise click.ClickException("standard input and output must be open")
     corrector = OfflineCorrector.load(settings)
     if sentence == "-":
         for outcome in corrector.correct(StreamLines(sys.stdin.fileno())):
@@ -181,5 +190,12 @@ def _line(outcome: Correction | ServingError, as_json: bool) -> str:
 
 def _print(text: str) -> None:
     """UTF-8 whatever the locale says, and at once: the reader may be waiting for this very line."""
-    sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # What could not be written would be tried again, and complained of, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.EPIPE:
+            raise  # click ends quietly: the reader has what it wanted
+        raise click.ClickException(f"cannot write to standard output: {error.strerror}") from None
