@@ -11,6 +11,7 @@ from pathlib import Path
 from ops import processes
 from tests.running_system import RunningSystem
 
+FEWEST_RIGHT = 30  # of the 33: the model is right often, not always
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -38,3 +39,22 @@ def test_the_command_prints_what_the_readme_shows() -> None:
     )
 
     assert done.stdout.splitlines() == shown
+
+
+def test_the_examples_of_the_reasons_come_out_as_the_table_says() -> None:
+    examples = [
+        (reason, example) for reason, example in re.findall(r"^\| `(\w+)` \| [A-Z_]+ \| (.+) \|$", README, re.M)
+    ]
+    wrong = [re.sub(r"\*(.+?)\* -> \*.+?\*", r"\1", example) for _, example in examples]
+    wanted = [(re.sub(r"\*.+?\* -> \*(.+?)\*", r"\1", example), [reason]) for reason, example in examples]
+
+    done = subprocess.run(
+        processes.miniserve_command("correct", "--json", "-"),
+        input="\n".join(wrong), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+
+    given = [(answer["corrected"], [edit["reason"] for edit in answer["edits"]]) for answer in answers]
+    misses = [(text, got) for text, got, want in zip(wrong, given, wanted, strict=True) if got != want]
+    assert len(examples) == 33
+    assert len(examples) - len(misses) >= FEWEST_RIGHT, misses
