@@ -149,8 +149,10 @@ CorrectBatch = Callable[[Sequence[str]], Sequence[Answer]]
 
 
 def evaluate(path: Path, correct_batch: CorrectBatch) -> Scores:
-    """Score a corrector on a file of items. Raises ValueError naming the line that is not one."""
+    """Score a corrector on a file of items. Raises ValueError naming the line that is not one, or if there is none."""
     items = read_items(path)
+    if not items:
+        raise ValueError(f"{path.name} holds no sentence to score")
     scores = Scores()
     answers = correct_batch([item.sentence for item in items])
     for item, answer in zip(items, answers, strict=True):
@@ -215,7 +217,8 @@ def _parse_item(line: str, path: Path, number: int) -> Item:
         if not (isinstance(sentence, str) and isinstance(corrected, str)):
             raise TypeError("`sentence` and `corrected` are texts")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f'{path.name}, line {number}: not {{"sentence", "corrected", "reasons"?}}: {error}') from None
+        fault = error.msg if isinstance(error, json.JSONDecodeError) else error  # its own line number counts from here
+        raise ValueError(f'{path.name}, line {number}: not {{"sentence", "corrected", "reasons"?}}: {fault}') from None
     return Item(sentence, corrected, parsed)
 
 

@@ -110,3 +110,11 @@ def test_evaluate_asks_for_all_sentences_at_once_and_the_table_has_counts(tmp_pa
 
 def test_nothing_to_count_is_no_error():
     assert (Scores().exact, Scores().f05, Scores().false_positives) == (0, 0, 0)
+
+
+def test_a_file_without_any_item_is_refused_and_not_scored_0(tmp_path):
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n\n")
+
+    with pytest.raises(ValueError, match="items.jsonl holds no sentence"):
+        evaluate(path, lambda sentences: [])
