@@ -33,8 +33,10 @@ def test_kill_9_of_the_worker_in_the_middle_of_the_load_loses_no_answer(system: 
         replies = [pool.submit(post_sentence, system.url, text) for text in texts]
         wait_until(lambda: sum(reply.done() for reply in replies) > 150, 30, "150 answers")
         os.kill(worker, signal.SIGKILL)
+        num_open = sum(not reply.done() for reply in replies)
         statuses = [reply.result().status for reply in replies]
 
+    assert num_open > 0, "the load was over before the worker died"
     assert statuses == [200] * len(texts)
     assert system.pids("worker") != [worker]
 
