@@ -165,10 +165,10 @@ def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> No
     assert worker.exchange((), AMPLE, 0, wait_s=0.01).deliveries == ()
     threading.Timer(0.1, api.submit, [a_request("a")]).start()
 
-    inbox = worker.exchange((), AMPLE, 0, wait_s=0.5)
+    inbox = worker.exchange((), AMPLE, 0, wait_s=10.0)
 
     assert ids_of(inbox) == ["a"]
-    assert inbox.deliveries[0].waited_s < 0.1
+    assert inbox.deliveries[0].waited_s < 5.0  # not all that it might have waited
 
 
 def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
@@ -177,7 +177,7 @@ def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
 
     worker.exchange((), AMPLE, 0)
 
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < 5.0
 
 
 def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> None:

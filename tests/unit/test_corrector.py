@@ -102,7 +102,7 @@ def test_a_hung_redis_delays_the_answer_by_no_more_than_the_probe_waits() -> Non
         probe.join()
     released.set()
 
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 8.0  # the hung one would have taken 10
     assert num_asked == [1]
 
 
