@@ -80,7 +80,7 @@ def test_every_dead_child_is_back_and_the_system_answers() -> None:
             # A second is what it may take; test_supervisor.py holds the pause. The rest is for a busy machine.
             wait_until(lambda role=role, before=before: _is_replaced(before, system.pids(role)), 3, f"{role} is back")
 
-            system.wait_for_line(rf"{name} \(pid {before[0]}\) ended with signal SIGKILL; starting it again", 1)
+            system.wait_for_line(rf"{name} \(pid {before[0]}\) ended with signal SIGKILL; starting it again", 5)
             system.wait_until_ready()
             assert post_sentence(system.url, "He goed to school").body["corrected"] == "He went to school"
 

