@@ -49,6 +49,8 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
         has_left = request_input.hang_up_detector(environ)
         answer = corrector.correct(Job(exchange.request_id, body.sentence, body.learner_id, has_left))
         exchange.timings = answer.timings
+        if answer.correction.num_dropped:
+            logger.info("edits dropped", request_id=exchange.request_id, num_dropped=answer.correction.num_dropped)
         return _json_response(_correction_document(answer.correction, exchange.request_id))
 
     @app.get("/healthz")
@@ -72,6 +74,7 @@ class _Exchange:
     request_id: str  # of the job, too: nobody can guess the id of another's request
     started: float
     correlation_id: str | None = None
+    slug: str | None = None  # of the problem, if it is one
     timings: Timings = Timings()
 
 
@@ -100,12 +103,15 @@ def _finish(response: Response) -> Response:
 def _log(exchange: _Exchange, status: int, elapsed_ms: float) -> None:
     # A line costs 25 us, a tenth of a request: successes are logged for those who debug, refusals and faults always.
     log = logger.debug if status < 400 else logger.info
+    about = {"correlation_id": exchange.correlation_id, "slug": exchange.slug}
     log(
         "request",
         request_id=exchange.request_id,
-        correlation_id=exchange.correlation_id,
+        method=request.method,
+        route=request.url_rule.rule if request.url_rule else None,  # never the path: it may hold anything
         status=status,
         ms=round(elapsed_ms, 1),
+        **{name: value for name, value in about.items() if value is not None},
     )
 
 
@@ -130,7 +136,9 @@ def _json_response(document: dict[str, Any]) -> Response:
 
 
 def _problem_response(error: ServingError) -> Response:
-    document = problems.problem(error, _exchange().request_id)
+    exchange = _exchange()
+    exchange.slug = error.slug
+    document = problems.problem(error, exchange.request_id)
     response = Response(problems.to_json(document) + "\n", status=error.status, content_type=problems.MEDIA_TYPE)
     if isinstance(error, Overloaded):
         response.headers["Retry-After"] = str(document["retry_after_s"])

@@ -1,4 +1,4 @@
-"""The gunicorn worker that serves the API: gevent, with a prompt warm shutdown and no client that can stall it.
+"""The gunicorn worker that serves the API: gevent, with a prompt warm shutdown and a bound on every wait for a client.
 
 What differs from gunicorn's own gevent worker: a shutdown ends as soon as the last answer is out, not after whole
 seconds and idle keep-alive connections; requests that are still waiting when the grace is over are answered with
@@ -8,6 +8,7 @@ seconds and idle keep-alive connections; requests that are still waiting when th
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from typing import Any
 
@@ -54,7 +55,7 @@ class ApiWorker(GeventWorker):
         self.log.debug("unreadable request: %s", type(exc).__name__)
         error = InvalidHeader("The request line or a header cannot be read, or is too long.")
         try:
-            client.sendall(_raw_problem(error))
+            client.sendall(_raw_problem(error, secrets.token_hex(16)))
         except OSError:
             self.log.debug("the client has left before it could be told")
 
@@ -92,10 +93,10 @@ class ApiWorker(GeventWorker):
             gevent.sleep(0.02)
 
 
-def _raw_problem(error: InvalidHeader) -> bytes:
-    body = json.dumps(problems.problem(error)).encode()
+def _raw_problem(error: InvalidHeader, request_id: str) -> bytes:
+    body = json.dumps(problems.problem(error, request_id)).encode()
     head = (
         f"HTTP/1.1 {error.status} Bad Request\r\nContent-Type: {problems.MEDIA_TYPE}\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nX-Request-ID: {request_id}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body

@@ -10,6 +10,8 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gunicorn.http.errors import ParseException
+
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
 
 MAX_DRAINED_BYTES = 16 * 1024 * 1024
@@ -25,11 +27,14 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
         if declared is None or declared > limit_bytes:
             body = stream.read(limit_bytes + 1)
         else:
-            return stream.read(declared)
+            body = stream.read(declared)
+            if len(body) < declared:
+                raise MalformedJson("The body did not arrive in full.")
+            return body
         if len(body) <= limit_bytes:
             return body
         _discard(stream, MAX_DRAINED_BYTES - len(body))
-    except OSError as error:  # the client went away, stalled, or broke its chunks
+    except (OSError, ParseException) as error:  # the client went away, stalled, or broke its chunks
         raise MalformedJson("The body did not arrive in full.") from error
     raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send one sentence a request.")
 
@@ -56,7 +61,9 @@ def correlation_id(environ: Mapping[str, Any]) -> str | None:
     except UnicodeDecodeError:
         text = header
     if len(text) > MAX_REQUEST_ID_CHARACTERS or not text.isprintable():
-        raise InvalidHeader(f"X-Request-ID may have at most {MAX_REQUEST_ID_CHARACTERS} printable characters.")
+        raise InvalidHeader(
+            f"X-Request-ID has {len(text)} characters; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable."
+        )
     return header
 
 

@@ -61,7 +61,9 @@ def _check_learner_id(learner_id: str) -> None:
 def _check_characters(field: str, text: str) -> None:
     if control := _CONTROL.search(text):
         where = f"U+{ord(control.group()):04X} at character {control.start()}"
-        raise InvalidRequest(field, f"`{field}` holds the control character {where}; only tab and line breaks may be.")
+        raise InvalidRequest(
+            field, f"`{field}` holds the control character {where}; the only ones allowed are tab and line breaks."
+        )
     if surrogate := _SURROGATE.search(text):
         where = f"U+{ord(surrogate.group()):04X} at character {surrogate.start()}"
         raise InvalidRequest(
@@ -70,18 +72,22 @@ def _check_characters(field: str, text: str) -> None:
 
 
 def _load_json(raw: bytes) -> Any:
+    if not raw:
+        raise MalformedJson('The body is empty; send JSON such as {"sentence": "He goed to school"}.')
     try:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)  # a byte order mark does no harm
     except UnicodeDecodeError as error:
         raise MalformedJson(f"The body is not UTF-8: byte {error.start} is invalid.") from None
     except json.JSONDecodeError as error:
-        raise MalformedJson(f"The body is not JSON: {error.msg} at character {error.pos}.") from None
+        raise MalformedJson(
+            f"The body is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}."
+        ) from None
     except (ValueError, RecursionError):
         raise MalformedJson("The body is not JSON that can be read: a number too long or nesting too deep.") from None
 
 
 def _refuse_constant(name: str) -> Any:
-    raise json.JSONDecodeError(f"{name} is no JSON value", "", 0)
+    raise MalformedJson(f"The body is not JSON: {name} is not a JSON value.")
 
 
 def _invalid(error: ValidationError) -> InvalidRequest:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import logging
 import math
 import os
 import resource
 import signal
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
 from scheduler.settings import Settings
+from worker.mailbox.protocol import ApiMailbox
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
@@ -53,7 +56,9 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
         listener.listen(_BACKLOG)
     except OSError as error:
-        raise SystemExit(f"miniserve api: cannot listen on {host} port {port}: {error.strerror}") from None
+        option = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        reason = f"cannot listen on {host}:{port} ({error.strerror}): choose another with {option}"
+        raise SystemExit(f"miniserve api: {reason}") from None
     return listener
 
 
@@ -67,8 +72,14 @@ def create_production_app(settings: Settings) -> Flask:
     from api.verbs import VerbTable
     from worker.mailbox import redis_api_mailbox
 
-    agent = Agent(Tokenizer.load(), VerbTable.load())
-    return create_app(QueueCorrector(agent, redis_api_mailbox(settings), settings), settings)
+    agent, mailbox = Agent(Tokenizer.load(), VerbTable.load()), redis_api_mailbox(settings)
+    threading.Thread(target=_warn_if_unreachable, args=(mailbox,), daemon=True).start()
+    return create_app(QueueCorrector(agent, mailbox, settings), settings)
+
+
+def _warn_if_unreachable(mailbox: ApiMailbox) -> None:
+    if not mailbox.status().redis_ok:
+        logger.warning("the Redis of --redis-url does not answer; POST /correct says 503 until it does")
 
 
 class _Server(BaseApplication):

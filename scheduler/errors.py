@@ -110,11 +110,13 @@ class SentenceTooLong(ServingError):
     status, slug, title = 422, "sentence-too-long", "The sentence is too long"
 
     def __init__(self, num_words: int, num_tokens: int | None = None) -> None:
-        """`num_tokens` is None where the words alone already were too many: counting costs nothing then."""
-        size = f"{num_words:,} words" if num_tokens is None else f"{num_words:,} words and {num_tokens:,} tokens"
+        """`num_tokens` is None where the text was refused before anything dear was done with it."""
+        words = f"{num_words:,} word{'' if num_words == 1 else 's'}"
+        tokens = f"more than {MAX_PROMPT_TOKENS}" if num_tokens is None else f"{num_tokens:,}"
+        size = words if num_words > MAX_WORDS and num_tokens is None else f"{words} and {tokens} tokens"
+        remedy = "Split it into shorter sentences." if num_words > 1 else "Shorten it."
         super().__init__(
-            f"The sentence has {size}; the model takes {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens. "
-            "Split it into shorter sentences."
+            f"The sentence has {size}; the model takes {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens. {remedy}"
         )
         self.num_words = num_words
         self.num_tokens = num_tokens

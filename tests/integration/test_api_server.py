@@ -85,8 +85,9 @@ def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_ur
     second = subprocess.run(command, capture_output=True, text=True, timeout=15)
 
     assert second.returncode == 1
-    assert (
-        second.stderr == f"miniserve api: cannot listen on 127.0.0.1 port {shared_api.port}: Address already in use\n"
+    address = f"127.0.0.1:{shared_api.port}"
+    assert second.stderr == (
+        f"miniserve api: cannot listen on {address} (Address already in use): choose another with --port\n"
     )
 
 
@@ -227,3 +228,25 @@ def _accepts_connections(api: ApiProcess) -> bool:
             return True
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("Transfer-Encoding: chunked", b"ZZ\r\n{}\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: chunked", b"2\r\n{}XX0\r\n\r\n"),
+        ("Content-Length: 100", b'{"sentence": "He goes home"}'),
+    ],
+    ids=["chunk size", "chunk end", "cut short"],
+)
+def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
+    shared_api: ApiProcess, head: str, body: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", shared_api.port), timeout=10) as client:
+        start = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{head}\r\n\r\n"
+        client.sendall(start.encode() + body)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"urn:miniserve:problem:malformed-json" in answer

@@ -13,7 +13,7 @@ from api.reasons import Reason
 from api.surface import dress
 from api.tokenizer import Prompt
 from api.verbs import VerbTable
-from scheduler.errors import SentenceTooLong
+from scheduler.errors import InvalidRequest, SentenceTooLong
 from tests.fake_tokenizer import FakeTokenizer
 
 TOKENIZER = FakeTokenizer()
@@ -159,10 +159,23 @@ def test_a_huge_text_without_a_blank_is_refused_before_it_is_tokenized(piece: st
         Agent(NoTokenizer(), VerbTable.load()).prepare(piece * 10_000)
 
 
-def test_blanks_alone_do_not_make_a_sentence_too_long() -> None:
-    sentence = "He" + " " * 20_000 + "goed"
+def test_blanks_are_kept_up_to_the_limit_of_characters() -> None:
+    sentence = "He" + " " * 5_000 + "goed"
 
     assert conclude(sentence, WENT).corrected == sentence.replace("goed", "went")
+    with pytest.raises(InvalidRequest, match=r"20,006 characters; at most 8,000"):
+        AGENT.prepare("He" + " " * 20_000 + "goed")
+
+
+def test_a_sentence_all_in_capitals_is_read_in_small_letters_and_answered_in_capitals() -> None:
+    shouted = "HE GOED TO SCHOOL"
+
+    draft = AGENT.prepare(shouted)
+
+    assert draft.prompt.token_ids == AGENT.prepare(shouted.lower()).prompt.token_ids
+    assert [piece.text for piece in draft.prompt.words] == shouted.split()
+    assert conclude(shouted, WENT).corrected == "HE WENT TO SCHOOL"
+    assert AGENT.prepare("OK").prompt.token_ids != AGENT.prepare("ok").prompt.token_ids, "one word may be a name"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from redis import Redis
+from redis import Redis, ResponseError
 
 from scheduler.errors import (
     Cancelled,
@@ -37,6 +37,7 @@ from worker.mailbox.waiters import Outcome, Waiter, Waiters, new_ticket_number
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
+_UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
 _HAS_LEFT_EVERY_S = 0.25
 
@@ -98,6 +99,11 @@ class RedisApiMailbox:
         return desk
 
 
+def _why(error: LineDown) -> str:
+    is_refusal = isinstance(error.__cause__, ResponseError)
+    return "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
+
+
 class _Desk:
     """What one process has: its reply channel, its waiters, its two threads."""
 
@@ -110,7 +116,7 @@ class _Desk:
 
     def submit(self, request: CorrectionRequest) -> Ticket:
         if not self._listener.wait_until_subscribed(SUBMIT_PATIENCE_S):
-            raise NotReady("Redis does not answer; try again shortly", 1.0)
+            raise NotReady(_UNREACHABLE, 1.0)
         ticket = Ticket(request, new_ticket_number())
         waiter = self.waiters.add(ticket)
         try:
@@ -118,7 +124,7 @@ class _Desk:
             self._check_accepted(reply)
         except LineDown as error:
             self.waiters.remove(ticket)
-            raise NotReady("Redis does not answer; try again shortly", 1.0) from error
+            raise NotReady(_why(error), 1.0) from error
         except BaseException:
             self.waiters.remove(ticket)
             raise
@@ -131,7 +137,7 @@ class _Desk:
         self.sender.post(script("cancel", request_id, channel, payload), SUBMIT_PATIENCE_S)
 
     def close(self) -> None:
-        self.waiters.resolve_all(ShuttingDown("this process is being stopped; send the request again", 1.0))
+        self.waiters.resolve_all(ShuttingDown("This replica is being stopped; send the request again.", 1.0))
         self._listener.stop()
         self.sender.stop()
 
@@ -146,7 +152,7 @@ class _Desk:
 
     def _check_accepted(self, reply: list[Any]) -> None:
         if reply[0] == b"conflict":
-            raise IdempotencyConflict("a request with this id and another body was sent before; use another key")
+            raise IdempotencyConflict("a request with this id and another body was sent before")
         if reply[0] == b"full":
             raise queue_full(reply[1], reply[2], float(reply[3]), self._limits)
 
@@ -228,4 +234,5 @@ def wait_for_answer(waiter: Waiter, timeout_s: float, has_left: Callable[[], boo
         if has_left is not None and has_left():
             raise Cancelled("the client left before the answer was there")
         if time.monotonic() >= deadline:
-            raise DeadlineExceeded(f"no answer within {timeout_s:g} s; the request was cancelled")
+            limit = f"{timeout_s:g} s (MINISERVE_REQUEST_TIMEOUT_S)"
+            raise DeadlineExceeded(f"No answer within {limit}; the request was cancelled. Try again later.")

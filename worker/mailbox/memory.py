@@ -127,7 +127,7 @@ class InMemoryMailbox:
         known = state.jobs.get(request.request_id)
         if known is not None:
             if known.body_hash != body_hash:
-                raise IdempotencyConflict("a request with this id and another body was sent before; use another key")
+                raise IdempotencyConflict("a request with this id and another body was sent before")
             return known
         unfinished = state.unfinished()
         tokens = sum(job.request.reserved_tokens for job in unfinished)
