@@ -94,12 +94,6 @@ class Tokenizer:
         """A decoder for tokens that arrive one at a time."""
         return PieceDecoder(self._token_bytes)
 
-    def token_text(self, token_id: int) -> str:
-        """One token as people may read it, for traces; half a character shows as a replacement mark."""
-        if token_id < NUM_SPECIAL_TOKENS:
-            return self._tokenizer.id_to_token(token_id)
-        return self._token_bytes[token_id].decode("utf-8", errors="replace")
-
     def _encode_piece(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 

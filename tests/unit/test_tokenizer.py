@@ -21,7 +21,7 @@ def tokenizer() -> Tokenizer:
 
 
 def texts(tokenizer: Tokenizer, text: str) -> list[str]:
-    return [tokenizer.token_text(token_id) for token_id in tokenizer.encode_piece(text)]
+    return [tokenizer._tokenizer.id_to_token(token_id) for token_id in tokenizer.encode_piece(text)]
 
 
 def test_the_vocabulary_has_the_special_tokens_first(tokenizer):
@@ -34,7 +34,7 @@ def test_the_vocabulary_has_the_special_tokens_first(tokenizer):
 def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer):
     prompt = tokenizer.encode("He goed, to school")
 
-    assert [tokenizer.token_text(token_id) for token_id in prompt.token_ids] == [
+    assert [tokenizer._tokenizer.id_to_token(token_id) for token_id in prompt.token_ids] == [
         " He", " go", "ed", ",", " to", " school", "<sep>",
     ]  # fmt: skip
     assert prompt.word_numbers == (1, 2, 2, 0, 3, 4, 0)
