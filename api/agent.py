@@ -7,6 +7,7 @@ sentence that no edit touches stays as it was, code point for code point.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -29,6 +30,7 @@ from scheduler.messages import MAX_WORDS
 _LONG_TEXT = 2_000
 MAX_CHARACTERS = 8_000  # 64 words never have as many; reading more would hold up everybody else
 _LONGEST_TOKENIZED = 8_000
+_LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
 class PromptTokenizer(TokenDecoder, Protocol):
@@ -99,7 +101,7 @@ class Agent:
 
     def _encode(self, sentence: str) -> Prompt:
         """A sentence all in capitals is read in small letters, which the model knows; its words stay as they are."""
-        quiet = sentence.lower()
+        quiet = _LONE_I.sub("I", sentence.lower())
         if not sentence.isupper() or len(quiet) != len(sentence) or count_words(sentence) < 2:
             return self._tokenizer.encode(sentence)
         words = (piece for piece in split_pieces(sentence) if piece.word_number is not None)

@@ -178,6 +178,11 @@ def test_a_sentence_all_in_capitals_is_read_in_small_letters_and_answered_in_cap
     assert AGENT.prepare("OK").prompt.token_ids != AGENT.prepare("ok").prompt.token_ids, "one word may be a name"
 
 
+@pytest.mark.parametrize(("shouted", "read_as"), [("I GOED", "I goed"), ("I\u2019VE GOED, I", "I\u2019ve goed, I")])
+def test_the_pronoun_keeps_its_capital_when_a_sentence_is_read_in_small_letters(shouted: str, read_as: str) -> None:
+    assert AGENT.prepare(shouted).prompt.token_ids == AGENT.prepare(read_as).prompt.token_ids
+
+
 @pytest.mark.parametrize(
     ("source", "replacement", "has_curly", "dressed"),
     [
