@@ -26,7 +26,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
-from scheduler.settings import Settings
+from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import ApiMailbox
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
@@ -73,13 +73,14 @@ def create_production_app(settings: Settings) -> Flask:
     from worker.mailbox import redis_api_mailbox
 
     agent, mailbox = Agent(Tokenizer.load(), VerbTable.load()), redis_api_mailbox(settings)
-    threading.Thread(target=_warn_if_unreachable, args=(mailbox,), daemon=True).start()
+    threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
     return create_app(QueueCorrector(agent, mailbox, settings), settings)
 
 
-def _warn_if_unreachable(mailbox: ApiMailbox) -> None:
+def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
     if not mailbox.status().redis_ok:
-        logger.warning("the Redis of --redis-url does not answer; POST /correct says 503 until it does")
+        told = "the Redis of --redis-url does not answer; POST /correct says 503 until it does"
+        logger.warning(told, redis_url=hide_password(settings.redis_url))
 
 
 class _Server(BaseApplication):

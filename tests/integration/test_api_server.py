@@ -91,6 +91,19 @@ def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_ur
     )
 
 
+def test_a_redis_that_does_not_answer_is_one_warning_without_its_password() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    api = ApiProcess(f"redis://:secret@{address}/0")
+    patience = threading.Timer(15, api.process.kill)  # ends the reading where no warning comes
+    patience.start()
+    line = next((line for line in api.process.stderr if "warning" in line), "")
+    patience.cancel()
+    api.kill()
+
+    assert "does not answer" in line and "--redis-url" in line
+    assert address in line and "secret" not in line
+
+
 def test_sigterm_ends_an_idle_replica_at_once_despite_open_connections(api: ApiProcess) -> None:
     with api.connect() as idle:
         idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
