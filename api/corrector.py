@@ -80,9 +80,11 @@ class QueueCorrector:
     def check_ready(self) -> MailboxStatus:
         status = self._probe.status()
         if status is None:
-            raise NotReady(f"Redis does not answer within {self._probe.timeout_s:g} s.", _PROBE_AGAIN_S)
+            raise NotReady(
+                f"Redis does not answer within {self._probe.timeout_s:g} s; try again shortly.", _PROBE_AGAIN_S
+            )
         if not status.redis_ok:
-            raise NotReady("Redis does not answer.", _PROBE_AGAIN_S)
+            raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
         if not status.live_workers:
             raise NotReady(f"No worker has been heard of in the last {READY_WITHIN_S:g} s.", _PROBE_AGAIN_S)
         return status

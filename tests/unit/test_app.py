@@ -6,6 +6,7 @@ import json
 
 import pytest
 from flask.testing import FlaskClient
+from structlog.testing import capture_logs
 
 from api.app import create_app
 from scheduler import errors
@@ -147,6 +148,27 @@ def test_a_bug_is_logged_with_its_id_and_leaks_nothing(
     assert "secret" not in response.get_data(as_text=True) + logged
     assert document["request_id"] in logged
     assert "RuntimeError" in logged
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "logged"),
+    [
+        ("GET", "/secret", {"method": "GET", "route": None, "status": 404, "slug": "not-found"}),
+        ("GET", "/correct", {"method": "GET", "route": None, "status": 405, "slug": "method-not-allowed"}),
+        ("POST", "/correct", {"method": "POST", "route": "/correct", "status": 415, "slug": "unsupported-media-type"}),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_logged_with_its_route_and_slug_and_never_with_the_path(
+    client: FlaskClient, method: str, path: str, logged: dict[str, object]
+) -> None:
+    with capture_logs() as lines:
+        client.open(path, method=method)
+        client.open(path, method=method, headers={"X-Request-ID": "abc"})
+
+    assert [line["log_level"] for line in lines] == ["info", "info"]
+    assert all(line.items() >= logged.items() for line in lines)
+    assert "correlation_id" not in lines[0] and lines[1]["correlation_id"] == "abc"
+    assert "secret" not in str(lines)
 
 
 def test_health_says_that_the_process_lives(client: FlaskClient, corrector: FakeCorrector) -> None:

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from api.app import create_app
 from api.schema import parse_body
-from scheduler.errors import MalformedJson
+from scheduler.errors import MalformedJson, SentenceTooLong
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem, post
 
@@ -74,6 +74,26 @@ def test_a_field_that_cannot_be_used_is_named(
 @pytest.mark.parametrize("sentence", [r"tab\tand\r\nlines", r"\ud83d\ude00 went", "e\u0301 \u200d \u201chi\u201d"])
 def test_tabs_line_breaks_and_all_of_unicode_are_text(client: FlaskClient, sentence: str) -> None:
     assert post(client, '{"sentence": "' + sentence + '"}').status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"", 'The body is empty; send JSON such as {"sentence": "He goed to school"}.'),
+        (b'{"sentence": NaN}', "The body is not JSON: NaN is not a JSON value."),
+        (b'{"sentence": "\n"}', "The body is not JSON: Invalid control character at character 14."),
+        (rb'{"sentence": "\u0000"}', "`sentence` holds the control character U+0000 at character 0; "
+         "the only ones allowed are tab and line breaks."),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_is_wrong_in_whole_sentences(client: FlaskClient, body: bytes, detail: str) -> None:
+    assert post(client, body).get_json(force=True)["detail"] == detail
+
+
+def test_one_word_that_is_too_long_is_to_be_shortened() -> None:
+    text = str(SentenceTooLong(1, 300))
+
+    assert text == "The sentence has 1 word and 300 tokens; the model takes 64 words and 128 tokens. Shorten it."
 
 
 def test_a_refusal_never_repeats_the_text(client: FlaskClient) -> None:

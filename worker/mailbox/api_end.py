@@ -54,7 +54,7 @@ class RedisApiMailbox:
 
     def submit(self, request: CorrectionRequest) -> Ticket:
         if self._is_closed:
-            raise ShuttingDown("this process is being stopped; another one takes the request", 1.0)
+            raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
         formats.check_request_id(request.request_id)
         return self._desk().submit(request)
 
@@ -152,7 +152,7 @@ class _Desk:
 
     def _check_accepted(self, reply: list[Any]) -> None:
         if reply[0] == b"conflict":
-            raise IdempotencyConflict("a request with this id and another body was sent before")
+            raise IdempotencyConflict("A request with this id and another body was sent before.")
         if reply[0] == b"full":
             raise queue_full(reply[1], reply[2], float(reply[3]), self._limits)
 
@@ -190,7 +190,7 @@ class _Desk:
             elif state == b"canceled":
                 self.waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
             elif state == b"gone" and waiter.run_id == run_id:
-                self.waiters.resolve(request_id, RemovedByOperator("the request was deleted from the queue by hand"))
+                self.waiters.resolve(request_id, RemovedByOperator("The request was deleted from the queue by hand."))
             elif state == b"gone":
                 self._submit_again(waiter)
 
@@ -208,8 +208,8 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
     """The refusal, with its numbers."""
     seconds = retry_after_s(tokens, tokens_per_s)
     return QueueFull(
-        f"the queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
-        f"reserved tokens; try again in {seconds:.0f} s",
+        f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
+        f"reserved tokens; try again in {seconds:.0f} s.",
         seconds,
     )
 
@@ -220,9 +220,9 @@ def completion_or_raise(outcome: Outcome | None) -> Completion:
     if isinstance(outcome, Exception):
         raise outcome
     if outcome.finish_reason is FinishReason.ERROR:
-        raise RequestFailed(outcome.error or "the request failed")
+        raise RequestFailed(outcome.error or "The request failed.")
     if outcome.finish_reason is FinishReason.CANCELLED:
-        raise Cancelled("the request was cancelled before it had an answer")
+        raise Cancelled("The request was cancelled before it had an answer.")
     return outcome
 
 
@@ -232,7 +232,7 @@ def wait_for_answer(waiter: Waiter, timeout_s: float, has_left: Callable[[], boo
     slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
     while not waiter.answered.wait(min(slice_s, max(0.0, deadline - time.monotonic()))):
         if has_left is not None and has_left():
-            raise Cancelled("the client left before the answer was there")
+            raise Cancelled("The client left before the answer was there.")
         if time.monotonic() >= deadline:
             limit = f"{timeout_s:g} s (MINISERVE_REQUEST_TIMEOUT_S)"
             raise DeadlineExceeded(f"No answer within {limit}; the request was cancelled. Try again later.")

@@ -69,7 +69,7 @@ class InMemoryMailbox:
 
     def submit(self, request: CorrectionRequest) -> Ticket:
         if self._is_closed:
-            raise ShuttingDown("this process is being stopped; another one takes the request", 1.0)
+            raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
         formats.check_request_id(request.request_id)
         with self._state.arrived:
             job = self._accept(request)
@@ -118,7 +118,7 @@ class InMemoryMailbox:
 
     def close(self) -> None:
         self._is_closed = True
-        self._waiters.resolve_all(ShuttingDown("this process is being stopped; send the request again", 1.0))
+        self._waiters.resolve_all(ShuttingDown("This replica is being stopped; send the request again.", 1.0))
 
     def _accept(self, request: CorrectionRequest) -> _Job:
         state, now = self._state, time.monotonic()
@@ -127,7 +127,7 @@ class InMemoryMailbox:
         known = state.jobs.get(request.request_id)
         if known is not None:
             if known.body_hash != body_hash:
-                raise IdempotencyConflict("a request with this id and another body was sent before")
+                raise IdempotencyConflict("A request with this id and another body was sent before.")
             return known
         unfinished = state.unfinished()
         tokens = sum(job.request.reserved_tokens for job in unfinished)
