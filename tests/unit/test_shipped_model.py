@@ -1,0 +1,63 @@
+"""The weights and the tokenizer that ship, on sentences written by hand: guard and engine included, no server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api.tokenizer import Tokenizer
+from ops.training.evaluation import Scores, evaluate
+from ops.training.product import product_corrector
+from scheduler.settings import Settings
+from worker.weights import load_weights
+
+HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.jsonl"
+
+
+@pytest.fixture(scope="module")
+def scores() -> Scores:
+    return evaluate(HAND_WRITTEN, product_corrector(Settings.from_env({})))
+
+
+def test_the_weights_belong_to_the_tokenizer_beside_them():
+    tokenizer = Tokenizer.load()
+
+    weights = load_weights(tokenizer_fingerprint=tokenizer.fingerprint)
+
+    assert weights.config.vocab_size == tokenizer.vocab_size
+    assert weights.config.num_positions == 160
+
+
+def test_most_mistakes_written_by_hand_are_mended_exactly(scores):
+    assert scores.num_wrong == 100
+    assert scores.exact >= 0.85
+    assert scores.detection >= 0.85
+
+
+def test_right_sentences_that_look_like_mistakes_are_mostly_left_alone(scores):
+    assert scores.num_clean == 73
+    assert scores.false_positives <= 0.06
+
+
+def test_what_is_mended_comes_with_the_right_reason(scores):
+    assert scores.tagged >= 0.8
+
+
+def test_every_sentence_is_taken(scores):
+    assert scores.num_refused == 0
+
+
+@pytest.mark.parametrize(
+    "wrong, right",
+    [
+        ("He goed to school.", "He went to school."),
+        ("She don't like coffee.", "She doesn't like coffee."),
+        ("Birds singing outside.", "Birds are singing outside."),
+        ("They are happy.", "They are happy."),
+    ],
+)
+def test_the_examples_of_the_documentation_come_out_as_promised(wrong, right):
+    correct = product_corrector(Settings.from_env({}))
+
+    assert correct([wrong])[0].corrected == right
