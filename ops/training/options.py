@@ -12,7 +12,7 @@ class TrainOptions:
 
     corpora: tuple[Path, ...]
     out: Path = Path("runs/train")
-    num_examples: int = 8_000_000
+    num_examples: int = 5_800_000
     max_minutes: float | None = None
     seed: int = 1
     device: str = "auto"  # cpu, cuda or auto
