@@ -71,7 +71,10 @@ def train(**values: object) -> None:
     from ops.training import loop
 
     renamed = {"num_examples": values.pop("examples"), "num_threads": values.pop("threads")}
-    click.echo(loop.train(TrainOptions(**values, **renamed)))
+    try:
+        click.echo(loop.train(TrainOptions(**values, **renamed)))
+    except FileExistsError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @click.command()

@@ -30,8 +30,9 @@ def export(checkpoint: Path, path: Path, options: TrainOptions, eos_bias: float 
     """Write the weights file of a checkpoint."""
     tokenizer = Tokenizer.load()
     config = TwinConfig(vocab_size=tokenizer.vocab_size)
-    progress = torch.load(checkpoint, map_location="cpu", weights_only=True)["progress"]
-    trained = {"date": datetime.now(UTC).date().isoformat(), "seed": options.seed, **progress}
+    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    trained = {"date": datetime.now(UTC).date().isoformat(), "seed": options.seed,
+               "precision": state["precision"], **state["progress"]}  # fmt: skip
     write_weights(load_twin(checkpoint, config), path, tokenizer.fingerprint, eos_bias, json.dumps(trained))
     return path
 

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from api.edit_script import REASONS
-from ops.training.batches import Batch
+from ops.training.batches import NO_TARGET, Batch
 
 NORM_EPSILON = 1e-5
-DETECTION_WEIGHT = 0.5  # model-recipe.md
-NO_TARGET = -100
+DETECTION_WEIGHT = 0.5  # beside the loss of the output tokens
 
 
 @dataclass(frozen=True, slots=True)

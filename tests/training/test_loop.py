@@ -49,7 +49,18 @@ def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(cor
     first = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["progress"]
     train(options(corpus, tmp_path / "run", resume=True))
     second = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["progress"]
-    assert second["steps"] == first["steps"] + 1
+    assert second == first, "a finished run is exported anew and learns nothing more"
+
+
+def test_a_run_is_never_overwritten_by_mistake(corpus, tmp_path):
+    checkpoint = tmp_path / "run" / "checkpoint.pt"
+    checkpoint.parent.mkdir()
+    checkpoint.write_bytes(b"hours of work")
+
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(options(corpus, tmp_path / "run"))
+
+    assert checkpoint.read_bytes() == b"hours of work"
 
 
 def test_the_rate_warms_up_and_then_falls_with_examples_or_minutes_whichever_is_further():

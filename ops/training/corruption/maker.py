@@ -98,7 +98,7 @@ class ExampleMaker:
         return self._example(sentence, chosen, rng)
 
     def stream(self, seed: int) -> Iterator[Example]:
-        """Examples for ever: rare reasons and rare verbs as often as the recipe wants them."""
+        """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
         while True:
