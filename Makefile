@@ -64,7 +64,7 @@ format: install ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus FILE ...")
-	@test -n "$(strip $(TRAIN_OPTIONS))" || { echo "$$TRAIN_USAGE" >&2; exit 2; }
+	@$(if $(strip $(TRAIN_OPTIONS)),:,echo "$$TRAIN_USAGE" >&2; exit 2)
 	@$(INSTALL_TRAINING)
 	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
 

@@ -55,9 +55,10 @@ def bind(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
-    except OSError as error:
-        option = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
-        reason = f"cannot listen on {host}:{port} ({error.strerror}): choose another with {option}"
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name no host can have
+        code, what = getattr(error, "errno", None), getattr(error, "strerror", None) or "no such host"
+        option = "--port" if code in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        reason = f"cannot listen on {host}:{port} ({what}): choose another with {option}"
         raise SystemExit(f"miniserve api: {reason}") from None
     return listener
 

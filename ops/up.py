@@ -36,7 +36,7 @@ EXPLAIN_AFTER_S = 5.0
 EXPLAIN_EVERY_S = 30.0
 REDIS_PATIENCE_S = 3.0
 _WRONG_HOST = (socket.gaierror, UnicodeError)
-_MARGIN_S = 4.0  # what a process may need beyond its grace before SIGKILL: telling waiters, leaving a Redis that hangs
+_MARGIN_S = 5.0  # what a process may need beyond its grace before SIGKILL: telling waiters, leaving a Redis that hangs
 
 
 def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:

@@ -117,7 +117,11 @@ def redis_url_fault(url: str) -> str | None:
     if not is_port:
         return "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
     if parts.scheme == "unix":
-        return None if parts.path else "after unix:// comes the path of a socket"
+        return (
+            None
+            if parts.path and not parts.hostname
+            else "after unix:// comes the path of a socket, as in unix:///tmp/s"
+        )
     if not parts.hostname:
         return "it names no host"
     return None if re.fullmatch(r"/?\d*", parts.path) else "after the host comes the number of a database, as in /0"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,49 @@ from ops.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from worker.mailbox import listener
+from worker.mailbox.line import connect
 from worker.mailbox.protocol import ApiMailbox, MailboxDown, Ticket, WorkerMailbox
+
+
+def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: str) -> None:
+    """Over a relay: the socket's other end is the shared Redis, which listens on a port only."""
+    path = tmp_path / "redis.sock"
+    relay = _relay(path, int(redis_url.rsplit(":", 1)[1].split("/")[0]))
+    house = RedisHouse(lambda: connect(f"unix://{path}"))
+    try:
+        api, worker = house.api(), house.worker()
+        ticket = api.submit(a_request("over-a-socket"))
+        assert take(worker) == ["over-a-socket"]
+        worker.exchange([an_answer("over-a-socket")], AMPLE, 0)
+
+        assert api.wait(ticket, 5).request_id == "over-a-socket"
+    finally:
+        house.close()
+        relay.close()
+
+
+def _relay(path: Path, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while chunk := source.recv(65536):
+                sink.sendall(chunk)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
+
+    def serve() -> None:
+        with suppress(OSError):  # the listener was closed
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", port))
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
 
 
 def kill(server: EmbeddedRedis) -> None:

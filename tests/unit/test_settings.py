@@ -68,6 +68,7 @@ def test_a_word_that_is_no_choice_names_the_choices() -> None:
         ("redis:///0", "names no host"),
         ("redis://host/zero", "number of a database"),
         ("unix://", "path of a socket"),
+        ("unix://tmp/a.sock", "path of a socket"),
     ],
 )
 def test_a_redis_url_that_is_none_is_refused_with_its_value_and_fault(url: str, fault: str) -> None:

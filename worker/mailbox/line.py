@@ -38,14 +38,14 @@ class LineDown(Exception):
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
     """A client for lines and subscriptions; opens nothing yet. RESP2 spares the handshake, and nothing here needs 3."""
+    keepalive = {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
     return Redis.from_url(
         url,
         protocol=2,
         retry=Retry(NoBackoff(), 0),
         socket_timeout=socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
         socket_connect_timeout=socket_timeout_s,
-        socket_keepalive=True,
-        socket_keepalive_options=_KEEPALIVE,
+        **({} if url.startswith("unix://") else keepalive),
     )
 
 
