@@ -51,19 +51,6 @@ def test_of_two_answers_the_first_one_counts(house: House) -> None:
     assert api.wait(api.submit(a_request("a")), 5).output_ids == (1,)
 
 
-def test_only_the_worker_that_runs_a_request_may_answer_it(house: House) -> None:
-    api, one, two = house.api(), house.worker(), house.worker()
-    ticket = api.submit(a_request("a"))
-    assert take(one) == ["a"]
-    house.kill(one)
-    assert take(two) == ["a"]
-
-    one.exchange([an_answer("a", 1)], AMPLE, 0)
-    two.exchange([an_answer("a", 2)], AMPLE, 0)
-
-    assert api.wait(ticket, 5).output_ids == (2,)
-
-
 def test_a_failed_request_says_so_and_is_released(house: House) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
