@@ -45,6 +45,8 @@ class Reason(Enum):
     WISH_PAST = "unreal_past"
     HABIT = "habit"
     PAST_PERF = "past_perfect"
+    DO_SUPPORT = "do_support"
+    QUESTION_ORDER = "question_order"
 
     @property
     def token(self) -> str:

@@ -9,6 +9,7 @@ A trained model fits one tokenizer only: retrain it after running this.
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,6 @@ from ops.training.corruption import ExampleMaker
 VOCAB_SIZE = 3072
 # The last merges of the text have counts near 100: a piece this frequent always ends as one token.
 _STEM_COUNT = 2_000
-_NUM_EXAMPLES = 300_000
 # Frequent words that end so by nature; splitting them would only make prompts longer.
 _WHOLE_WORDS = (
     "being thing something nothing anything everything morning evening during hundred indeed king wedding ceiling "
@@ -98,12 +98,13 @@ def _repeated(counts: Counter[str]) -> Iterator[str]:
 
 
 def _training_text(corpora: list[Path], verbs: VerbTable, seed: int) -> Iterator[str]:
-    """Examples as the model will see them: the wrong sentence, and the right one."""
+    """Every sentence of the text, right and perhaps wrong; none that the generator rewrote, whose few time words and
+    frames would crowd out words of the language."""
     sentences = [sentence for sentence in read_corpus(corpora) if not is_held_out(sentence.text)]
-    for example in itertools.islice(ExampleMaker(verbs, sentences).stream(seed), _NUM_EXAMPLES):
-        yield example.sentence
-        if example.edits:
-            yield example.corrected
+    maker, rng = ExampleMaker(verbs, sentences), random.Random(seed)
+    for sentence in sentences:
+        yield sentence.text
+        yield maker.make(sentence, rng).sentence
 
 
 def main() -> None:
