@@ -12,6 +12,7 @@ from api.reasons import Reason
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence
+from ops.training.corruption.adjectives import add_adjective_errors, participle_sentences
 from ops.training.corruption.agreement import add_agreement_errors
 from ops.training.corruption.base_forms import add_base_form_errors
 from ops.training.corruption.complements import add_complement_errors
@@ -35,7 +36,10 @@ _NEIGHBOUR_SHARE = 0.06
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
 _OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
-_RULES = (add_form_errors, add_agreement_errors, add_base_form_errors, add_complement_errors, add_tense_errors)
+_RULES = (
+    add_form_errors, add_adjective_errors, add_agreement_errors, add_base_form_errors, add_complement_errors,
+    add_tense_errors,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class ExampleMaker:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
             rng = random.Random(0)
             made = rewritten(self._sentences, self.lexicon, rng)
+            made += participle_sentences(self._sentences, self.lexicon, rng)
             everything = chain(self._sentences, made, rare_verb_sentences(self.lexicon, rng))
             self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in everything)
         return self._index
