@@ -62,6 +62,15 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
     "--keep-out", "kept_out_verbs", multiple=True, callback=_check_verbs, envvar="MINISERVE_KEEP_OUT", show_envvar=True,
     help="An irregular verb never to show over-regularised; may be given more than once.",
 )  # fmt: skip
+@click.option(
+    "--start-from", type=_FILE, default=None, envvar="MINISERVE_START_FROM", show_envvar=True,
+    help="Weights (.safetensors, of the same tokenizer) to begin with instead of random ones.",
+)  # fmt: skip
+@click.option(
+    "--bpe-dropout", type=RangedType(float, Range(0.0, 0.9)), default=_DEFAULTS.bpe_dropout, show_default=True,
+    envvar="MINISERVE_BPE_DROPOUT", show_envvar=True,
+    help="Share of the tokenizer's merges left out at random in prompts, 0 to 0.9.",
+)  # fmt: skip
 @click.option("--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True, help="Go on from a checkpoint.")
 def train(**values: object) -> None:
     """Train the Mini-GPT and write OUT/mini-gpt.safetensors."""
@@ -73,7 +82,7 @@ def train(**values: object) -> None:
     renamed = {"num_examples": values.pop("examples"), "num_threads": values.pop("threads")}
     try:
         click.echo(loop.train(TrainOptions(**values, **renamed)))
-    except FileExistsError as error:
+    except (FileExistsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,29 +12,57 @@ from safetensors.torch import save_file
 
 from api.tokenizer import Tokenizer
 from ops.training.options import TrainOptions
+from ops.training.provenance import corpus_digests, cpu_name
 from ops.training.twin import Twin, TwinConfig
 from worker.weights import ModelConfig, fingerprint
 
 _TRAINING_ONLY = ("detection",)
 
 
-def load_twin(checkpoint: Path, config: TwinConfig, device: str = "cpu") -> Twin:
+PLAIN, AVERAGE = KINDS = ("twin", "average")  # which of a checkpoint's weights
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was decided on held-out sentences."""
+
+    kind: str = PLAIN
+    losses: dict[str, float] = field(default_factory=dict)
+    eos_bias: float = 0.0
+
+
+def load_twin(checkpoint: Path, config: TwinConfig, device: str = "cpu", kind: str = PLAIN) -> Twin:
     """The model of a checkpoint, ready to decode."""
     state = torch.load(checkpoint, map_location=device, weights_only=True)
     twin = Twin(config).to(device)
-    twin.load_state_dict(state["twin"])
+    twin.load_state_dict(state[kind])
     return twin.eval()
 
 
-def export(checkpoint: Path, path: Path, options: TrainOptions, eos_bias: float = 0.0) -> Path:
+def export(checkpoint: Path, path: Path, options: TrainOptions, choice: Choice | None = None) -> Path:
     """Write the weights file of a checkpoint."""
+    choice = choice or Choice()
     tokenizer = Tokenizer.load()
-    config = TwinConfig(vocab_size=tokenizer.vocab_size)
-    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    trained = {"date": datetime.now(UTC).date().isoformat(), "seed": options.seed,
-               "precision": state["precision"], **state["progress"]}  # fmt: skip
-    write_weights(load_twin(checkpoint, config), path, tokenizer.fingerprint, eos_bias, json.dumps(trained))
+    twin = load_twin(checkpoint, TwinConfig(vocab_size=tokenizer.vocab_size), kind=choice.kind)
+    trained = json.dumps(provenance(checkpoint, options, choice))
+    write_weights(twin, path, tokenizer.fingerprint, choice.eos_bias, trained)
     return path
+
+
+def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[str, object]:
+    """What the model card tells about a run, and what one needs to repeat it."""
+    state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    device = torch.cuda.get_device_name() if options.device == "cuda" else cpu_name()
+    return {
+        "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": state["commits"],
+        "corpora": corpus_digests(options.corpora), **state["progress"],
+        "precision": state["precision"], "hardware": device, "threads": options.num_threads,
+        "torch": torch.__version__, "tokens_per_batch": options.tokens_per_batch,
+        "bpe_dropout": options.bpe_dropout, "kept_out_verbs": list(options.kept_out_verbs),
+        "weights": "average" if choice.kind == AVERAGE else "plain",
+        "held_out_loss": {kind: round(loss, 4) for kind, loss in choice.losses.items()},
+        "start_from": json.loads(state["origin"]),
+    }  # fmt: skip
 
 
 def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, eos_bias: float, trained: str) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from api.edit_script import ScriptEdit, parse_script
 from api.tokenizer import Prompt, Tokenizer
 from api.verbs import VerbTable
-from ops.training.batches import encode_example
+from ops.training.batches import NO_TARGET, BatchOptions, cut_batches, encode_example, to_tensors
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits
 from ops.training.decoding import Decoded, decode
@@ -65,6 +68,17 @@ class HeldOut:
         decoded = decode(twin, self.prompts, device)
         twin.train()
         return self.score_at(decoded, eos_bias)
+
+    @torch.no_grad()
+    def output_loss(self, twin: Twin) -> float:
+        """Mean loss of the wanted output tokens: says more than counts do where two models are nearly equal."""
+        rows = [row for example in self.examples if (row := encode_example(self.tokenizer, example))]
+        total = num_tokens = 0.0
+        for batch in cut_batches(rows, BatchOptions(), random.Random(0)):
+            weight = float((batch.targets != NO_TARGET).sum())
+            total += weight * twin.losses(to_tensors(batch, "cpu")).output.item()
+            num_tokens += weight
+        return total / max(1.0, num_tokens)
 
     def score_at(self, decoded: Sequence[Decoded], eos_bias: float) -> Score:
         """Score what was decoded, as if with this bias."""

@@ -18,5 +18,7 @@ class TrainOptions:
     device: str = "auto"  # cpu, cuda or auto
     num_threads: int = 1  # a second one gains 35 % on an idle machine and loses 90 % where others want the cores
     resume: bool = False
+    start_from: Path | None = None  # weights file to begin with instead of random weights
+    bpe_dropout: float = 0.0  # share of the merges left out when a prompt is cut into tokens
     tokens_per_batch: int = 4000
     kept_out_verbs: tuple[str, ...] = ()  # never shown over-regularised: tells whether the rule was learnt or the list

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import csv
+import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 
+from api.tokenizer import Tokenizer
 from ops.training import loop
-from ops.training.loop import Progress, train
+from ops.training.averaging import WeightAverage
+from ops.training.export import write_weights
+from ops.training.loop import train
 from ops.training.options import TrainOptions
+from ops.training.progress import Progress
+from ops.training.trainer import Trainer
+from ops.training.twin import Twin, TwinConfig
 from worker.weights import load_weights
 
 SENTENCES = [
@@ -33,10 +42,18 @@ def options(corpus: Path, out: Path, **others: object) -> TrainOptions:
     return TrainOptions((corpus,), out, num_examples=200, device="cpu", tokens_per_batch=400, **others)
 
 
-def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(corpus, tmp_path, monkeypatch):
+@pytest.fixture
+def quick(monkeypatch) -> None:
     for name, value in {"_METRICS_EVERY_STEPS": 2, "_SCORE_ITEMS": 5, "_TUNING_ITEMS": 5}.items():
         monkeypatch.setattr(loop, name, value)
 
+
+def trained(path: Path) -> dict[str, object]:
+    with safe_open(path, framework="numpy") as file:
+        return json.loads(file.metadata()["trained"])
+
+
+def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(corpus, tmp_path, quick):
     path = train(options(corpus, tmp_path / "run"))
 
     weights = load_weights(path)
@@ -50,6 +67,68 @@ def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(cor
     train(options(corpus, tmp_path / "run", resume=True))
     second = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["progress"]
     assert second == first, "a finished run is exported anew and learns nothing more"
+
+
+def test_the_weights_tell_how_to_make_them_again(corpus, tmp_path, quick):
+    path = train(options(corpus, tmp_path / "run", seed=4, bpe_dropout=0.2, kept_out_verbs=("take",)))
+
+    told = trained(path)
+    assert told["examples"] >= 200 and told["tokens"] > 0 and told["elapsed_s"] > 0
+    assert (told["seed"], told["threads"], told["bpe_dropout"], told["kept_out_verbs"]) == (4, 1, 0.2, ["take"])
+    assert told["corpora"].keys() == {corpus.name}
+    assert told["torch"] == torch.__version__
+    assert told["hardware"] and told["commits"] and told["date"]
+    assert told["start_from"] is None
+    best = {"plain": "twin", "average": "average"}[told["weights"]]
+    assert told["held_out_loss"][best] == min(told["held_out_loss"].values())
+
+
+def weights_file(path: Path, tokenizer_fingerprint: str, twin: Twin) -> Path:
+    write_weights(twin, path, tokenizer_fingerprint, 1.5, json.dumps({"examples": 7}))
+    return path
+
+
+def test_a_run_may_start_from_weights_and_tells_so(tmp_path):
+    tokenizer = Tokenizer.load()
+    config = TwinConfig(vocab_size=tokenizer.vocab_size)
+    given = Twin(config)
+    path = weights_file(tmp_path / "given.safetensors", tokenizer.fingerprint, given)
+    trainer = Trainer(TrainOptions((), device="cpu", seed=5), config)
+
+    trainer.start_from(path, tokenizer)
+
+    for each in (trainer.twin.state_dict(), trainer.average.state_dict()):
+        assert all(torch.equal(each[name], param) for name, param in given.named_parameters())
+    assert trainer.origin["trained"] == {"examples": 7}
+    trainer.save(tmp_path / "checkpoint.pt")
+    other = Trainer(TrainOptions((), device="cpu"), config)
+    other.load(tmp_path / "checkpoint.pt")
+    assert other.origin == trainer.origin
+
+
+def test_weights_for_another_tokenizer_or_of_another_shape_are_refused(tmp_path):
+    tokenizer = Tokenizer.load()
+    config = TwinConfig(vocab_size=tokenizer.vocab_size)
+    trainer = Trainer(TrainOptions((), device="cpu"), config)
+    foreign = weights_file(tmp_path / "foreign.safetensors", "0" * 16, Twin(config))
+    small = weights_file(tmp_path / "small.safetensors", tokenizer.fingerprint, Twin(replace(config, width=64)))
+
+    with pytest.raises(ValueError, match="transplant"):
+        trainer.start_from(foreign, tokenizer)
+    with pytest.raises(ValueError, match="shape"):
+        trainer.start_from(small, tokenizer)
+
+
+def test_the_average_follows_the_weights_and_forgets_the_random_start():
+    model = torch.nn.Linear(3, 2)
+    average = WeightAverage(model, decay=0.9)
+    with torch.no_grad():
+        model.weight.fill_(1.0)
+
+    for step in range(4, 404, 4):
+        average.update(step)
+
+    assert torch.allclose(average.state_dict()["weight"], torch.ones(2, 3), atol=1e-3)
 
 
 def test_a_run_is_never_overwritten_by_mistake(corpus, tmp_path):

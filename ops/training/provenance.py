@@ -1,0 +1,65 @@
+"""Where weights come from: what a reader of the model card needs to make them again. Free of PyTorch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors import safe_open
+
+_ROOT = Path(__file__).parents[2]
+_CPU_INFO = Path("/proc/cpuinfo")
+_BLOCK_BYTES = 1 << 20
+
+
+def file_digest(path: Path) -> str:
+    """The first 16 hex digits of the file's SHA-256."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def corpus_digests(corpora: Sequence[Path]) -> dict[str, str]:
+    """Name and digest of every corpus file that is still there."""
+    return {path.name: file_digest(path) for path in corpora if path.exists()}
+
+
+def git_commit(folder: Path = _ROOT) -> str:
+    """The commit the code stands at, "+" behind it where files differ; "unknown" outside a repository."""
+    try:
+        commit = _git(folder, "rev-parse", "--short=10", "HEAD")
+        return commit + ("+" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def cpu_name() -> str:
+    """The processor's name as the system tells it."""
+    if _CPU_INFO.exists():
+        for line in _CPU_INFO.read_text().splitlines():
+            label, _, name = line.partition(":")
+            if label.strip() == "model name":
+                return name.strip()
+    return platform.processor() or platform.machine()
+
+
+def weights_origin(path: Path) -> dict[str, object]:
+    """What to say of the weights another run began from: their digest and, where they tell, their own training."""
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata() or {}
+    try:
+        trained = json.loads(metadata.get("trained", "null"))
+    except ValueError:
+        trained = metadata["trained"]
+    return {"weights": file_digest(path), "trained": trained}
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
