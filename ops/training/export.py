@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from api.tokenizer import Tokenizer
@@ -36,6 +37,16 @@ def load_twin(checkpoint: Path, config: TwinConfig, device: str = "cpu", kind: s
     state = torch.load(checkpoint, map_location=device, weights_only=True)
     twin = Twin(config).to(device)
     twin.load_state_dict(state[kind])
+    return twin.eval()
+
+
+def read_twin(weights: Path) -> Twin:
+    """The model of an exported file, ready to decode; its detection head is a fresh one."""
+    with safe_open(weights, framework="pt") as file:
+        config = json.loads(file.metadata()["config"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    twin = Twin(TwinConfig(**{each.name: config[each.name] for each in fields(TwinConfig)}))
+    twin.load_state_dict(tensors, strict=False)
     return twin.eval()
 
 

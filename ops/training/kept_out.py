@@ -22,8 +22,7 @@ from api.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker, Lexicon
 from ops.training.decoding import decode
-from ops.training.export import load_twin
-from ops.training.twin import TwinConfig
+from ops.training.export import read_twin
 
 _OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
 _MOST_PER_VERB = 40
@@ -55,11 +54,12 @@ def main() -> None:
     items = list(over_regularised_sentences(sentences, maker, verbs))
     tokenizer = Tokenizer.load()
     prompts = [tokenizer.encode(wrong) for _, wrong, _ in items]
-    with safe_open(run / "mini-gpt.safetensors", framework="numpy") as file:
+    weights = run / "mini-gpt.safetensors"
+    with safe_open(weights, framework="numpy") as file:
         eos_bias = json.loads(file.metadata()["config"])["eos_bias"]
     totals: Counter[str] = Counter()
     mended: Counter[str] = Counter()
-    results = decode(load_twin(run / "checkpoint.pt", TwinConfig(vocab_size=tokenizer.vocab_size)), prompts)
+    results = decode(read_twin(weights), prompts)
     for (verb, _, edit), prompt, result in zip(items, prompts, results, strict=True):
         totals[verb] += 1
         mended[verb] += parse_script(tokenizer, result.at(eos_bias), len(prompt.words)).edits == (edit,)

@@ -65,6 +65,15 @@ class CandidateIndex:
 
 
 def _shares(counts: list[int]) -> list[float]:
+    """Of each reason; none below the least share, which the others pay for in proportion."""
     weights = [count**_REASON_POWER for count in counts]
-    total = sum(weights)
-    return [max(weight / total, _LEAST_SHARE) for weight in weights]
+    least = min(_LEAST_SHARE, 1 / max(1, len(counts)))
+    is_lifted = [False] * len(weights)
+    while True:
+        left = 1 - least * sum(is_lifted)
+        total = sum(weight for weight, lifted in zip(weights, is_lifted, strict=True) if not lifted)
+        shares = [least if lifted else left * weight / total for weight, lifted in zip(weights, is_lifted, strict=True)]
+        below = [share < least for share in shares]
+        if not any(below):
+            return shares
+        is_lifted = [lifted or low for lifted, low in zip(is_lifted, below, strict=True)]
