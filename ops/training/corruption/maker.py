@@ -112,6 +112,10 @@ class ExampleMaker:
                 sentence, chosen = _corruption(index, rng)
                 yield self._example(sentence, chosen, rng)
 
+    def reason_counts(self) -> dict[Reason, int]:
+        """How many sentences, rewritten ones included, allow each reason."""
+        return dict(self._candidate_index().counts)
+
     def _candidate_index(self) -> CandidateIndex:
         if self._index is None:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.

@@ -1,0 +1,40 @@
+"""The page that tells what the generator makes."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.edit_script import ScriptEdit
+from api.reasons import Reason
+from ops.training.corruption import Example
+
+pytest.importorskip("tqdm")
+
+from ops.training.corpus_table import corpus_page, tally
+
+GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "commonvoice")
+OTHER = Example("He goed there.", "He went there.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "tanaka")
+CLEAN = Example("We all like the sea.", "We all like the sea.", (), "tanaka")
+
+
+def page(*examples: Example) -> str:
+    return "\n".join(corpus_page(tally(examples), {Reason.PAST_IRREG: 1200}))
+
+
+def test_every_reason_has_a_row_with_its_count_its_share_and_an_example():
+    text = page(GOED, CLEAN)
+
+    assert "| `irregular_past` | 1,200 | 100.0% | He goed home. -> He went home. |" in text
+    assert all(f"| `{reason.value}` | " in text for reason in Reason)
+
+
+def test_only_text_that_is_free_is_shown():
+    assert "goed" not in page(OTHER)
+
+
+def test_shares_are_told_of_mistakes_sources_and_lengths():
+    text = page(GOED, OTHER, CLEAN, CLEAN)
+
+    assert "| 0 | 50.0% |" in text
+    assert "| tanaka | 100.0% |" in text
+    assert "| 1 to 4 | 50.0% |" in text and "| 5 to 8 | 50.0% |" in text
