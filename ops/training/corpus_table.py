@@ -65,7 +65,7 @@ def corpus_page(counts: Tally, in_index: dict[Reason, int]) -> Iterator[str]:
     """Lines of the page in Markdown."""
     yield "# What the generator makes"
     yield ""
-    yield f"Of {counts.num_examples:,} examples (seed {_SEED}), written by `python -m ops.training.corpus_table CORPUS...`."
+    yield f"Of {counts.num_examples:,} examples (seed {_SEED}), by `python -m ops.training.corpus_table CORPUS...`."
     yield "*Sentences* allow the mistake (rewritten ones included), *share* is of the mistakes drawn."
     yield ""
     yield from _reasons_table(counts, in_index)
