@@ -23,6 +23,7 @@ from ops.training.evaluation import Item, write_items
 from ops.training.twin import Twin
 
 _INVENTED = ("made", "hard")  # by the maker itself: the same in training, so they prove nothing here
+_LONG_TOKENS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,16 @@ class HeldOut:
         examples = tuple(
             example for example in held_out_examples(corpora, options) if encode_example(tokenizer, example)
         )
+        return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
+
+    @classmethod
+    def as_written(cls, corpora: Sequence[Path], tokenizer: Tokenizer) -> HeldOut:
+        """The held-out sentences of this length just as the text has them: nearest to news and essays."""
+        texts = {sentence.text: sentence.source for sentence in read_corpus(corpora)
+                 if len(sentence.tokens) >= _LONG_TOKENS and is_held_out(sentence.text)
+                 and not _is_for_test(sentence.text)}  # fmt: skip
+        examples = tuple(example for text, source in texts.items()
+                         if encode_example(tokenizer, example := Example(text, text, (), source)))  # fmt: skip
         return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
 
     def score(self, twin: Twin, device: str, eos_bias: float = 0.0) -> Score:

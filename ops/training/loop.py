@@ -86,9 +86,11 @@ def finish(options: TrainOptions) -> Path:
     held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_TUNING_ITEMS, _TUNING_ITEMS, seed=8))
     losses = {kind: held_out.output_loss(load_twin(checkpoint, config, kind=kind)) for kind in KINDS}
     kind = min(losses, key=losses.get)
-    scores = trade_off(load_twin(checkpoint, config, kind=kind), held_out)
+    twin = load_twin(checkpoint, config, kind=kind)
+    scores = trade_off(twin, held_out)
     write_trade_off(scores, options.out / "eos_bias.csv")
-    return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, choose_bias(scores)))
+    eos_bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpora, tokenizer)))
+    return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, eos_bias))
 
 
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
