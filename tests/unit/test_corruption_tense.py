@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from api.edit_script import ScriptEdit
 from api.reasons import Reason
 from ops.training.corruption.clause_rewrites import joined
 from ops.training.corruption.plain import plain_of
@@ -39,7 +40,7 @@ MADE = [
     ("STATIVE", "I/PRP have/VBP two/CD brothers/NNS", "I am having two brothers.|I'm having two brothers."),
     ("STATIVE", "The/DT soup/NN tastes/VBZ good/JJ", "The soup is tasting good."),
     ("STATIVE", "The/DT house/NN belonged/VBD to/TO him/PRP", "The house was belonging to him."),
-    ("HABIT", "He/PRP usually/RB gets/VBZ up/RP at/IN six/CD", "He usually is getting up at six."),
+    ("HABIT", "He/PRP usually/RB gets/VBZ up/RP at/IN six/CD", "He usually is getting up at six.|He is usually getting up at six."),
     ("TENSE_SEQ", "When/WRB he/PRP came/VBD in/RP he/PRP saw/VBD her/PRP",
      "When he comes in he saw her.|When he came in he sees her."),
     ("TENSE_SEQ", "Before/IN she/PRP left/VBD she/PRP locked/VBD it/PRP",
@@ -82,6 +83,15 @@ def test_a_question_about_the_past_is_put_in_the_present() -> None:
     assert "Is he late yesterday?" in corruptions("Was/VBD he/PRP late/JJ yesterday/NN", mark="?")
 
 
+def test_a_form_of_three_words_is_mended_by_two_edits() -> None:
+    sentence = tagged("He/PRP usually/RB gets/VBZ up/RP at/IN six/CD")
+
+    found = [maker().make(sentence, random.Random(seed)) for seed in range(60)]
+
+    edits = next(one.edits for one in found if one.sentence.startswith("He is usually getting up"))
+    assert edits == (ScriptEdit(1, 2, "usually", Reason.HABIT), ScriptEdit(3, 1, "gets", Reason.HABIT))
+
+
 def test_how_long_asks_for_the_perfect() -> None:
     text = "How/WRB long/RB have/VBP you/PRP been/VBN waiting/VBG"
 
@@ -112,6 +122,10 @@ def test_how_long_asks_for_the_perfect() -> None:
         ("If/IN he/PRP does/VBZ+n't/RB come/VB we/PRP will/MD go/VB", "If he won't come we will go."),
         ("It/PRP is/VBZ time/NN we/PRP left/VBD", "It is time we leave."),
         ("I/PRP would/MD like/VB it/PRP if/IN you/PRP came/VBD", "I would like it if you come."),
+        ("This/DT is/VBZ the/DT only/JJ time/NN he/PRP has/VBZ smiled/VBN", "This is the only time he smiles."),
+        ("Tom/NNP has/VBZ had/VBN plans/NNS for/IN ten/CD years/NNS", "Tom has plans for ten years."),
+        ("He/PRP had/VBD met/VBN a/DT man/NN who/WP left/VBD long/RB before/IN", "He has met a man who left long before."),
+        ("If/IN I/PRP were/VBD to/TO go/VB I/PRP would/MD pay/VB", "If I am to go I would pay."),
         ("He/PRP was/VBD coming/VBG yesterday/NN", "He has coming yesterday."),
     ],
 )  # fmt: skip

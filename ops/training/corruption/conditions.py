@@ -120,6 +120,8 @@ def _add_unreal_simple(view: View, index: int, subject: Subject, kind: str) -> N
 
 
 def _add_unreal_be(view: View, index: int, subject: Subject, kind: str) -> None:
+    if view.at(index + 1).tag == "TO" and kind == "if":
+        return  # "If I am to tell you" is right
     view.add(Reason.WISH_PAST, "be", index, PRESENT_BE[subject.number])
     is_state = view.at(index + 1).tag in ("JJ", "DT", "IN")
     if kind == "if" and is_state and view.lowers[subject.first] not in ("you", "we"):

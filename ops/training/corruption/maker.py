@@ -19,20 +19,27 @@ from ops.training.corruption.complements import add_complement_errors
 from ops.training.corruption.forms import add_form_errors
 from ops.training.corruption.hard_clean import hard_clean_sentence
 from ops.training.corruption.lexicon import Lexicon
+from ops.training.corruption.longer import Joiner
+from ops.training.corruption.noise import add_slips
 from ops.training.corruption.rewrites import rare_verb_sentences, rewritten
 from ops.training.corruption.sampling import CandidateIndex
-from ops.training.corruption.surface import Span, vary
+from ops.training.corruption.surface import Span, frame, vary
 from ops.training.corruption.tense import add_tense_errors
 from ops.training.corruption.view import Candidate, View
 
 CLEAN_SHARE = 0.52
 _EDIT_COUNT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
 # Parts of the clean examples; the rest is drawn from the whole text.
-_HARD_CLEAN_SHARE = 0.07
-_CONTRAST_SHARE = 0.33
-_LONG_CLEAN_SHARE = 0.12
+_HARD_CLEAN_SHARE = 0.11
+_CONTRAST_SHARE = 0.48
+_LONG_CLEAN_SHARE = 0.14
 _LONG_TOKENS = 17
-_NEIGHBOUR_SHARE = 0.06
+# Parts of all examples, wrong or right.
+_JOINED_SHARE = 0.13
+_NEIGHBOUR_SHARE = 0.05
+_FRAME_SHARE = 0.05
+_SLIP_SHARE = 0.08
+_ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
 _OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
@@ -83,6 +90,7 @@ class ExampleMaker:
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._kept_out_verbs = kept_out_verbs
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
+        self._joiner = Joiner(sentences)
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
@@ -106,11 +114,11 @@ class ExampleMaker:
         rng = random.Random(seed)
         index = self._candidate_index()
         while True:
-            if rng.random() < CLEAN_SHARE:
-                yield self._example(self._clean_sentence(rng, index), (), rng)
-            else:
-                sentence, chosen = _corruption(index, rng)
-                yield self._example(sentence, chosen, rng)
+            is_clean = rng.random() < CLEAN_SHARE
+            part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
+            if rng.random() < _JOINED_SHARE:
+                part = self._joiner.lengthen(part, rng)
+            yield self._example(*part, rng)
 
     def reason_counts(self) -> dict[Reason, int]:
         """How many sentences, rewritten ones included, allow each reason."""
@@ -130,7 +138,7 @@ class ExampleMaker:
         roll = rng.random()
         if roll < _HARD_CLEAN_SHARE:
             return hard_clean_sentence(rng)
-        # A third of the clean ones have the same words that call for corruption elsewhere: time words, clauses.
+        # Half of the clean ones have the same words that call for corruption elsewhere: time words, clauses.
         if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE and index.is_useful:
             return index.draw(rng)[0]
         if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE + _LONG_CLEAN_SHARE and self._long_sentences:
@@ -142,12 +150,23 @@ class ExampleMaker:
         opening = sentence.tokens[0]
         vary(spans, rng, keeps_capital=opening.text == "I" or opening.tag.startswith("NNP"))
         edits = _edits(sentence.text, chosen)
-        if rng.random() < _NEIGHBOUR_SHARE and len(sentence.tokens) <= _MOST_TOKENS_WITH_NEIGHBOUR:
-            edits = self._add_neighbour(spans, edits, rng)
+        if rng.random() < _SLIP_SHARE:
+            edits = add_slips(spans, edits, self.lexicon, rng)
+        edits = self._surround(spans, edits, len(sentence.tokens), rng)
         wrong = "".join(span.wrong for span in spans)
         right = "".join(span.right for span in spans)
         assert not edits or apply_edits(wrong, edits) == right, (wrong, right, edits)
         return Example(wrong, right, edits, sentence.source)
+
+    def _surround(
+        self, spans: list[Span], edits: tuple[ScriptEdit, ...], num_tokens: int, rng: random.Random
+    ) -> tuple[ScriptEdit, ...]:
+        roll = rng.random()
+        if roll < _NEIGHBOUR_SHARE and num_tokens <= _MOST_TOKENS_WITH_NEIGHBOUR:
+            return self._add_neighbour(spans, edits, rng)
+        if _NEIGHBOUR_SHARE <= roll < _NEIGHBOUR_SHARE + _FRAME_SHARE:
+            return _moved(edits, frame(spans, rng))
+        return edits
 
     def _add_neighbour(
         self, spans: list[Span], edits: tuple[ScriptEdit, ...], rng: random.Random
@@ -161,8 +180,11 @@ class ExampleMaker:
             spans.append(Span(f"{mark} {other}", f"{mark} {other}"))
             return edits
         spans.insert(0, Span(other + " ", other + " "))
-        shift = count_words(other)
-        return tuple(replace(edit, word=edit.word + shift) for edit in edits)
+        return _moved(edits, count_words(other))
+
+
+def _moved(edits: Sequence[ScriptEdit], shift: int) -> tuple[ScriptEdit, ...]:
+    return tuple(replace(edit, word=edit.word + shift) for edit in edits)
 
 
 def _wanted(rng: random.Random) -> int:
@@ -182,18 +204,19 @@ def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSenten
 
 
 def _choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:
-    """`first` and perhaps one or two more that stand apart from it by a word at least."""
+    """`first` and perhaps one or two more: most often a word apart, sometimes side by side ("don't knows")."""
     chosen = [first]
+    gap = 0 if rng.random() < _ADJACENT_SHARE else 1
     while len(chosen) < wanted:
-        fitting = [other for other in candidates if all(_stand_apart(other, one) for one in chosen)]
+        fitting = [other for other in candidates if all(_stand_apart(other, one, gap) for one in chosen)]
         if not fitting:
             break
         chosen.append(rng.choice(fitting))
     return sorted(chosen, key=lambda candidate: candidate.first)
 
 
-def _stand_apart(one: Candidate, other: Candidate) -> bool:
-    return one.first > other.first + other.num_right or other.first > one.first + one.num_right
+def _stand_apart(one: Candidate, other: Candidate, gap: int) -> bool:
+    return one.first >= other.first + other.num_right + gap or other.first >= one.first + one.num_right + gap
 
 
 def _spans(text: str, chosen: Sequence[Candidate]) -> list[Span]:
@@ -215,6 +238,12 @@ def _edits(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
         num_wrong = candidate.wrong.count(" ") + 1
         right = text[candidate.start : candidate.end]
         replacement = right[:1].lower() + right[1:]
-        edits.append(ScriptEdit(candidate.first + shift, num_wrong, replacement, candidate.reason))
+        first = candidate.first + shift
+        if num_wrong == 3 and candidate.num_right == 2:  # "is usually getting": an edit takes two words at most
+            replacement, last = replacement.split(" ")
+            edits.append(ScriptEdit(first, 2, replacement, candidate.reason))
+            edits.append(ScriptEdit(first + 2, 1, last, candidate.reason))
+        else:
+            edits.append(ScriptEdit(first, num_wrong, replacement, candidate.reason))
         shift += num_wrong - candidate.num_right
     return tuple(edits)

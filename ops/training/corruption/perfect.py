@@ -7,6 +7,7 @@ import re
 from api.reasons import Reason
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import words
+from ops.training.corruption.states import is_possession
 from ops.training.corruption.times import FOR_PERIOD, MANY_YEARS, SINCE
 from ops.training.corruption.view import Subject, View
 from ops.training.corruption.wrong_forms import PAST_BE, PRESENT_BE, have_form, present_form
@@ -15,10 +16,10 @@ _FOR_STATES = words("know live own")
 _FOR_YEARS = words("work teach have play study")
 _PASSING = words("ill sick sad away angry absent married unhappy dead single lonely closed asleep")
 _RECENTLY = re.compile(r"\b(?:in|over|during|for) the (?:last|past) (?:few|two|three|five|ten|several) \w+")
-_FIRST_TIME = re.compile(r"\b(?:is|it's|that's) the (?:first|second|third|fourth|only|last) time\b")
+_FIRST_TIME = re.compile(r"\b(?:is|it's|that's) the (?:first|second|third|fourth) time\b")
 _NEVER_NOW = words("come arrive finish leave return go read eat call begin start write pay answer send reply buy")
 _HAVE = words("has have hasn't haven't had hadn't")
-_ANTERIOR = re.compile(r"\b(?:when|before|by the time|after) \w+")
+_ANTERIOR = words("when before time")
 _ASKING = words("if see know knew ask asked wonder wondered tell told remember remembered say said")
 _NOTICED = words("realized realised noticed discovered thought wondered")
 
@@ -41,7 +42,7 @@ def add_perfect_errors(view: View, text: str) -> None:
         elif word.lower in ("hasn't", "haven't") and "yet" in view.lower_set:
             _add_not_yet(view, index)
         elif word.lower in ("had", "hadn't"):
-            _add_past_perfect(view, index, text)
+            _add_past_perfect(view, index)
 
 
 def _is_only_perfect(view: View) -> bool:
@@ -69,7 +70,10 @@ def _add_lasting(view: View, index: int, *, is_since: bool, is_years: bool) -> N
     if verb is None:
         return
     is_general = view.lowers[subject.first] in ("you", "one")
-    if not (is_since or verb.lemma in _FOR_STATES or (is_years and verb.lemma in _FOR_YEARS and not is_general)):
+    is_years = is_years and verb.lemma in _FOR_YEARS and not is_general
+    if verb.lemma == "have" and not is_since:
+        is_years = is_years and is_possession(view, index + 1)  # "He has plans for ten years" is right
+    if not (is_since or verb.lemma in _FOR_STATES or is_years):
         return
     view.add(Reason.TENSE_PERF, verb.lemma, index, present_form(verb, subject.number), 2)
     if is_since and verb.pasts[0] != verb.lemma:
@@ -127,7 +131,7 @@ def _add_not_yet(view: View, index: int) -> None:
         view.add(Reason.TENSE_PERF, verb.lemma, index, f"{do} {verb.lemma}", 2)
 
 
-def _add_past_perfect(view: View, index: int, text: str) -> None:
+def _add_past_perfect(view: View, index: int) -> None:
     """ "The train has left when we arrived", "She noticed that she has lost it"."""
     subject = view.subject(index)
     participle = view.skip_adverbs(index + 1) if view.words[index].is_joined else -1
@@ -136,9 +140,19 @@ def _add_past_perfect(view: View, index: int, text: str) -> None:
     if view.words[participle].lower not in view.lexicon.participle and view.words[participle].lower != "been":
         return
     others = [i for i, word in enumerate(view.words) if word.tag == "VBD" and i not in (index, participle)]
-    is_before_past = len(others) == 1 and view.num_finite <= 3 and _ANTERIOR.search(text) is not None
-    is_before_past = is_before_past and view.lower_set.isdisjoint(_ASKING)
+    is_before_past = len(others) == 1 and view.num_finite <= 3 and view.lower_set.isdisjoint(_ASKING)
+    is_before_past = is_before_past and _is_earlier(view, subject, others[0])
     is_noticed = len(others) == 1 and others[0] < subject.first and view.lowers[others[0]] in _NOTICED
     if is_before_past or (is_noticed and view.num_finite <= 3):
         have = have_form(subject.number)
         view.add(Reason.PAST_PERF, "have", index, have + "n't" if view.lowers[index] == "hadn't" else have)
+
+
+def _is_earlier(view: View, subject: Subject, other: int) -> bool:
+    """ "It had left when he came", "After it had left, he came": the conjunction stands before the right clause."""
+    if subject.first > 0 and view.lowers[subject.first - 1] in ("after", "when"):
+        return True
+    later = view.subject(other)
+    if later is None or later.first == 0 or view.lowers[later.first - 1] not in _ANTERIOR:
+        return False
+    return view.lowers[later.first - 1] != "time" or "by" in view.lower_set

@@ -122,6 +122,9 @@ def plain_of(sentence: TaggedSentence, lexicon: Lexicon) -> Plain | None:
     subject = view.subject(verb)
     if subject is None or subject.first != 0 or not subject.number or _has_odd_word(view, verb):
         return None
+    opening = tokens[0].text.lower()
+    if tokens[0].tag.startswith("NNP") and (opening in lexicon.nouns or opening in lexicon.base):
+        return None  # "Children", "Please": no names, and no capitals inside a sentence
     groups: list[Group] = [[] for _ in view.words]
     for token in tokens[:-1]:
         groups[token.word_number].append(token)  # type: ignore[index]

@@ -142,12 +142,6 @@ def _to_past_question(plain: Plain, rng: random.Random) -> list[Group] | None:
     return [*opening, *plain.subject, *plain.base(), *said(rng.choice(_PAST))]
 
 
-def _to_future_question(plain: Plain, rng: random.Random) -> list[Group] | None:
-    if not _is_past_event(plain):
-        return None
-    return [*tagged("will/MD"), *plain.subject, *plain.base(), *said(rng.choice(_FUTURE))]
-
-
 def _to_habit(plain: Plain, rng: random.Random) -> list[Group] | None:
     if plain.forms is None or plain.lemma not in lex.ACTIVITY_VERBS or plain.verb.tag == "VBD":
         return None
@@ -176,7 +170,7 @@ def _to_progressive_perfect(plain: Plain, rng: random.Random) -> list[Group] | N
     return [*plain.subject, *tagged(f"{plain.have} been/VBN"), *plain.ing(), *said(rng.choice(times))]
 
 
-_WAITING = words("wait live stand sit learn look search sleep talk")
+_WAITING = words("wait live stand sit learn search sleep talk")
 _HOURS = _choices("for two hours|for an hour|for hours|for twenty minutes|for three days|all day|all morning")
 
 
@@ -185,7 +179,7 @@ def _to_first_time(plain: Plain, rng: random.Random) -> list[Group] | None:
     if not _is_past_event(plain):
         return None
     opening = rng.choice(("this/DT is/VBZ", "it/PRP is/VBZ", "that/DT is/VBZ"))
-    nth = rng.choice(("first", "first", "second", "third", "only"))
+    nth = rng.choice(("first", "first", "second", "third"))
     that = rng.choice(("", "", " that/IN"))
     frame = tagged(f"{opening} the/DT {nth}/JJ time/NN{that}")
     return [*frame, *plain.subject, *tagged(plain.have), *plain.participle()]
@@ -208,4 +202,4 @@ _REWRITES: tuple[Rewrite, ...] = (
     _to_future, _to_past_time, _to_childhood, _to_habit, _to_perfect, _to_progressive_perfect, _to_first_time,
     _to_gerund,
 )  # fmt: skip
-_QUESTIONS: tuple[Rewrite, ...] = (_to_past_question, _to_future_question)
+_QUESTIONS: tuple[Rewrite, ...] = (_to_past_question,)

@@ -17,6 +17,7 @@ _POSSESSIONS = words(
     "children uncle aunt husband wife bike bicycle piano guitar camera key keys ticket job room rooms garden eyes hair "
     "headache cold fever farm friend friends wings legs family apartment flat radio tv phone computer knife"
 )
+_ADVERBS = words("still really also already usually rarely seldom often now")
 _GAPS = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they're", "you": "you're", "it": "it's"}
 
 
@@ -40,8 +41,13 @@ def _add_present(view: View, index: int) -> None:
     subject = view.subject(index)
     if subject is None or not subject.number:
         return
-    view.add(Reason.STATIVE, verb.lemma, index, f"{PRESENT_BE[subject.number]} {verb.ing}")
+    if (subject.number == "sg") != (word.tag == "VBZ"):
+        return
+    be = PRESENT_BE[subject.number]
+    view.add(Reason.STATIVE, verb.lemma, index, f"{be} {verb.ing}")
     pronoun = view.words[index - 1]
+    if pronoun.lower in _ADVERBS and subject.first < index - 1:  # "He is still wanting it"
+        view.add(Reason.STATIVE, verb.lemma, index - 1, f"{be} {pronoun.lower} {verb.ing}", 2)
     if subject.is_pronoun and subject.first == index - 1 and pronoun.lower in _GAPS and index == 1:
         view.add(Reason.STATIVE, verb.lemma, index - 1, f"{_GAPS[pronoun.lower]} {verb.ing}", 2)
 
@@ -58,7 +64,7 @@ def _is_state(view: View, index: int, lemma: str) -> bool:
         return after.tag == "JJ" and not is_person
     if lemma in ("cost", "weigh"):
         return after.tag == "CD"
-    return lemma == "have" and _is_possession(view, index)
+    return lemma == "have" and is_possession(view, index)
 
 
 def _is_plain_after(view: View, index: int, lemma: str) -> bool:
@@ -71,7 +77,7 @@ def _is_plain_after(view: View, index: int, lemma: str) -> bool:
     return not (lemma in ("depend", "understand", "see") and after in ("more", "better"))
 
 
-def _is_possession(view: View, index: int) -> bool:
+def is_possession(view: View, index: int) -> bool:
     """ "has a car", "have two brothers", "has blue eyes"."""
     for word in view.words[index + 1 : index + 4]:
         if word.lower in _POSSESSIONS:
@@ -97,5 +103,6 @@ def _add_negative(view: View, index: int) -> None:
     verb = view.lexicon.base.get(base.lower) if base.tag == "VB" else None
     if verb is None or verb.lemma not in _STATES or not _is_plain_after(view, index + 1, verb.lemma):
         return
-    if subject is not None and subject.number in ("sg", "pl"):
-        view.add(Reason.STATIVE, verb.lemma, index, f"{PRESENT_BE[subject.number]}n't {verb.ing}", 2)
+    number = "sg" if view.lowers[index] == "doesn't" else "pl"
+    if subject is not None and subject.number == number:
+        view.add(Reason.STATIVE, verb.lemma, index, f"{PRESENT_BE[number]}n't {verb.ing}", 2)

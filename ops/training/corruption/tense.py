@@ -141,16 +141,13 @@ def _add_childhood(view: View, time: tuple[int, int]) -> None:
 
 def _add_future_time(view: View, index: int) -> None:
     base, number = view.at(index + 1), _number(view, index)
-    if base.tag not in ("VB", "PRP", "DT", "PRP$", "NNP") or not number:
+    if base.tag != "VB" or not number:
         return
-    if view.subject(index) is None:  # "Will he come tomorrow?"
-        view.add(Reason.TENSE_FUT, "do", index, "did")
-        return
-    if base.tag != "VB":
+    if view.subject(index) is None:
         return
     if view.lowers[index] == "won't":
         if base.lower != "be":
-            view.add(Reason.TENSE_FUT, base.lower, index, "didn't")
+            view.add(Reason.TENSE_FUT, base.lower, index, f"didn't {base.lower}", 2)
         return
     if base.lower == "be":
         if view.at(index + 2).tag != "VBG":
@@ -166,13 +163,16 @@ def _add_future_time(view: View, index: int) -> None:
 
 
 def _add_habit(view: View) -> None:
-    """ "He usually is playing tennis", "Usually he is playing tennis"."""
+    """ "He is usually playing tennis", "Usually he is playing tennis"."""
     for index, word in enumerate(view.words):
         forms = {"VBZ": view.lexicon.third, "VBP": view.lexicon.base}.get(word.tag)
         verb = _habitual(view, index, forms) if forms and not word.is_contraction else None
         subject = view.subject(index) if verb else None
         if verb and subject and subject.number:
-            view.add(Reason.HABIT, verb.lemma, index, f"{PRESENT_BE[subject.number]} {verb.ing}")
+            be, adverb = PRESENT_BE[subject.number], view.lowers[index - 1]
+            view.add(Reason.HABIT, verb.lemma, index, f"{be} {verb.ing}")
+            if HABIT_TIME.fullmatch(adverb):
+                view.add(Reason.HABIT, verb.lemma, index - 1, f"{be} {adverb} {verb.ing}", 2)
 
 
 def _habitual(view: View, index: int, forms: dict[str, VerbForms]) -> VerbForms | None:
