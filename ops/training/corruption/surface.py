@@ -10,6 +10,8 @@ import random
 import re
 from dataclasses import dataclass
 
+from api.words import count_words
+
 _CURLY = str.maketrans({"'": "\u2019"})
 _ACCENTED_NAMES = {
     "Tom": "José", "Mary": "Zoë", "Jack": "René", "Bob": "Björn", "Ann": "Chloé", "Jane": "Renée", "Jim": "Jürgen",
@@ -45,6 +47,56 @@ def vary(spans: list[Span], rng: random.Random, *, keeps_capital: bool) -> None:
         _accent(spans)
     if rng.random() < 0.06:
         _decorate(spans, rng)
+
+
+_BEFORE = (
+    "Dear Mr. Nov\u00e1k, ", "Dear all, ", "Hi Anna, ", "Hello Ms O'Brien, ", "P.S. ", "1. ", "2) ", "a) ", "Note: ",
+    "Q: ", "A: ", "Anna: ", "Dr. M\u00fcller: ", "Re: ", "Thanks, Mehmet! ", "Well, ", "Oh, ", "Monday, 3 May 2021: ",
+    "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ", "(Laughs) ", "THE END? ",
+    "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "@maria ", "Hey guys, ", "By the way, ", "In fact, ", "For example, ",
+    "My answer: ", "#1: ", "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "\u2014 ", "> ",
+)  # fmt: skip
+_AFTER = (
+    " (see p. 12)", " (Li Wei, 2019)", " LOL", " Thanks!", " Best regards, Bj\u00f8rn", " Yours, A. K.", " :-(",
+    " Bye!", " xoxo", " [1]", " (laughs)", " #happy", " (see https://example.org)", " OK?", " Right?",
+    " Love, S\u00e9bastien",
+)  # fmt: skip
+_SPEAKERS = (
+    "Tom", "Mary", "the old man", "Mrs. Dalton", "my aunt", "the captain", "Nguyen Van Minh", "she", "he", "Zo\u00eb",
+    "Dr. Okonkwo", "the boy", "O'Hara", "Siobh\u00e1n", "Prince Andrej", "the girl in red", "Se\u00f1or Ruiz", "I",
+)  # fmt: skip
+_SAID = ("said", "replied", "asked", "cried", "shouted", "whispered", "answered", "added")
+_PAIRS = (("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"))
+
+
+def frame(spans: list[Span], rng: random.Random) -> int:
+    """Put a greeting, a number, a speaker round the sentence, in place; how many words now stand before it."""
+    roll, last = rng.random(), spans[-1]
+    if roll < 0.45 and not last.is_corrupted and last.wrong.endswith("."):
+        return _quote(spans, rng)
+    if roll < 0.75:
+        before = rng.choice(_BEFORE)
+        spans.insert(0, Span(before, before))
+        return count_words(before)
+    after = rng.choice(_AFTER)
+    spans.append(Span(after, after))
+    return 0
+
+
+def _quote(spans: list[Span], rng: random.Random) -> int:
+    """\u201cHe left,\u201d said Tom. Or: Tom said, \u201cHe left.\u201d"""
+    opening, closing = rng.choice(_PAIRS)
+    speaker, said = rng.choice(_SPEAKERS), rng.choice(_SAID)
+    if rng.random() < 0.5:
+        before = f"{speaker[0].upper()}{speaker[1:]} {said}{rng.choice((',', ':'))} {opening}"
+        spans.insert(0, Span(before, before))
+        spans.append(Span(closing, closing))
+        return count_words(before)
+    _set(spans[-1], spans[-1].wrong.removesuffix(".") + rng.choice((",", ",", ",", "!", "\u2026")))
+    after = f"{closing} {speaker} {said}." if len(speaker) < 4 else f"{closing} {said} {speaker}."
+    spans.insert(0, Span(opening, opening))
+    spans.append(Span(after, after))
+    return 0
 
 
 def _set(span: Span, text: str) -> None:
