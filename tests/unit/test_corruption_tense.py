@@ -49,6 +49,7 @@ MADE = [
     ("TENSE_SEQ", "I/PRP thought/VBD he/PRP was/VBD ill/JJ", "I thought he is ill."),
     ("TENSE_SEQ", "We/PRP hoped/VBD that/IN she/PRP would/MD come/VB", "We hoped that she will come."),
     ("TENSE_SEQ", "He/PRP sat/VBD down/RP and/CC then/RB took/VBD it/PRP", "He sat down and then takes it."),
+    ("TENSE_SEQ", "She/PRP rose/VBD and/CC she/PRP took/VBD it/PRP", "She rose and she takes it."),
     ("NO_WILL", "If/IN it/PRP rains/VBZ they/PRP will/MD stay/VB", "If it will rain they will stay."),
     ("NO_WILL", "They/PRP will/MD stay/VB until/IN he/PRP comes/VBZ",
      "They will stay until he will come.|They will stay until he'll come."),

@@ -12,6 +12,7 @@ Pair = tuple[Plain, Plain]
 Join = Callable[[Pair, random.Random], list[Group] | None]
 
 _MOST_WORDS = 17
+_PRONOUNS = ("he", "she", "we", "they", "I")
 
 
 def joined(plains: Sequence[Plain], most: int, rng: random.Random) -> list[TaggedSentence]:
@@ -42,6 +43,11 @@ def _either_order(clause: list[Group], main: list[Group], rng: random.Random, *,
 def _to_story(pair: Pair, rng: random.Random) -> list[Group]:
     """ "He opened the door and saw a dog"."""
     one, other = pair
+    if len(one.rest) + len(other.rest) < 6 and one.number == other.number and rng.random() < 0.25:
+        end = rng.choice(("went/VBD home/NN", "sat/VBD down/RP", "began/VBD to/TO talk/VB", "left/VBD the/DT house/NN"))
+        return [*one.subject, *one.past(), COMMA, *other.past(), *tagged("and/CC"), *tagged(end)]
+    if one.subject[0][0].text in _PRONOUNS and rng.random() < 0.2:
+        return [*one.subject, *one.past(), *tagged("and/CC"), *one.subject, *other.past()]
     link = rng.choice(("and/CC", "and/CC", "and/CC", "and/CC then/RB", "but/CC"))
     return [*one.subject, *one.past(), *tagged(link), *other.past()]
 
@@ -122,6 +128,34 @@ _WILL_CONJUNCTIONS = (
 )  # fmt: skip
 
 
+def _to_embedded(pair: Pair, rng: random.Random) -> list[Group]:
+    """ "I don't know when he will come", "She said that he will come": will is right here."""
+    one = pair[0]
+    body = [*one.subject, *tagged("will/MD"), *one.base()]
+    if rng.random() < 0.35:
+        return [*tagged(rng.choice(_KNOWERS)), *tagged(rng.choice(("said/VBD", "said/VBD that/IN"))), *body]
+    return [
+        *tagged(rng.choice(_QUESTIONS)),
+        *tagged(rng.choice(("when/WRB", "if/IN", "whether/IN", "when/WRB"))),
+        *body,
+    ]
+
+
+_QUESTIONS = (
+    "I/PRP do/VBP+n't/RB know/VB", "I/PRP wonder/VBP", "nobody/NN knows/VBZ", "tell/VB me/PRP",
+    "I/PRP am/VBP not/RB sure/JJ", "he/PRP does/VBZ+n't/RB know/VB", "ask/VB him/PRP",
+    "we/PRP can/MD+n't/RB say/VB", "let/VB me/PRP know/VB",
+)  # fmt: skip
+
+
+def _to_whenever(pair: Pair, rng: random.Random) -> list[Group]:
+    """ "When he comes home, she cooks": two presents are right."""
+    one, other = pair
+    conjunction = rng.choice(("when/WRB", "when/WRB", "if/IN", "before/IN", "after/IN", "while/IN"))
+    clause = [*tagged(conjunction), *one.subject, *one.present()]
+    return _either_order(clause, [*other.subject, *other.present()], rng)
+
+
 def _to_second_condition(pair: Pair, rng: random.Random) -> list[Group]:
     one, other = pair
     clause = [*tagged("if/IN"), *one.subject, *one.past()]
@@ -160,6 +194,7 @@ _WISHES = (
 # The kind, and whether both halves must be events.
 _JOINS: tuple[tuple[Join, bool], ...] = (
     (_to_story, True), (_to_when_past, True), (_to_while, True), (_to_past_perfect, True), (_to_after, True),
-    (_to_noticed, True), (_to_thought, False), (_to_next_day, True), (_to_no_will, False),
+    (_to_noticed, True), (_to_thought, False), (_to_next_day, True), (_to_no_will, False), (_to_embedded, False),
+    (_to_whenever, True),
     (_to_second_condition, False), (_to_third_condition, False), (_to_wish, False),
 )  # fmt: skip

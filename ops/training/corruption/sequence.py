@@ -46,7 +46,15 @@ def _add_coordinated(view: View, index: int, pasts: list[int]) -> None:
     if view.at(link).lower in ("then", "finally", "suddenly", "immediately", "quickly"):
         link -= 1
     subject = view.subject(pasts[0])
-    if view.at(link).lower not in ("and", "but") or link <= before or subject is None or not subject.number:
+    if subject is None or not subject.number:
+        return
+    if (
+        view.at(link).lower in ("he", "she", "we", "they", "i")
+        and lex.PRONOUN_NUMBER[view.lowers[link]] == subject.number
+    ):
+        link -= 1
+    is_listed = not view.at(index - 1).is_joined and index != pasts[-1] and "and" in view.lowers[index:]
+    if not is_listed and (view.at(link).lower not in ("and", "but") or link <= before):
         return
     wrong = present_form(verb, subject.number)
     if wrong not in verb.pasts and not (subject.number != "sg" and _may_be_noun(view, before, index, wrong)):
