@@ -1,14 +1,14 @@
-"""The agent: a sentence becomes a prompt, and the model's edit script becomes the corrected sentence with reasons.
+"""The agent: a text becomes prompts, one a sentence; the model's edit scripts become the corrected text with reasons.
 
-Pure: no I/O, no clock. The API puts the queue between `prepare` and `conclude`, `miniserve correct` the model itself.
-Whatever the model wrote, `conclude` never raises: an edit that makes no sense is dropped and counted, and all of the
-sentence that no edit touches stays as it was, code point for code point.
+Pure: no I/O, no clock. The API puts the queue between `prepare_text` and `conclude_text`, `miniserve correct` the model
+itself. Whatever the model wrote, concluding never raises: an edit that makes no sense is dropped and counted, and all
+of the text that no edit touches stays as it was, code point for code point.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from api.edit_script import ScriptEdit, TokenDecoder, parse_script
 from api.explanations import NOTHING_WRONG, explain
 from api.guard import Guard
 from api.reasons import Reason
+from api.sentences import find_sentences
 from api.surface import dress
 from api.tokenizer import Prompt
 from api.verb_words import VerbWords
@@ -28,7 +29,10 @@ from scheduler.messages import MAX_WORDS
 # Sentences within the model's limits are far shorter. Longer ones have their words counted before anything dearer, and
 # are not tokenized beyond a length that no 128 tokens reach: 250 kB without a blank would hold up everybody for 190 ms.
 _LONG_TEXT = 2_000
-MAX_CHARACTERS = 8_000  # 64 words never have as many; reading more would hold up everybody else
+MAX_CHARACTERS = 8_000  # of a sentence: 64 words never have as many; reading more would hold up everybody else
+MAX_SENTENCES = 64  # of a text
+MAX_TEXT_CHARACTERS = 20_000  # 64 sentences of 50 words; whatever the text, cutting it then takes 30 ms at most
+NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
 _LONGEST_TOKENIZED = 8_000
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
@@ -47,11 +51,20 @@ class Draft:
 
     sentence: str
     prompt: Prompt
+    start: int = 0  # in the text, in code points
+
+
+@dataclass(frozen=True, slots=True)
+class TextDraft:
+    """A text on its way through the model: each sentence is a sequence of its own."""
+
+    text: str
+    sentences: tuple[Draft, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """`original` at [start, end) of the sentence, in code points, becomes `replacement`."""
+    """`original` at [start, end) of the text, in code points, becomes `replacement`."""
 
     start: int
     end: int
@@ -63,7 +76,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The answer for one sentence."""
+    """The answer for one text."""
 
     corrected: str
     edits: tuple[Edit, ...]
@@ -85,8 +98,28 @@ class Agent:
         """Travels with each request, so that no model reads ids of another vocabulary."""
         return self._tokenizer.fingerprint
 
+    def prepare_text(self, text: str) -> TextDraft:
+        """Cut the text into sentences. Raises SentenceTooLong, and InvalidRequest for too many or too long a text."""
+        places = find_sentences(text[:MAX_TEXT_CHARACTERS])
+        if len(places) < 2:
+            return TextDraft(text, (self.prepare(text),))
+        if len(text) > MAX_TEXT_CHARACTERS:
+            told = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
+            raise InvalidRequest("sentence", f"{told} Send it in parts.")
+        if len(places) > MAX_SENTENCES:
+            told = f"`sentence` holds {len(places):,} sentences; at most {MAX_SENTENCES} are taken at once."
+            raise InvalidRequest("sentence", f"{told} Send it in parts.")
+        return TextDraft(text, tuple(self._prepare_numbered(text, places)))
+
+    def _prepare_numbered(self, text: str, places: Sequence[tuple[int, int]]) -> Iterator[Draft]:
+        for number, (start, end) in enumerate(places, start=1):
+            try:
+                yield replace(self.prepare(text[start:end]), start=start)
+            except SentenceTooLong as error:
+                raise SentenceTooLong(error.num_words, error.num_tokens, sentence_number=number) from None
+
     def prepare(self, sentence: str) -> Draft:
-        """Raises SentenceTooLong, and InvalidRequest for a few words in a heap of blanks."""
+        """One sentence. Raises SentenceTooLong, and InvalidRequest for a few words in a heap of blanks."""
         if len(sentence) > MAX_CHARACTERS:
             chunks = sentence.split()  # a hundred times as fast as counting words properly
             if len(chunks) > MAX_WORDS or sum(map(len, chunks)) > _LONGEST_TOKENIZED:
@@ -106,6 +139,19 @@ class Agent:
             return self._tokenizer.encode(sentence)
         words = (piece for piece in split_pieces(sentence) if piece.word_number is not None)
         return replace(self._tokenizer.encode(quiet), words=tuple(words))
+
+    def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
+        """Apply what the model wrote for each sentence, in order, to the text."""
+        parts = [self.conclude(sentence, ids) for sentence, ids in zip(draft.sentences, outputs, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        edits = tuple(
+            replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start)
+            for sentence, part in zip(draft.sentences, parts, strict=True)
+            for edit in part.edits
+        )
+        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG_ANYWHERE
+        return Correction(_apply(draft.text, edits), edits, explanation, sum(part.num_dropped for part in parts))
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply what the model wrote to the sentence."""

@@ -32,6 +32,8 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
         document |= {"num_words": error.num_words, "max_words": MAX_WORDS, "max_tokens": MAX_PROMPT_TOKENS}
         if error.num_tokens is not None:
             document["num_tokens"] = error.num_tokens
+        if error.sentence_number is not None:
+            document["sentence_number"] = error.sentence_number
     elif isinstance(error, Overloaded):
         document["retry_after_s"] = retry_after_s(error)
     return document if request_id is None else document | {"request_id": request_id}

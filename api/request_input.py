@@ -36,7 +36,7 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
         _discard(stream, MAX_DRAINED_BYTES - len(body))
     except (OSError, ParseException) as error:  # the client went away, stalled, or broke its chunks
         raise MalformedJson("The body did not arrive in full.") from error
-    raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send one sentence a request.")
+    raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
 
 
 def check_media_type(environ: Mapping[str, Any]) -> None:

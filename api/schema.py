@@ -44,10 +44,10 @@ def parse_body(raw: bytes) -> CorrectionBody:
 
 
 def check_sentence(sentence: str) -> None:
-    """Raises InvalidRequest for text that cannot be a sentence; its length is the tokenizer's business."""
+    """Raises InvalidRequest for what cannot be a text; its length is the agent's business."""
     if not sentence or sentence.isspace():
         found = "blank" if sentence else "empty"
-        raise InvalidRequest("sentence", f"`sentence` is {found}; send one English sentence.")
+        raise InvalidRequest("sentence", f"`sentence` is {found}; send an English sentence, or a text of several.")
     _check_characters("sentence", sentence)
 
 
