@@ -64,7 +64,8 @@ MADE = [
     ("WISH_PAST", "She/PRP would/MD go/VB if/IN she/PRP had/VBD money/NN",
      "She would go if she has money.|She would go if she would have money."),
     ("WISH_PAST", "If/IN I/PRP had/VBD known/VBN I/PRP would/MD have/VB come/VBN",
-     "If I would have known I would have come.|If I had known I will have come.|If I had known I had come."),
+     "If I would have known I would have come.|If I had known I will have come.|If I had known I had come.|"
+     "If I had known I would came."),
     ("WISH_PAST", "I/PRP wish/VBP I/PRP had/VBD known/VBN", "I wish I have known.|I wish I would have known."),
     ("PAST_PERF", "By/IN the/DT time/NN we/PRP came/VBD he/PRP had/VBD left/VBN", "By the time we came he has left."),
     ("PAST_PERF", "She/PRP noticed/VBD that/IN she/PRP had/VBD lost/VBN it/PRP", "She noticed that she has lost it."),

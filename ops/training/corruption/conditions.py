@@ -97,11 +97,14 @@ def _third_main(view: View, had: int, subject: Subject) -> int:
 
 
 def _add_third_main(view: View, would: int) -> None:
-    """ "..., I will have come", "..., I had come"; the first is mended by one word."""
+    """ "..., I will have come", "..., I had come", "..., I would came"."""
     if view.subject(would) is None or view.at(would + 2).tag not in ("VBN", "VBD"):
         return
     view.add(Reason.WISH_PAST, "would", would, "will")
     view.add(Reason.WISH_PAST, "have", would, "had", 2)
+    verb = view.lexicon.participle.get(view.lowers[would + 2])
+    if verb is not None and verb.pasts[0] != verb.lemma:
+        view.add(Reason.WISH_PAST, verb.lemma, would + 1, verb.pasts[0], 2)
 
 
 def _add_unreal_simple(view: View, index: int, subject: Subject, kind: str) -> None:
