@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from ops.training.twin import Twin, TwinConfig
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.tsv"
-    words = [(f"word{number}", "NN") for number in range(9)]
+    words = [(f"word{letter}", "NN") for letter in "abcdefghi"]
     lines = []
-    for name in range(1500):
-        tokens = [(f"Name{name}", "NNP"), *words[: 9 if name % 2 else 2]]
+    for number, letters in enumerate(product("abcdefghijkl", repeat=3)):
+        tokens = [("".join(letters), "NNP"), *words[: 9 if number % 2 else 2]]
         text = " ".join(word for word, _ in tokens)
         tagged = " ".join(f"{word}/{tag}/{index}" for index, (word, tag) in enumerate(tokens))
         lines.append(f"test\t{text}\t{tagged}\n")
