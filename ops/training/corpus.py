@@ -32,6 +32,8 @@ class TaggedSentence:
     source: str
     text: str
     tokens: tuple[TaggedToken, ...]
+    # Of made sentences whose subjects are long: (word number of a finite verb, number of its subject).
+    agreeing: tuple[tuple[int, str], ...] = ()
 
 
 def is_held_out(text: str) -> bool:

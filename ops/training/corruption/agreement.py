@@ -28,13 +28,20 @@ def add_agreement_errors(view: View) -> None:
         if word.is_contraction and word.lower not in _NEGATED:
             continue
         is_auxiliary = word.lower in lex.BE_WORDS or word.lower in _AUXILIARIES
-        subject = view.subject(index) or inverted_subject(view, index) or _existential(view, index)
+        subject = _subject(view, index)
         if subject is None or not subject.number:
             continue
         if word.lower in lex.BE_WORDS:
             _add_be(view, index, subject)
         elif is_auxiliary or word.tag in ("VBZ", "VBP"):
             _add_verb(view, index, subject)
+
+
+def _subject(view: View, index: int) -> Subject | None:
+    if view.agreeing:  # a made sentence knows all its subjects
+        number = view.agreeing.get(index)
+        return Subject(number, index, False) if number else None
+    return view.subject(index) or inverted_subject(view, index) or _existential(view, index)
 
 
 def inverted_subject(view: View, aux: int) -> Subject | None:

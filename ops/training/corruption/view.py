@@ -57,6 +57,7 @@ class View:
         self.text = sentence.text
         self.lexicon = lexicon
         self.words = _words_of(sentence)
+        self.agreeing = dict(sentence.agreeing)
         self.candidates: list[Candidate] = []
         self.lowers = [word.lower for word in self.words]
         self.lower_set = frozenset(self.lowers)
