@@ -68,7 +68,7 @@ def _with_an(groups: list[Group]) -> list[Group]:
         following = after[0].text
         is_vowel = following[0] in "aeiou" and not following.startswith(("uni", "use", "usu", "eu", "one"))
         if group[0].text == "a" and (is_vowel or following.startswith(("hour", "honest", "heir", "honor"))):
-            groups[number] = tagged("an/DT")
+            groups[number] = tagged("an/DT")[0]
     return groups
 
 
