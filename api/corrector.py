@@ -7,11 +7,11 @@ corrector.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from api.agent import Agent, Correction
+from api.agent import Agent, Correction, TextDraft
 from scheduler.errors import NotReady
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Timings
 from scheduler.settings import Settings
@@ -23,7 +23,7 @@ _PROBE_AGAIN_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One accepted body."""
+    """One accepted body: a sentence, or a text of several."""
 
     request_id: str
     sentence: str
@@ -33,7 +33,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A correction and where its time went."""
+    """A correction and where its time went; of several sentences the longest of each, as they run side by side."""
 
     correction: Correction
     timings: Timings
@@ -64,18 +64,24 @@ class QueueCorrector:
         self._probe = _Probe(mailbox, probe_timeout_s)
 
     def correct(self, job: Job) -> Answer:
-        draft = self._agent.prepare(job.sentence)
-        request = CorrectionRequest(
-            request_id=job.request_id,
-            prompt_ids=draft.prompt.token_ids,
-            word_numbers=draft.prompt.word_numbers,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
-            tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
-            learner_id=job.learner_id,
-        )
-        ticket = self._mailbox.submit(request)
-        completion = self._mailbox.wait(ticket, self._timeout_s, job.has_left)
-        return Answer(self._agent.conclude(draft, completion.output_ids), completion.timings)
+        draft = self._agent.prepare_text(job.sentence)
+        tickets = self._mailbox.submit_all(self._requests(job, draft))
+        completions = self._mailbox.wait_all(tickets, self._timeout_s, job.has_left)
+        correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])
+        return Answer(correction, _longest([completion.timings for completion in completions]))
+
+    def _requests(self, job: Job, draft: TextDraft) -> list[CorrectionRequest]:
+        return [
+            CorrectionRequest(
+                request_id=job_id,
+                prompt_ids=sentence.prompt.token_ids,
+                word_numbers=sentence.prompt.word_numbers,
+                max_output_tokens=MAX_OUTPUT_TOKENS,
+                tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
+                learner_id=job.learner_id,
+            )
+            for job_id, sentence in zip(_job_ids(job, len(draft.sentences)), draft.sentences, strict=True)
+        ]
 
     def check_ready(self) -> MailboxStatus:
         status = self._probe.status()
@@ -91,6 +97,23 @@ class QueueCorrector:
 
     def close(self) -> None:
         self._mailbox.close()
+
+
+def _job_ids(job: Job, num_sentences: int) -> list[str]:
+    """A single sentence runs under the id of the answer; of several, number 2 runs under `<id of the answer>-2`."""
+    if num_sentences == 1:
+        return [job.request_id]
+    return [f"{job.request_id}-{number}" for number in range(1, num_sentences + 1)]
+
+
+def _longest(timings: Sequence[Timings]) -> Timings:
+    if len(timings) == 1:
+        return timings[0]
+    return Timings(
+        queue_s=max(one.queue_s for one in timings),
+        prefill_s=max(one.prefill_s for one in timings),
+        decode_s=max(one.decode_s for one in timings),
+    )
 
 
 class _Probe:

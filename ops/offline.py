@@ -1,8 +1,9 @@
 """`miniserve correct`: the same agent and the same continuous-batching engine, without HTTP and without Redis.
 
-As a filter it keeps one line out for one line in, in order, while the engine works on many lines at once: it reads
-what is there, steps the engine, prints what is finished at the head of the line. It waits for input only when it
-has nothing to compute, so that a person typing gets each answer at once.
+As a filter it keeps one line out for one line in, in order, while the engine works on many lines at once, and on all
+sentences of a line, each a sequence of its own: it reads what is there, steps the engine, prints what is finished at
+the head of the line. It waits for input only when it has nothing to compute, so that a person typing gets each answer
+at once.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import select
 import sys
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
 import click
 
-from api.agent import Agent, Correction, Draft
+from api.agent import Agent, Correction, Draft, TextDraft
 from api.problems import problem, to_json
 from api.schema import check_sentence
 from api.tokenizer import Tokenizer
@@ -29,12 +30,12 @@ from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest,
 from scheduler.settings import Settings
 from worker.engine import Engine, load_engine
 
-MAX_PENDING = 512  # lines read ahead of the first unanswered one: twice the slots, and a bound for the memory
+MAX_PENDING = 512  # sentences read ahead of the first unanswered line: twice the slots, and a bound for the memory
 _CHUNK_BYTES = 65_536
 
 
 class Lines(Protocol):
-    """Where sentences come from."""
+    """Where texts come from."""
 
     is_over: bool
 
@@ -69,7 +70,7 @@ class StreamLines:
 
 
 class OneLine:
-    """The sentence given as an argument."""
+    """The text given as an argument."""
 
     def __init__(self, line: bytes) -> None:
         self.is_over = False
@@ -84,7 +85,8 @@ class OneLine:
 class _Pending:
     """A line on its way; `outcome` is set once it is answered or refused."""
 
-    draft: Draft | None = None
+    draft: TextDraft | None = None
+    outputs: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by the sentence's number
     outcome: Correction | ServingError | None = None
 
 
@@ -94,7 +96,7 @@ class OfflineCorrector:
     def __init__(self, agent: Agent, engine: Engine) -> None:
         self._agent = agent
         self._engine = engine
-        self._drafted: dict[str, _Pending] = {}
+        self._running: dict[str, tuple[_Pending, int]] = {}  # by job: its line, its number in the line
         self._num_submitted = 0
 
     @classmethod
@@ -107,7 +109,7 @@ class OfflineCorrector:
         """One outcome for each line, in order."""
         pending: deque[_Pending] = deque()
         while pending or not lines.is_over:
-            if len(pending) < MAX_PENDING and not lines.is_over:
+            if max(len(pending), len(self._running)) < MAX_PENDING and not lines.is_over:
                 pending.extend(self._submit(line) for line in lines.take(wait=not pending))
             if self._engine.has_work:
                 for completion in self._engine.step():
@@ -118,21 +120,22 @@ class OfflineCorrector:
     def _submit(self, line: bytes) -> _Pending:
         pending = _Pending()
         try:
-            pending.draft = self._agent.prepare(_sentence(line))
+            pending.draft = self._agent.prepare_text(_text(line))
         except ServingError as error:
             pending.outcome = error
             return pending
-        request = self._request(pending.draft)
-        self._drafted[request.request_id] = pending
-        refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-        if refusal is not None:
-            self._settle(refusal)
+        for number, sentence in enumerate(pending.draft.sentences):
+            request = self._request(sentence)
+            self._running[request.request_id] = pending, number
+            refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+            if refusal is not None:
+                self._settle(refusal)
         return pending
 
     def _request(self, draft: Draft) -> CorrectionRequest:
         self._num_submitted += 1
         return CorrectionRequest(
-            request_id=f"line-{self._num_submitted}",
+            request_id=f"sentence-{self._num_submitted}",
             prompt_ids=draft.prompt.token_ids,
             word_numbers=draft.prompt.word_numbers,
             max_output_tokens=MAX_OUTPUT_TOKENS,
@@ -140,21 +143,25 @@ class OfflineCorrector:
         )
 
     def _settle(self, completion: Completion) -> None:
-        pending = self._drafted.pop(completion.request_id)
+        pending, number = self._running.pop(completion.request_id)
         if completion.finish_reason is FinishReason.ERROR:
-            pending.outcome = RequestFailed(completion.error or "The model failed.")
-        else:
-            pending.outcome = self._agent.conclude(pending.draft, completion.output_ids)
+            pending.outcome = RequestFailed(
+                completion.error or "The model failed."
+            )  # the line's, whatever the others say
+        pending.outputs[number] = completion.output_ids
+        if pending.outcome is None and len(pending.outputs) == len(pending.draft.sentences):
+            outputs = [pending.outputs[number] for number in range(len(pending.outputs))]
+            pending.outcome = self._agent.conclude_text(pending.draft, outputs)
 
 
-def _sentence(line: bytes) -> str:
+def _text(line: bytes) -> str:
     """Raises InvalidRequest."""
     try:
-        sentence = line.decode("utf-8")
+        text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
-    check_sentence(sentence)
-    return sentence
+    check_sentence(text)
+    return text
 
 
 def as_document(correction: Correction) -> dict[str, Any]:
@@ -164,7 +171,7 @@ def as_document(correction: Correction) -> dict[str, Any]:
 
 
 def run(settings: Settings, sentence: str, as_json: bool) -> int:
-    """The command: one sentence, or `-` for the lines of standard input; returns the exit status."""
+    """The command: one text, or `-` for the lines of standard input; returns the exit status."""
     if sys.stdout is None or (sentence == "-" and sys.stdin is None):
         raise click.ClickException("standard input and output must be open")
     corrector = OfflineCorrector.load(settings)

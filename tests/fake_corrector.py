@@ -19,7 +19,7 @@ from worker.mailbox.protocol import MailboxStatus
 
 
 class FakeCorrector:
-    """Puts 'went' for word 1, or raises what it is told to."""
+    """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -31,9 +31,10 @@ class FakeCorrector:
         self.jobs.append(job)
         if self.error:
             raise self.error
-        draft = self._agent.prepare(job.sentence)
+        draft = self._agent.prepare_text(job.sentence)
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-        return Answer(self._agent.conclude(draft, output), Timings(0.0012, 0.0034, 0.0056))
+        correction = self._agent.conclude_text(draft, [output] * len(draft.sentences))
+        return Answer(correction, Timings(0.0012, 0.0034, 0.0056))
 
     def check_ready(self) -> MailboxStatus:
         if self.error:

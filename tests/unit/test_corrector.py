@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,14 +12,14 @@ from api.agent import Agent
 from api.corrector import Job, QueueCorrector
 from api.edit_script import EOS_ID
 from api.verbs import VerbTable
-from scheduler.errors import NotReady, SentenceTooLong
+from scheduler.errors import InvalidRequest, NotReady, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus, Ticket
+from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Ticket
 
 
-class FakeMailbox:
+class FakeMailbox(ApiMailbox):
     """Answers every request with <eos>; its status is what the test says."""
 
     def __init__(self, status: Callable[[], MailboxStatus] = lambda: MailboxStatus(True, 1)) -> None:
@@ -28,13 +28,18 @@ class FakeMailbox:
         self.status = status
         self.is_closed = False
 
-    def submit(self, request: CorrectionRequest) -> Ticket:
-        self.requests.append(request)
-        return Ticket(request, 1)
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        self.requests += requests
+        return tuple(Ticket(request, number) for number, request in enumerate(requests))
 
-    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
         self.timeouts.append(timeout_s)
-        return Completion(ticket.request_id, FinishReason.STOP, (EOS_ID,), Timings(0.1, 0.2, 0.3))
+        return [
+            Completion(ticket.request_id, FinishReason.STOP, (EOS_ID,), Timings(0.1 + number, 0.2, 3.3 - number))
+            for number, ticket in enumerate(tickets)
+        ]
 
     def abandon(self, ticket: Ticket) -> None: ...
 
@@ -60,6 +65,34 @@ def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     assert "went" not in str(request.to_wire())
     assert mailbox.timeouts == [7.0]
     assert (answer.correction.corrected, answer.timings.queue_s) == ("He went home", 0.1)
+
+
+def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can_guess() -> None:
+    mailbox = FakeMailbox()
+
+    answer = corrector(mailbox).correct(Job("id1", "He came. She left.\n\nThey  stayed", "anna"))
+
+    assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
+    assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
+    assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
+    assert mailbox.timeouts == [7.0], "one deadline for all"
+    assert answer.correction.corrected == "He came. She left.\n\nThey  stayed"
+
+
+def test_the_timings_of_a_text_are_the_longest_of_its_sentences() -> None:
+    timings = corrector(FakeMailbox()).correct(Job("id1", "He came. She left. They stayed.")).timings
+
+    assert timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
+
+
+@pytest.mark.parametrize("text", ["He came. " + "word " * 65, "He came. " * 65])
+def test_a_text_of_which_a_part_is_refused_never_reaches_the_queue(text: str) -> None:
+    mailbox = FakeMailbox()
+
+    with pytest.raises((SentenceTooLong, InvalidRequest)):
+        corrector(mailbox).correct(Job("id1", text))
+
+    assert mailbox.requests == []
 
 
 def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:

@@ -10,39 +10,36 @@ import logging
 import os
 import secrets
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import (
-    Cancelled,
-    DeadlineExceeded,
-    IdempotencyConflict,
-    NotReady,
-    QueueFull,
-    RemovedByOperator,
-    RequestFailed,
-    ShuttingDown,
-)
+from scheduler.errors import IdempotencyConflict, NotReady, RemovedByOperator, RequestFailed, ShuttingDown
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
 from worker.mailbox import formats
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
-from worker.mailbox.protocol import FAILURE_TTL_S, LEASE_S, READY_WITHIN_S, MailboxLimits, MailboxStatus, Ticket
-from worker.mailbox.rates import retry_after_s
+from worker.mailbox.protocol import (
+    FAILURE_TTL_S,
+    LEASE_S,
+    READY_WITHIN_S,
+    ApiMailbox,
+    MailboxLimits,
+    MailboxStatus,
+    Ticket,
+)
 from worker.mailbox.sender import Sender
-from worker.mailbox.waiters import Outcome, Waiter, Waiters, new_ticket_number
+from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
-_HAS_LEFT_EVERY_S = 0.25
 
 
-class RedisApiMailbox:
+class RedisApiMailbox(ApiMailbox):
     """Keeps the ApiMailbox protocol."""
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
@@ -52,22 +49,26 @@ class RedisApiMailbox:
         self._making = threading.Lock()
         self._is_closed = False
 
-    def submit(self, request: CorrectionRequest) -> Ticket:
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
         if self._is_closed:
             raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
-        formats.check_request_id(request.request_id)
-        return self._desk().submit(request)
+        for request in requests:
+            formats.check_request_id(request.request_id)
+        check_that_it_may_fit(requests, self._limits)
+        return self._desk().submit(requests)
 
-    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
         desk = self._desk()
-        waiter = desk.waiters.find(ticket)
+        waiters, latch = desk.waiters.gather(tickets)
         try:
-            wait_for_answer(waiter, timeout_s, has_left)
-        except BaseException:
-            self.abandon(ticket)
-            raise
-        desk.waiters.remove(ticket)
-        return completion_or_raise(waiter.outcome)
+            latch.wait(timeout_s, has_left)
+            return completions_of(waiters)
+        finally:
+            for waiter in waiters:
+                leave = self.abandon if waiter.outcome is None else desk.waiters.remove
+                leave(waiter.ticket)
 
     def abandon(self, ticket: Ticket) -> None:
         desk = self._desk()
@@ -114,23 +115,25 @@ class _Desk:
         self._limits = limits
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
-    def submit(self, request: CorrectionRequest) -> Ticket:
+    def submit(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
         if not self._listener.wait_until_subscribed(SUBMIT_PATIENCE_S):
             raise NotReady(_UNREACHABLE, 1.0)
-        ticket = Ticket(request, new_ticket_number())
-        waiter = self.waiters.add(ticket)
+        tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
+        waiters = [self.waiters.add(ticket) for ticket in tickets]
         try:
-            reply, waiter.run_id = self.sender.ask(self._enqueue(request), SUBMIT_PATIENCE_S)
+            reply, run_id = self.sender.ask(self._enqueue(requests), SUBMIT_PATIENCE_S)
             self._check_accepted(reply)
-        except LineDown as error:
-            self.waiters.remove(ticket)
-            raise NotReady(_why(error), 1.0) from error
-        except BaseException:
-            self.waiters.remove(ticket)
+        except BaseException as error:
+            for ticket in tickets:
+                self.waiters.remove(ticket)
+            if isinstance(error, LineDown):
+                raise NotReady(_why(error), 1.0) from error
             raise
+        for waiter in waiters:
+            waiter.run_id = run_id
         if reply[0] == b"attached":
-            self._look_up([waiter])  # the answer may be older than the subscription
-        return ticket
+            self._look_up(waiters)  # the answer may be older than the subscription
+        return tickets
 
     def post_cancel(self, request_id: str, channel: str) -> None:
         payload = formats.encode_completion(Completion(request_id, FinishReason.CANCELLED))
@@ -141,14 +144,15 @@ class _Desk:
         self._listener.stop()
         self.sender.stop()
 
-    def _enqueue(self, request: CorrectionRequest) -> Command:
-        limits, encoded = self._limits, formats.encode_request(request)
-        return script(
-            "enqueue",
-            *(request.request_id, formats.body_hash(encoded, request.request_id), self.channel),
-            *(request.reserved_tokens, encoded, formats.describe(request)),
-            *(limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens),
-        )
+    def _enqueue(self, requests: Sequence[CorrectionRequest]) -> Command:
+        limits = self._limits
+        about_all = (limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens)
+        about_each: list[Any] = []
+        for request in requests:
+            encoded = formats.encode_request(request)
+            about_each += [request.request_id, formats.body_hash(encoded, request.request_id)]
+            about_each += [request.reserved_tokens, encoded, formats.describe(request)]
+        return script("enqueue", self.channel, *about_all, *about_each)
 
     def _check_accepted(self, reply: list[Any]) -> None:
         if reply[0] == b"conflict":
@@ -201,38 +205,4 @@ class _Desk:
             if reply[0] != b"full":  # else: the next poll tries again, until the deadline
                 waiter.run_id = run_id
 
-        self.sender.post(self._enqueue(waiter.ticket.request), SUBMIT_PATIENCE_S, on_reply)
-
-
-def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
-    """The refusal, with its numbers."""
-    seconds = retry_after_s(tokens, tokens_per_s)
-    return QueueFull(
-        f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
-        f"reserved tokens; try again in {seconds:.0f} s.",
-        seconds,
-    )
-
-
-def completion_or_raise(outcome: Outcome | None) -> Completion:
-    """What `wait` makes of an answer."""
-    assert outcome is not None
-    if isinstance(outcome, Exception):
-        raise outcome
-    if outcome.finish_reason is FinishReason.ERROR:
-        raise RequestFailed(outcome.error or "The request failed.")
-    if outcome.finish_reason is FinishReason.CANCELLED:
-        raise Cancelled("The request was cancelled before it had an answer.")
-    return outcome
-
-
-def wait_for_answer(waiter: Waiter, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
-    """Return when the waiter has an outcome. Raises DeadlineExceeded, and Cancelled once `has_left`."""
-    deadline = time.monotonic() + timeout_s
-    slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
-    while not waiter.answered.wait(min(slice_s, max(0.0, deadline - time.monotonic()))):
-        if has_left is not None and has_left():
-            raise Cancelled("The client left before the answer was there.")
-        if time.monotonic() >= deadline:
-            limit = f"{timeout_s:g} s (MINISERVE_REQUEST_TIMEOUT_S)"
-            raise DeadlineExceeded(f"No answer within {limit}; the request was cancelled. Try again later.")
+        self.sender.post(self._enqueue([waiter.ticket.request]), SUBMIT_PATIENCE_S, on_reply)

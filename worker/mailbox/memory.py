@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from scheduler.errors import IdempotencyConflict, ShuttingDown
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox
 from worker.mailbox import formats
-from worker.mailbox.api_end import completion_or_raise, queue_full, wait_for_answer
-from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full
+from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
-from worker.mailbox.waiters import Waiters, new_ticket_number
+from worker.mailbox.waiters import Waiters, completions_of, new_ticket_number
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class _State:
             del self.jobs[request_id]
 
 
-class InMemoryMailbox:
+class InMemoryMailbox(ApiMailbox):
     """Keeps the ApiMailbox protocol; `worker_end()` gives the other end, one for each worker."""
 
     def __init__(self, limits: MailboxLimits | None = None) -> None:
@@ -67,27 +67,32 @@ class InMemoryMailbox:
     def worker_end(self) -> InMemoryWorkerMailbox:
         return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._state, self._waiters)
 
-    def submit(self, request: CorrectionRequest) -> Ticket:
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
         if self._is_closed:
             raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
-        formats.check_request_id(request.request_id)
+        for request in requests:
+            formats.check_request_id(request.request_id)
+        check_that_it_may_fit(requests, self._state.limits)
+        tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         with self._state.arrived:
-            job = self._accept(request)
-            ticket = Ticket(request, new_ticket_number())
-            self._waiters.add(ticket)
-            if job.completion is not None:
-                self._waiters.resolve(request.request_id, job.completion)
-            return ticket
+            jobs = self._accept(requests)
+            for ticket, job in zip(tickets, jobs, strict=True):
+                self._waiters.add(ticket)
+                if job.completion is not None:
+                    self._waiters.resolve(ticket.request_id, job.completion)
+        return tickets
 
-    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
-        waiter = self._waiters.find(ticket)
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        waiters, latch = self._waiters.gather(tickets)
         try:
-            wait_for_answer(waiter, timeout_s, has_left)
-        except BaseException:
-            self.abandon(ticket)
-            raise
-        self._waiters.remove(ticket)
-        return completion_or_raise(waiter.outcome)
+            latch.wait(timeout_s, has_left)
+            return completions_of(waiters)
+        finally:
+            for waiter in waiters:
+                leave = self.abandon if waiter.outcome is None else self._waiters.remove
+                leave(waiter.ticket)
 
     def abandon(self, ticket: Ticket) -> None:
         if self._waiters.remove(ticket):
@@ -120,24 +125,25 @@ class InMemoryMailbox:
         self._is_closed = True
         self._waiters.resolve_all(ShuttingDown("This replica is being stopped; send the request again.", 1.0))
 
-    def _accept(self, request: CorrectionRequest) -> _Job:
+    def _accept(self, requests: Sequence[CorrectionRequest]) -> list[_Job]:
+        """All or none."""
         state, now = self._state, time.monotonic()
-        body_hash = formats.body_hash(formats.encode_request(request), request.request_id)
         state.forget_old(now)
-        known = state.jobs.get(request.request_id)
-        if known is not None:
-            if known.body_hash != body_hash:
+        hashes = [formats.body_hash(formats.encode_request(one), one.request_id) for one in requests]
+        fresh = {one.request_id: _Job(one, body_hash, now) for one, body_hash in zip(requests, hashes, strict=True)}
+        for request_id in fresh.keys() & state.jobs.keys():
+            if state.jobs[request_id].body_hash != fresh.pop(request_id).body_hash:
                 raise IdempotencyConflict("A request with this id and another body was sent before.")
-            return known
-        unfinished = state.unfinished()
+        unfinished, limits = state.unfinished(), state.limits
         tokens = sum(job.request.reserved_tokens for job in unfinished)
-        limits = state.limits
-        if len(unfinished) >= limits.max_requests or tokens + request.reserved_tokens > limits.max_tokens:
+        new_tokens = sum(job.request.reserved_tokens for job in fresh.values())
+        is_full = len(unfinished) + len(fresh) > limits.max_requests or tokens + new_tokens > limits.max_tokens
+        if fresh and is_full:
             raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
-        job = state.jobs[request.request_id] = _Job(request, body_hash, now)
-        state.queue.append(request.request_id)
-        state.arrived.notify()
-        return job
+        state.jobs |= fresh
+        state.queue += fresh
+        state.arrived.notify(len(fresh))
+        return [state.jobs[one.request_id] for one in requests]
 
 
 class InMemoryWorkerMailbox:

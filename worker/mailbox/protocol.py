@@ -103,16 +103,26 @@ class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
 
     def submit(self, request: CorrectionRequest) -> Ticket:
-        """Queue a request. Every ticket must be given to `wait` or to `abandon`.
+        """`submit_all` for one."""
+        return self.submit_all((request,))[0]
 
-        Raises QueueFull, NotReady, ShuttingDown, IdempotencyConflict.
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        """Queue requests of different ids, in order: all or none. Every ticket goes to a `wait` or to `abandon`.
+
+        Raises QueueFull, NotReady, ShuttingDown, IdempotencyConflict; InvalidRequest where they could never fit.
         """
 
     def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
-        """The completion: stop or length. Uses the ticket up, whatever happens.
+        """`wait_all` for one."""
+        return self.wait_all((ticket,), timeout_s, has_left)[0]
 
-        `has_left` is asked every 250 ms; once it says True the ticket is abandoned. Raises DeadlineExceeded (and
-        abandons), RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        """The completions in order, each stop or length. Uses the tickets up, whatever happens.
+
+        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 250 ms; True
+        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
 
     def abandon(self, ticket: Ticket) -> None:

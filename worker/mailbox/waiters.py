@@ -5,14 +5,44 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scheduler.errors import ServingError
-from scheduler.messages import Completion
+from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
+from scheduler.messages import Completion, FinishReason
 from worker.mailbox.protocol import Ticket
 
 Outcome = Completion | ServingError
+_HAS_LEFT_EVERY_S = 0.25
 _numbers = itertools.count(1)
+
+
+class Latch:
+    """Opens with the last of some answers, or with the first that is a failure: the others are then of no use."""
+
+    def __init__(self) -> None:
+        self.num_missing = 0
+        self.opened = threading.Event()
+
+    def look_at(self, outcomes: Sequence[Outcome | None]) -> None:
+        self.num_missing += outcomes.count(None)
+        if self.num_missing == 0 or any(outcome is not None and _is_failure(outcome) for outcome in outcomes):
+            self.opened.set()
+
+    def count(self, outcome: Outcome) -> None:
+        self.num_missing -= 1
+        self.look_at((outcome,))
+
+    def wait(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
+        """Return when it is open. Raises DeadlineExceeded, and Cancelled once `has_left`."""
+        deadline = time.monotonic() + timeout_s
+        slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
+        while not self.opened.wait(min(slice_s, max(0.0, deadline - time.monotonic()))):
+            if has_left is not None and has_left():
+                raise Cancelled("The client left before the answer was there.")
+            if time.monotonic() >= deadline:
+                limit = f"{timeout_s:g} s (MINISERVE_REQUEST_TIMEOUT_S)"
+                raise DeadlineExceeded(f"No answer within {limit}; the request was cancelled. Try again later.")
 
 
 @dataclass(slots=True)
@@ -22,8 +52,20 @@ class Waiter:
     ticket: Ticket
     run_id: str = ""  # the Redis process that accepted the request
     outcome: Outcome | None = None
-    answered: threading.Event = field(default_factory=threading.Event)
+    latch: Latch | None = None  # once somebody waits
     since_s: float = field(default_factory=time.monotonic)
+
+    def completion(self) -> Completion:
+        """The answer that is there. Raises what it is, where it is a failure."""
+        outcome = self.outcome
+        assert outcome is not None
+        if isinstance(outcome, Exception):
+            raise outcome
+        if outcome.finish_reason is FinishReason.ERROR:
+            raise RequestFailed(outcome.error or "The request failed.")
+        if outcome.finish_reason is FinishReason.CANCELLED:
+            raise Cancelled("The request was cancelled before it had an answer.")
+        return outcome
 
 
 class Waiters:
@@ -39,12 +81,20 @@ class Waiters:
             self._by_id.setdefault(ticket.request_id, []).append(waiter)
         return waiter
 
-    def find(self, ticket: Ticket) -> Waiter:
-        """Raises KeyError for a ticket that was used up."""
+    def gather(self, tickets: Sequence[Ticket]) -> tuple[list[Waiter], Latch]:
+        """The waiters of some tickets and a latch over all of them. Raises KeyError for a ticket that was used up."""
+        latch = Latch()
         with self._lock:
-            for waiter in self._by_id.get(ticket.request_id, ()):
-                if waiter.ticket.number == ticket.number:
-                    return waiter
+            waiters = [self._find(ticket) for ticket in tickets]
+            for waiter in waiters:
+                waiter.latch = latch
+            latch.look_at([waiter.outcome for waiter in waiters])
+        return waiters, latch
+
+    def _find(self, ticket: Ticket) -> Waiter:
+        for waiter in self._by_id.get(ticket.request_id, ()):
+            if waiter.ticket.number == ticket.number:
+                return waiter
         raise KeyError(f"ticket {ticket.number} was used before")
 
     def remove(self, ticket: Ticket) -> bool:
@@ -62,7 +112,8 @@ class Waiters:
             for waiter in self._by_id.get(request_id, ()):
                 if waiter.outcome is None:
                     waiter.outcome = outcome
-                    waiter.answered.set()
+                    if waiter.latch is not None:
+                        waiter.latch.count(outcome)
 
     def unanswered(self, older_than_s: float = 0.0) -> list[Waiter]:
         """One waiter of each id that has waited for so long."""
@@ -76,6 +127,18 @@ class Waiters:
             ids = list(self._by_id)
         for request_id in ids:
             self.resolve(request_id, outcome)
+
+
+def completions_of(waiters: Sequence[Waiter]) -> list[Completion]:
+    """All answers in order. Raises the first failure among those that are there."""
+    for waiter in waiters:
+        if waiter.outcome is not None and _is_failure(waiter.outcome):
+            waiter.completion()
+    return [waiter.completion() for waiter in waiters]
+
+
+def _is_failure(outcome: Outcome) -> bool:
+    return isinstance(outcome, Exception) or outcome.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
 
 
 def new_ticket_number() -> int:

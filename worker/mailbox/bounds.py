@@ -1,0 +1,31 @@
+"""What the queue refuses, in words: the same for every mailbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.errors import InvalidRequest, QueueFull
+from scheduler.messages import CorrectionRequest
+from worker.mailbox.protocol import MailboxLimits
+from worker.mailbox.rates import retry_after_s
+
+
+def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
+    """Raises InvalidRequest for what not even an empty queue takes: no waiting would help."""
+    tokens = sum(request.reserved_tokens for request in requests)
+    if len(requests) > 1 and (len(requests) > limits.max_requests or tokens > limits.max_tokens):
+        raise InvalidRequest(
+            "sentence",
+            f"`sentence` holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
+            f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
+        )
+
+
+def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
+    """The refusal, with its numbers."""
+    seconds = retry_after_s(tokens, tokens_per_s)
+    return QueueFull(
+        f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
+        f"reserved tokens; try again in {seconds:.0f} s.",
+        seconds,
+    )
