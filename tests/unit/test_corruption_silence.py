@@ -103,7 +103,7 @@ def test_only_plain_statements_of_one_tense_are_joined() -> None:
 def test_slips_are_the_same_on_both_sides_and_the_edit_still_fits() -> None:
     for seed in range(400):
         rng = random.Random(seed)
-        sentence = rng.choice(SENTENCES[1:3])
+        sentence = rng.choice([one for one in SENTENCES if maker().candidates(one)])
         candidate = rng.choice(maker().candidates(sentence))
         example = maker()._example(sentence, [candidate], rng)
         assert apply_edits(example.sentence, example.edits) == example.corrected
