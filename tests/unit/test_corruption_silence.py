@@ -93,6 +93,15 @@ def test_a_candidate_moves_with_the_part_it_belongs_to() -> None:
             assert sentence.text[after.start : after.end].lower() == right.lower()
 
 
+def test_a_joined_part_begins_small_unless_it_is_i() -> None:
+    parts = [tagged("It/PRP was/VBD late/JJ"), tagged("I/PRP was/VBD tired/JJ")]
+    joiner = Joiner(parts)
+    texts = [joiner.lengthen((parts[1], ()), random.Random(seed))[0].text for seed in range(30)]
+
+    assert not any(" It " in text or " i " in text for text in texts)
+    assert any(" it was" in text for text in texts)
+
+
 def test_only_plain_statements_of_one_tense_are_joined() -> None:
     assert tense_of(SENTENCES[1]) == "past"
     assert tense_of(SENTENCES[4]) == "present"

@@ -36,6 +36,7 @@ _JOINTS = (
 # Words that are small inside a sentence whatever they mean; "I" and its forms stay as they are.
 _OPENINGS = words("he she it we they you the a an this that these those my your his her our their there")
 _PLAIN_STATEMENT = re.compile(r"[A-Z][^\"\u201c\u201d()?!:;.\u2026\u2013\u2014]*\.")
+_IS_I = re.compile(r"I(?!\w)")
 _OTHER_MOODS = words("if wish suggest insist recommend let please unless though when")
 
 Part = tuple[TaggedSentence, Sequence[Candidate]]
@@ -82,14 +83,14 @@ class Joiner:
 
 def _may_follow(sentence: TaggedSentence) -> bool:
     opening = split_pieces(sentence.text)[0].text
-    return opening.lower() in _OPENINGS or opening == "I" or opening.startswith(("I'", "I\u2019"))
+    return opening.lower() in _OPENINGS or _IS_I.match(opening) is not None
 
 
 def _join(one: Part, other: Part, rng: random.Random) -> Part:
     joint = rng.choice(_JOINTS)
     num_words = count_words(one[0].text) + ("a" <= joint[-1] <= "z")
     first_text, second_text = one[0].text.removesuffix("."), other[0].text
-    if not second_text.startswith("I"):
+    if not _IS_I.match(second_text):
         second_text = second_text[0].lower() + second_text[1:]
     start = len(first_text) + len(joint) + 1
     tokens = (*one[0].tokens[:-1], *_joint_tokens(joint, num_words - 1), *_shifted(other[0].tokens, num_words))
@@ -113,7 +114,7 @@ def _shifted(tokens: Sequence[TaggedToken], shift: int) -> list[TaggedToken]:
 
 def _moved(candidate: Candidate, num_words: int, start: int) -> Candidate:
     wrong = candidate.wrong
-    if candidate.first == 0 and not wrong.startswith("I"):
+    if candidate.first == 0 and not _IS_I.match(wrong):
         wrong = wrong[0].lower() + wrong[1:]
     return candidate._replace(
         first=candidate.first + num_words,
