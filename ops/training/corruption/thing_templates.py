@@ -72,7 +72,6 @@ swimming/VBG in/IN cold/JJ rivers/NNS
 reading/VBG books/NNS
 watching/VBG old/JJ movies/NNS
 playing/VBG with/IN <Pp>
-growing/VBG <tp>
 learning/VBG languages/NNS
 eating/VBG too/RB many/JJ sweets/NNS
 to/TO help/VB the/DT <pp>
