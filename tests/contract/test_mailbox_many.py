@@ -1,0 +1,208 @@
+"""Several requests as one: accepted all or none, waited for together, given up together."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, InvalidRequest, QueueFull, RequestFailed
+from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
+
+
+def some(*names: str) -> list[CorrectionRequest]:
+    return [a_request(name) for name in names]
+
+
+def reserved(api: ApiMailbox) -> tuple[int, int, int]:
+    status = api.status()
+    return status.reserved_requests, status.reserved_tokens, status.queue_depth
+
+
+def test_requests_submitted_together_are_delivered_in_order_behind_those_before(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("before"))
+
+    tickets = api.submit_all(some("c", "a", "b"))
+
+    assert [ticket.request_id for ticket in tickets] == ["c", "a", "b"]
+    assert reserved(api) == (4, 4 * 42, 4)
+    assert take(worker) == ["before", "c", "a", "b"]
+
+
+def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c"))
+    assert (take(one), take(two)) == (["a", "b"], ["c"])
+
+    two.exchange([an_answer("c", 3)], 0, 0)
+    one.exchange([an_answer("b", 2)], 0, 1)
+    one.exchange([an_answer("a", 1)], 0, 0)
+
+    assert [completion.output_ids for completion in api.wait_all(tickets, 5)] == [(1,), (2,), (3,)]
+    assert reserved(api) == (0, 0, 0)
+
+
+def test_waiting_ends_with_the_last_answer_and_not_before(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = api.submit_all(some("a", "b"))
+    assert take(worker) == ["a", "b"]
+    answer(worker, "a")
+    late = threading.Timer(0.3, answer, [worker, "b"])
+    started = time.monotonic()
+    late.start()
+
+    completions = api.wait_all(tickets, 10)
+    late.join()
+
+    assert [completion.request_id for completion in completions] == ["a", "b"]
+    assert 0.25 < time.monotonic() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("limits", "first"),
+    [(MailboxLimits(max_requests=4), 2), (MailboxLimits(max_tokens=4 * 42), 2), (MailboxLimits(max_requests=3), 1)],
+)
+def test_a_queue_without_room_for_all_takes_none(house: House, limits: MailboxLimits, first: int) -> None:
+    api, worker = house.api(limits), house.worker()
+    api.submit_all(some(*"xyz"[:first]))
+    before = reserved(api)
+
+    with pytest.raises(QueueFull):
+        api.submit_all(some("a", "b", "c"))
+
+    assert reserved(api) == before
+    assert take(worker) == list("xyz"[:first]), "nothing of the refused ones was queued"
+    assert [ticket.request_id for ticket in api.submit_all(some("a", "b"))] == ["a", "b"]
+
+
+def test_all_that_the_bound_allows_is_taken_at_once(house: House) -> None:
+    api = house.api(MailboxLimits(max_requests=64, max_tokens=64 * 42))
+
+    api.submit_all(some(*(f"r{number}" for number in range(64))))
+
+    assert reserved(api) == (64, 64 * 42, 64)
+
+
+@pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
+def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: House, limits: MailboxLimits) -> None:
+    api = house.api(limits)
+
+    with pytest.raises(InvalidRequest, match=r"3 sentences that may need 126 tokens; .* Send it in parts"):
+        api.submit_all(some("a", "b", "c"))
+
+    assert reserved(api) == (0, 0, 0)
+
+
+def test_a_conflict_of_one_takes_none(house: House) -> None:
+    api = house.api()
+    api.submit(a_request("same", num_prompt_tokens=5))
+
+    with pytest.raises(IdempotencyConflict):
+        api.submit_all([a_request("a"), a_request("same", num_prompt_tokens=6), a_request("b")])
+
+    assert reserved(api) == (1, 37, 1)
+
+
+def test_sent_twice_they_run_once(house: House) -> None:
+    api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
+
+    first, second = api.submit_all(some("a", "b")), api.submit_all(some("a", "b", "c"))
+    assert take(worker) == ["a", "b", "c"]
+    answer(worker, "a", "b", "c")
+
+    assert api.wait_all(first, 5) == [an_answer("a"), an_answer("b")]
+    assert api.wait_all(second, 5) == [an_answer("a"), an_answer("b"), an_answer("c")]
+
+
+def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c", "d"))
+    assert take(worker, free_tokens=3 * 42) == ["a", "b", "c"]
+    answer(worker, "a")
+    worker.exchange([Completion("c", FinishReason.ERROR, error="the arena is on fire")], 0, 1)
+    started = time.monotonic()
+
+    with pytest.raises(RequestFailed, match="the arena is on fire"):
+        api.wait_all(tickets, 30)
+
+    assert time.monotonic() - started < 5.0, "b, which runs, is not waited for"
+    assert _told_to_drop(worker) == {"b"}
+    eventually(lambda: reserved(api) == (0, 0, 0))
+    assert take(worker) == [], "d was taken out of the queue"
+
+
+def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c"))
+    assert take(worker, free_tokens=2 * 42) == ["a", "b"]
+    answer(worker, "a")
+    started = time.monotonic()
+
+    with pytest.raises(DeadlineExceeded):
+        api.wait_all(tickets, 0.3)
+
+    assert time.monotonic() - started < 5.0
+    assert _told_to_drop(worker) == {"b"}
+    eventually(lambda: reserved(api) == (0, 0, 0))
+
+
+def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c"))
+    assert take(worker, free_tokens=2 * 42) == ["a", "b"]
+    answer(worker, "b")
+
+    with pytest.raises(Cancelled, match="client left"):
+        api.wait_all(tickets, 5, has_left=lambda: True)
+
+    assert _told_to_drop(worker) == {"a"}
+    eventually(lambda: reserved(api) == (0, 0, 0))
+
+
+def test_the_cancellation_of_one_ends_all(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c"))
+
+    api.cancel("b")
+    with pytest.raises(Cancelled):
+        api.wait_all(tickets, 5)
+
+    eventually(lambda: reserved(api) == (0, 0, 0))
+    assert take(worker) == []
+
+
+def test_what_another_waits_for_is_not_cancelled_with_the_others(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    both, shared = api.submit_all(some("a", "b")), api.submit(a_request("b"))
+
+    with pytest.raises(DeadlineExceeded):
+        api.wait_all(both, 0)
+
+    eventually(lambda: reserved(api) == (1, 42, 1))
+    assert take(worker) == ["b"]
+    answer(worker, "b")
+    assert api.wait(shared, 5) == an_answer("b")
+
+
+def test_the_work_of_a_dead_worker_on_some_of_them_is_done_by_another(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    tickets = api.submit_all(some("a", "b", "c"))
+    assert take(one, free_tokens=2 * 42) == ["a", "b"]
+    answer(one, "a")
+
+    house.kill(one)
+    assert take(two) == ["b", "c"]
+    answer(two, "b", "c")
+
+    assert api.wait_all(tickets, 5) == [an_answer(name) for name in "abc"]
+
+
+def _told_to_drop(worker: WorkerMailbox) -> set[str]:
+    told: set[str] = set()
+    eventually(lambda: told.update(worker.exchange((), 0, 1).cancelled_ids) or told)
+    worker.exchange((), 0, 0)  # says that they are dropped
+    return told
