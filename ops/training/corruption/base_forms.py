@@ -7,6 +7,7 @@ from api.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.agreement import inverted_subject
 from ops.training.corruption.lexicon import words
+from ops.training.corruption.questions import add_question_errors
 from ops.training.corruption.view import View
 
 _WANTING_FORMS = words(
@@ -21,6 +22,7 @@ _PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
 
 def add_base_form_errors(view: View) -> None:
+    add_question_errors(view)
     for index, word in enumerate(view.words):
         lower = word.lower
         if lower in lex.DO_WORDS:
