@@ -31,7 +31,8 @@ PEOPLE = words(
 _NO_NAMES = words(
     "please god english french monday tuesday wednesday friday january march april may june july august september "
     "october november december sunday christmas japanese german lord sir internet okay hello thank let congress "
-    "america japan father mother life people children dad mom whoever whatever grandma grandpa uncle aunt why if money time love school"
+    "america japan father mother life people children dad mom whoever whatever "
+    "grandma grandpa uncle aunt why if money time love school"
 )
 _NO_ADJECTIVES = words("same other such many few several own only more most last next first second whole little much")
 _UNFIT_NOUNS = words(
