@@ -52,6 +52,8 @@ CASES = [
     ("WISH_PAST", "I/PRP wish/VBP I/PRP knew/VBD it/PRP", "I wish I know it.", (3, 1, "knew")),
     ("HABIT", "He/PRP usually/RB plays/VBZ tennis/NN", "He usually is playing tennis.", (2, 2, "plays")),
     ("PAST_PERF", "He/PRP had/VBD left/VBN when/WRB we/PRP came/VBD", "He has left when we came.", (1, 1, "had")),
+    ("DO_SUPPORT", "He/PRP does/VBZ not/RB like/VB it/PRP", "He not like it.", (1, 2, "does not like")),
+    ("QUESTION_ORDER", "Where/WRB is/VBZ he/PRP going/VBG", "Where he is going?", (1, 2, "is he")),
 ]  # fmt: skip
 
 
@@ -91,7 +93,7 @@ def test_every_reason_has_a_case() -> None:
 
 @pytest.mark.parametrize(("name", "text", "wrong", "edit"), CASES, ids=[case[0] for case in CASES])
 def test_each_reason_makes_its_typical_mistake(name: str, text: str, wrong: str, edit: tuple[int, int, str]) -> None:
-    found = corruptions(text)
+    found = corruptions(text, mark=wrong[-1])
 
     assert found[wrong] == ScriptEdit(*edit, Reason[name])
 

@@ -82,6 +82,7 @@ def test_a_candidate_moves_with_the_part_it_belongs_to() -> None:
     rng = random.Random(1)
     joiner = Joiner(SENTENCES)
     candidates = maker().candidates(SENTENCES[2])
+    assert candidates
     for _ in range(50):
         sentence, moved = joiner.lengthen((SENTENCES[2], candidates), rng)
         assert count_words(sentence.text) <= MOST_WORDS
@@ -119,14 +120,13 @@ def test_slips_are_the_same_on_both_sides_and_the_edit_still_fits() -> None:
 
 
 def test_a_slip_touches_no_word_that_may_be_a_verb() -> None:
-    table, text = VerbTable.load(), "They walked with the old camera to the dark museum of the town, Anna said."
+    text = "They walked with the old camera to the dark museum of the town, Anna said."
     for seed in range(300):
         spans = [Span(text, text)]
         add_slips(spans, (), maker().lexicon, random.Random(seed))
         assert spans[0].wrong == spans[0].right
         for verb in ("walked", "said", " to "):
             assert verb in spans[0].wrong.replace("  ", " ")
-    assert table.is_form("walked")
 
 
 @pytest.mark.parametrize("seed", range(40))
