@@ -6,13 +6,16 @@ from api.reasons import Reason
 from api.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.agreement import inverted_subject
+from ops.training.corruption.contracted import add_contraction_errors
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.questions import add_question_errors
-from ops.training.corruption.view import View
+from ops.training.corruption.view import View, is_adverb
 
 _WANTING_FORMS = words(
     "want wants wanted need needs needed plan plans planned start starts started hope hopes hoped decide decides "
-    "decided try tries tried have has had like likes able going ready"
+    "decided try tries tried have has had like likes able going ready promise promised promises refuse refused "
+    "refuses manage managed manages fail failed fails offered expect expected expects learned ought afford "
+    "pretended hesitate wish wishes agreed"
 )
 # "We are agree" wants "agree"; "we are go" wants "going". The two errors look alike, so each has its verbs.
 _EXTRA_BE_VERBS = lex.STATE_VERBS | lex.MENTAL_VERBS
@@ -23,6 +26,7 @@ _PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
 def add_base_form_errors(view: View) -> None:
     add_question_errors(view)
+    add_contraction_errors(view)
     for index, word in enumerate(view.words):
         lower = word.lower
         if lower in lex.DO_WORDS:
@@ -33,7 +37,7 @@ def add_base_form_errors(view: View) -> None:
             _add_after_to(view, index)
         elif lower in lex.HAVE_WORDS or lower.endswith("'ve"):
             _add_after_have(view, index)
-        elif lower in lex.BE_WORDS or lower in ("be", "been"):
+        elif lower in lex.BE_WORDS or lower in ("be", "been", "being"):
             _add_after_be(view, index)
         if word.tag in ("VBZ", "VBP", "VBD"):
             _add_extra_be(view, index)
@@ -96,7 +100,7 @@ def _add_after_to(view: View, index: int) -> None:
     before = view.at(index - 1)
     if verb is None or not (before.is_joined or index == 0):
         return
-    wants = before.lower in _WANTING_FORMS
+    wants = before.lower in _WANTING_FORMS or (before.lower == "used" and view.subject(index - 1) is not None)
     if verb.pasts[0] != verb.lemma and verb.pasts[0] not in view.lexicon.nouns:
         view.add(Reason.BASE_TO, verb.lemma, index + 1, verb.pasts[0])
     if wants or not view.may_be_noun(verb.third, index + 1):
@@ -108,7 +112,7 @@ def _add_after_to(view: View, index: int) -> None:
 def _add_after_have(view: View, index: int) -> None:
     word = view.words[index]
     is_inverted = inverted_subject(view, index) is not None
-    if not (is_inverted or word.is_contraction or view.subject(index)):
+    if not (is_inverted or word.is_contraction or view.subject(index) or _follows_modal(view, index)):
         return
     verb_index = _verb_after(view, index, is_inverted=is_inverted)
     at = view.at(verb_index)
@@ -122,6 +126,18 @@ def _add_after_have(view: View, index: int) -> None:
         view.add(Reason.PERF_PART, verb.lemma, verb_index, verb.lemma)
 
 
+def _follows_modal(view: View, have: int) -> bool:
+    """ "should have", "could never have", "can't have"."""
+    before = have - 1
+    while (
+        before >= 0
+        and view.words[before].is_joined
+        and (view.words[before].lower == "not" or is_adverb(view.words[before]))
+    ):
+        before -= 1
+    return view.at(before).is_joined and view.at(before).lower in lex.MODAL_WORDS
+
+
 def _add_after_be(view: View, index: int) -> None:
     be = view.words[index]
     is_inverted = inverted_subject(view, index) is not None
@@ -131,7 +147,7 @@ def _add_after_be(view: View, index: int) -> None:
         _add_passive(view, verb_index)
     verb = view.lexicon.ing.get(at.lower)
     subject = view.subject(index) or inverted_subject(view, index)
-    if at.tag != "VBG" or verb is None or subject is None or be.lower in ("be", "been"):
+    if at.tag != "VBG" or verb is None or subject is None or be.lower in ("be", "been", "being"):
         return
     is_weather = verb.lemma in _WEATHER
     # "he is work hard" is broken, "the reason is work" is not: only persons, and verbs that are no adjective.

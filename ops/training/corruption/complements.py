@@ -15,15 +15,16 @@ _TO_VERBS = words(
 _NEVER_ING = words("want hope decide refuse promise expect agree manage plan wish offer afford pretend hesitate")
 _OBJECT_TO_VERBS = words("ask tell want allow advise order expect force invite persuade encourage warn teach enable")
 _TO_WORDS = words("able going used")
-_BARE_VERBS = words("let make see hear watch")
+_BARE_VERBS = words("let make see hear watch notice")
 _ING_VERBS = words(
     "enjoy avoid finish mind keep practice practise deny consider imagine risk quit admit dislike "
-    "postpone suggest delay miss"
+    "postpone suggest delay miss recommend resist involve fancy tolerate resent"
 )
 _ING_PREPOSITIONS = words("before after without by of in at about from for on against")
 _NOT_GERUNDS = words("regard include follow accord concern depend owe be")
 _PERSONS = words("i you he she we they i'm he's she's you're we're they're")
 _HAD_BETTER = words("had you'd i'd we'd he'd she'd they'd")
+_WOULD_RATHER = words("would i'd you'd he'd she'd we'd they'd")
 # Tagged as gerunds now and then, but nouns: "articles of clothing".
 _GERUND_NOUNS = words(
     "clothing building meeting feeling wedding evening morning beginning ceiling saying being meaning opening ending "
@@ -112,6 +113,10 @@ def _bare_governor(view: View, index: int) -> str | None:
         return "let's"
     if before.lower == "better" and view.at(index - 2).lower in _HAD_BETTER:
         return "better"
+    if before.lower == "rather" and view.at(index - 2).lower in _WOULD_RATHER:
+        return "better"
+    if before.lower == "not" and index == 2 and view.at(0).lower == "why":
+        return "better"
     if not view.at(index - 2).is_joined:
         return None
     start = index - 1 if before.lower in lex.OBJECT_PRONOUNS else view.noun_phrase_start(index - 1)
@@ -147,12 +152,22 @@ def _add_gerund(view: View, index: int) -> None:
         return
     governor = _lemma(view, index - 1)
     is_give_up = before.lower == "up" and _lemma(view, index - 2) == "give"
+    if _is_worth(view, index - 1):
+        _add_wrong_gerund(view, index, verb, Reason.ING_VERB)
+        view.add(Reason.ING_VERB, verb.lemma, index, f"to {verb.lemma}")
+        return
     is_cannot_help = before.lower == "help" and view.at(index - 2).lower in ("can't", "cannot", "couldn't", "not")
     if (governor in _ING_VERBS and before.tag[:1] == "V") or is_give_up or is_cannot_help:
         if is_give_up or is_cannot_help or governor not in ("keep", "consider", "miss", "imagine", "quit"):
             view.add(Reason.ING_VERB, verb.lemma, index, f"to {verb.lemma}")
         if not is_cannot_help and governor != "suggest":
             _add_wrong_gerund(view, index, verb, Reason.ING_VERB)
+
+
+def _is_worth(view: View, index: int) -> bool:
+    """ "worth reading", "busy cooking", "feel like going"."""
+    lower = view.at(index).lower
+    return lower in ("worth", "busy") or (lower == "like" and _lemma(view, index - 1) == "feel")
 
 
 def _add_wrong_gerund(view: View, index: int, verb: VerbForms, reason: Reason) -> None:

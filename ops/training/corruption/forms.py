@@ -14,6 +14,7 @@ from ops.training.corruption.view import View, is_adverb
 _VOWELS = "aeiou"
 # Real words, but so rare as verbs that "they planed a trip" can only be a slip.
 _MISSPELLINGS_THAT_ARE_WORDS = frozenset(("planed", "planing"))
+_AUXILIARIES = lex.HAVE_WORDS | lex.BE_WORDS | frozenset(("having", "be", "been"))
 
 
 def add_form_errors(view: View) -> None:
@@ -44,7 +45,8 @@ def _add_past(view: View, index: int) -> None:
         return
     is_unmistakable = lower not in verb.participles and lower != verb.lemma
     is_coordinated = view.at(index - 1).lower == "and"
-    if not (view.subject(index) or (is_unmistakable and is_coordinated)):
+    is_late_past = is_coordinated and (is_unmistakable or view.lower_set.isdisjoint(_AUXILIARIES))
+    if not (view.subject(index) or is_late_past):
         return
     if not verb.is_irregular and lower.endswith("ed"):
         for wrong in ed_misspellings(verb, view.lexicon):
@@ -101,6 +103,8 @@ def _has_auxiliary(view: View, index: int) -> bool:
     word = view.at(before)
     if not word.is_joined:
         return False
+    if word.lower in lex.PRONOUN_NUMBER and 0 < before < 3:  # "Have you ever ridden"
+        word = view.words[before - 1]
     is_have_contraction = word.lower.endswith("'ve")
     return word.lower in lex.HAVE_WORDS or word.lower in lex.BE_WORDS or word.lower == "be" or is_have_contraction
 

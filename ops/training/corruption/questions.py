@@ -59,8 +59,10 @@ def _add_late_auxiliary(view: View, index: int) -> None:
     word, subject = view.words[index], view.at(index + 1)
     if word.lower in _DO or subject.is_contraction or not _is_whole_subject(view, index + 1):
         return
-    verb = view.lexicon.base.get(word.lower)
-    view.add(Reason.QUESTION_ORDER, verb.lemma if verb else word.lower, index, f"{subject.lower} {word.lower}", 2)
+    doing = view.at(index + 2)
+    if word.lower in ("is", "are") and doing.tag == "VBG" and doing.lower in view.lexicon.ing:
+        view.add(Reason.MISSING_BE, view.lexicon.ing[doing.lower].lemma, index, subject.lower, 2)
+    view.add(Reason.QUESTION_ORDER, word.lower, index, f"{subject.lower} {word.lower}", 2)
 
 
 def _is_whole_subject(view: View, index: int) -> bool:
