@@ -17,41 +17,10 @@ from api.edit_script import EOS_ID
 from ops import processes
 from ops.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
+from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
-from tests.running_system import Reply, descendants, is_running, post_sentence, send
+from tests.running_system import Reply, descendants, is_running, post_sentence
 from worker.mailbox.protocol import WorkerMailbox
-
-
-class ApiProcess:
-    """One replica on a free port."""
-
-    def __init__(self, redis_url: str, *options: str) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        command = processes.miniserve_command("api", "--port", str(self.port), "--redis-url", redis_url, *options)
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            eventually(self._answers, within_s=15)
-        except BaseException:
-            self.kill()
-            raise
-
-    def _answers(self) -> bool:
-        try:
-            return send(self.url, "GET", "/healthz").status == 200
-        except OSError:
-            assert self.process.poll() is None, self.process.stderr.read()
-            return False
-
-    def connect(self) -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
-        connection.settimeout(10)
-        return connection
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
 
     assert take(worker) == ["good"]
 
-    outcomes = {name: api._desk().waiters.find(tickets[name]) for name in broken}
+    outcomes = {name: api._desk().waiters.gather([tickets[name]])[0][0] for name in broken}
     eventually(lambda: all(waiter.outcome for waiter in outcomes.values()))
     assert {waiter.outcome.finish_reason for waiter in outcomes.values()} == {FinishReason.ERROR}
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)

@@ -1,0 +1,98 @@
+"""Paragraphs through every real part: cut, corrected in one batch, put together again; and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ops import processes
+from tests.running_system import RunningSystem, post_sentence
+
+PARAGRAPH = (
+    "  Yesterday he goed to school \U0001f600. Mr. Smith was there at 5 p.m. on Monday!\r\n\r\n"
+    "\u201cShe go to school every day.\u201d  They was at home.\t\tIt is 3.5 km away.\n"
+    "He did not went home  \n"
+)
+CORRECTED = (
+    PARAGRAPH.replace("goed", "went").replace("She go ", "She goes ").replace("They was", "They were")
+).replace("not went", "not go")
+
+
+def test_a_paragraph_is_corrected_sentence_by_sentence_and_comes_back_whole(system: RunningSystem) -> None:
+    reply = post_sentence(system.url, PARAGRAPH)
+
+    edits = reply.body["edits"]
+    assert (reply.status, reply.body["corrected"]) == (200, CORRECTED)
+    assert [edit["original"] for edit in edits] == ["goed", "go", "was", "went"]
+    assert all(PARAGRAPH[edit["start"] : edit["end"]] == edit["original"] for edit in edits)
+    assert reply.body["explanation"] == " ".join(edit["explanation"] for edit in edits)
+
+
+def test_the_offline_command_answers_a_text_as_the_server_does(system: RunningSystem) -> None:
+    line = " ".join(PARAGRAPH.split())
+
+    done = subprocess.run(
+        processes.miniserve_command("correct", "--json", "-"),
+        input=f"{line}\nHe goed.\n", capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    served = post_sentence(system.url, line).body
+    del served["request_id"]
+    assert [json.loads(answer)["corrected"] for answer in done.stdout.splitlines()][1:] == ["He went."]
+    assert json.loads(done.stdout.splitlines()[0]) == served
+
+
+def test_the_greatest_text_is_taken_and_answered_with_sensible_timings(system: RunningSystem) -> None:
+    text = "He goed home. " * 64
+
+    reply = post_sentence(system.url, text)
+
+    parts = [part.strip().split(";dur=") for part in reply.headers["Server-Timing"].split(",")]
+    duration = {name: float(value) for name, value in parts}
+    assert (reply.status, reply.body["corrected"]) == (200, text.replace("goed", "went"))
+    assert len(reply.body["edits"]) == 64
+    assert all(duration[name] <= duration["total"] for name in ("queue", "prefill", "decode"))
+
+
+def test_many_paragraphs_at_once_all_get_their_own_answer(system: RunningSystem) -> None:
+    texts = [f"He has {number} dogs. She go home. They has {number} cats." for number in range(60)]
+
+    with ThreadPoolExecutor(20) as pool:
+        replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
+
+    assert {reply.status for reply in replies} == {200}
+    for text, reply in zip(texts, replies, strict=True):
+        assert reply.body["corrected"] == text.replace("She go", "She goes").replace("They has", "They have")
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "told"),
+    [
+        ("He came. " * 65, "invalid-request", "holds 65 sentences; at most 64"),
+        ("He came. She left. " + "word " * 65 + ". He slept.", "sentence-too-long", "Sentence 3 has 65 words"),
+        ("He came. " * 5_000, "invalid-request", "has 45,000 characters; at most 20,000"),
+    ],
+)
+def test_a_text_beyond_the_limits_is_refused_as_a_whole(system: RunningSystem, text: str, slug: str, told: str) -> None:
+    reply = post_sentence(system.url, text)
+
+    assert (reply.status, reply.slug) == (422, slug)
+    assert told in reply.body["detail"]
+    assert reply.body.get("sentence_number") == (3 if slug == "sentence-too-long" else None)
+
+
+def test_texts_of_200_kb_hold_up_nobody_else(system: RunningSystem) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        flood = [pool.submit(post_sentence, system.url, "\u201cA. x" * 20_000) for _ in range(12)]
+        slowest_s = 0.0
+        while not all(reply.done() for reply in flood):
+            started = time.monotonic()
+            assert post_sentence(system.url, "He went home.").status == 200
+            slowest_s = max(slowest_s, time.monotonic() - started)
+
+    assert {reply.result().status for reply in flood} == {422}
+    assert slowest_s < 2.0

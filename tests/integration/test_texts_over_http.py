@@ -1,0 +1,126 @@
+"""Texts of several sentences through a real API process and Redis. The test itself plays the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from api.edit_script import EOS_ID
+from ops.embedded_redis import EmbeddedRedis
+from scheduler.messages import Completion, FinishReason
+from tests.api_process import ApiProcess
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
+from tests.running_system import post_sentence
+from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+
+TEXT = "He came. She left!\n\nThey  stayed"
+
+
+@pytest.fixture
+def worker(house: RedisHouse) -> WorkerMailbox:
+    return house.worker()
+
+
+@pytest.fixture
+def outside(house: RedisHouse) -> ApiMailbox:
+    """To look at the queue, and to fill it."""
+    return house.api()
+
+
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    process = ApiProcess(redis_server.url, "--max-queue-requests", "8")
+    yield process
+    process.kill()
+
+
+def take_all(worker: WorkerMailbox, number: int) -> list[str]:
+    taken: list[str] = []
+    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE, 0))) or len(taken) == number)
+    return taken
+
+
+def is_empty(outside: ApiMailbox) -> bool:
+    status = outside.status()
+    return (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
+
+
+def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
+    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, TEXT)
+        taken = take_all(worker, 3)
+        worker.exchange([an_answer(request_id, EOS_ID) for request_id in reversed(taken)], 0, 0)
+        reply = waiting.result(10)
+
+    assert (reply.status, reply.body["corrected"], reply.body["edits"]) == (200, TEXT, [])
+    assert taken == [f"{reply.body['request_id']}-{number}" for number in (1, 2, 3)]
+    assert is_empty(outside)
+
+
+def test_a_client_that_hangs_up_cancels_every_sentence(
+    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+) -> None:
+    body = json.dumps({"sentence": TEXT})
+    with api.connect() as connection:
+        head = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        connection.sendall(f"{head}\r\n\r\n{body}".encode())
+        taken = take_all(worker, 3)
+        worker.exchange([an_answer(taken[1], EOS_ID)], 0, 2)
+
+    told: set[str] = set()
+    eventually(lambda: told.update(worker.exchange((), 0, 2).cancelled_ids) or len(told) == 2)
+    worker.exchange((), 0, 0)
+
+    assert told == {taken[0], taken[2]}
+    eventually(lambda: is_empty(outside))
+
+
+def test_a_sentence_that_fails_is_the_answer_and_the_others_are_cancelled(
+    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, TEXT)
+        taken = take_all(worker, 3)
+        worker.exchange([Completion(taken[2], FinishReason.ERROR, error="it broke")], 0, 2)
+        reply = waiting.result(10)
+
+    assert (reply.status, reply.slug) == (502, "request-failed")
+    told: set[str] = set()
+    eventually(lambda: told.update(worker.exchange((), 0, 2).cancelled_ids) or len(told) == 2)
+    worker.exchange((), 0, 0)
+    eventually(lambda: is_empty(outside))
+
+
+def test_a_full_queue_refuses_the_whole_text_and_keeps_nothing_of_it(
+    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox, redis_url: str
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, "He came. " * 6)
+        eventually(lambda: outside.status().queue_depth == 6)
+
+        reply = post_sentence(api.url, TEXT)
+
+        assert (reply.status, reply.slug) == (503, "queue-full")
+        assert "6 of 8 requests" in reply.body["detail"]
+        assert int(reply.headers["Retry-After"]) >= 1
+        with Redis.from_url(redis_url) as client:
+            assert not list(client.scan_iter(f"rq:job:{reply.body['request_id']}*"))
+        taken = take_all(worker, 6)
+        worker.exchange([an_answer(request_id, EOS_ID) for request_id in taken], 0, 0)
+        assert waiting.result(10).status == 200
+    assert take(worker) == []
+    assert is_empty(outside)
+
+
+def test_a_text_that_the_queue_could_never_hold_is_to_be_sent_in_parts(api: ApiProcess, outside: ApiMailbox) -> None:
+    reply = post_sentence(api.url, "He came. " * 9)
+
+    assert (reply.status, reply.slug) == (422, "invalid-request")
+    assert "holds 9 sentences" in reply.body["detail"] and "at most 8 sentences" in reply.body["detail"]
+    assert is_empty(outside)
