@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from array import array
 from bisect import bisect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import accumulate
+from typing import NamedTuple
 
 from api.reasons import Reason
 from ops.training.corpus import TaggedSentence
@@ -17,6 +18,7 @@ from ops.training.corruption.view import Candidate
 _REASON_POWER = 0.35
 _VERB_POWER = 0.65
 _LEAST_SHARE = 0.015
+_AGREEMENT = frozenset((Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE))
 
 
 class _Weighted:
@@ -32,35 +34,48 @@ class _Weighted:
         return self.names[at], rng.choice(self.lists[at])
 
 
+class _Kind(NamedTuple):
+    """What is drawn first. Agreement with a subject made to be hard ("the box of books") counts as a reason of its own:
+    among the pronouns of the text it would hardly be seen."""
+
+    reason: Reason
+    is_made: bool
+
+
 class CandidateIndex:
     """Which sentences allow which reason with which verb."""
 
     def __init__(self, corruptible: Iterable[tuple[TaggedSentence, tuple[Candidate, ...]]]) -> None:
         self._sentences: list[tuple[TaggedSentence, tuple[Candidate, ...]]] = []
-        numbers: dict[Reason, dict[str, array[int]]] = defaultdict(lambda: defaultdict(lambda: array("I")))
+        numbers: dict[_Kind, dict[str, array[int]]] = defaultdict(lambda: defaultdict(lambda: array("I")))
         for sentence, candidates in corruptible:
             if not candidates:
                 continue
             for reason, lemma in dict.fromkeys((one.reason, one.lemma) for one in candidates):
-                numbers[reason][lemma].append(len(self._sentences))
+                kind = _Kind(reason, bool(sentence.agreeing) and reason in _AGREEMENT)
+                numbers[kind][lemma].append(len(self._sentences))
             self._sentences.append((sentence, candidates))
-        self.counts = {reason: sum(map(len, numbers[reason].values())) for reason in Reason if reason in numbers}
-        self._verbs = {reason: _Weighted(dict(numbers[reason])) for reason in self.counts}
-        self._reasons = list(self.counts)
-        self._cumulative = list(accumulate(_shares(list(self.counts.values()))))
+        kinds = [kind for reason in Reason for made in (False, True) if (kind := _Kind(reason, made)) in numbers]
+        sizes = [sum(map(len, numbers[kind].values())) for kind in kinds]
+        self.counts: Counter[Reason] = Counter()
+        for kind, size in zip(kinds, sizes, strict=True):
+            self.counts[kind.reason] += size
+        self._verbs = {kind: _Weighted(dict(numbers[kind])) for kind in kinds}
+        self._kinds = kinds
+        self._cumulative = list(accumulate(_shares(sizes)))
 
     @property
     def is_useful(self) -> bool:
-        return bool(self._reasons)
+        return bool(self._kinds)
 
     def draw(self, rng: random.Random) -> tuple[TaggedSentence, tuple[Candidate, ...], Candidate | None]:
         """A sentence, all it allows, and the corruption to make first."""
-        if not self._reasons:
+        if not self._kinds:
             raise ValueError("none of the sentences has a verb that can be corrupted; read more text")
-        reason = self._reasons[bisect(self._cumulative, rng.random() * self._cumulative[-1])]
-        lemma, number = self._verbs[reason].draw(rng)
+        kind = self._kinds[bisect(self._cumulative, rng.random() * self._cumulative[-1])]
+        lemma, number = self._verbs[kind].draw(rng)
         sentence, candidates = self._sentences[number]
-        fitting = [one for one in candidates if one.reason is reason and one.lemma == lemma]
+        fitting = [one for one in candidates if one.reason is kind.reason and one.lemma == lemma]
         return sentence, candidates, rng.choice(fitting)
 
 
