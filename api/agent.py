@@ -100,14 +100,14 @@ class Agent:
 
     def prepare_text(self, text: str) -> TextDraft:
         """Cut the text into sentences. Raises SentenceTooLong, and InvalidRequest for too many or too long a text."""
-        places = find_sentences(text[:MAX_TEXT_CHARACTERS])
+        places = find_sentences(text[:MAX_TEXT_CHARACTERS], MAX_SENTENCES)
         if len(places) < 2:
             return TextDraft(text, (self.prepare(text),))
         if len(text) > MAX_TEXT_CHARACTERS:
             told = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
             raise InvalidRequest("sentence", f"{told} Send it in parts.")
         if len(places) > MAX_SENTENCES:
-            told = f"`sentence` holds {len(places):,} sentences; at most {MAX_SENTENCES} are taken at once."
+            told = f"`sentence` holds more than {MAX_SENTENCES} sentences, the most that are taken at once."
             raise InvalidRequest("sentence", f"{told} Send it in parts.")
         return TextDraft(text, tuple(self._prepare_numbered(text, places)))
 

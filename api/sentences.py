@@ -67,24 +67,36 @@ _OPENS_A_SENTENCE = _words(
 _GOES_ON = _words("and or but nor is was are were has had will would can could of in on at to for with by as than said")
 
 
-def find_sentences(text: str) -> list[tuple[int, int]]:
-    """Offsets (start, end) of the sentences in order, white space at their ends left out.
+def find_sentences(text: str, most: int) -> list[tuple[int, int]]:
+    """Offsets (start, end) of the sentences in order, white space at their ends left out; `most` and one more at most.
 
-    A text without any word is one piece, and blank text none.
+    A text without any word is one piece, and blank text none. What has no letter or digit ("...", a lone emoji) goes
+    with the sentence before it, at the beginning with the one behind.
     """
     end = len(text.rstrip())
     start = len(text) - len(text.lstrip())
-    pieces: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     for match in _CANDIDATE.finditer(text, start, end):
         if match.end() == end:
             break
         if _is_boundary(text, start, match):
             cut = match.start() if match["gap"] is None else match.start("gap")
-            pieces.append((start, len(text[start:cut].rstrip()) + start))
-            start = match.end()
-    if start < end:
-        pieces.append((start, end))
-    return _join_wordless(text, pieces)
+            if _add(places, text, start, start + len(text[start:cut].rstrip())):
+                start = match.end()
+            if len(places) > most:
+                return places
+    if start < end and not _add(places, text, start, end):
+        places.append((start, end))
+    return places
+
+
+def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> bool:
+    """False where there is no word yet to make a sentence of."""
+    if _ALPHANUMERIC.search(text, start, end):
+        places.append((start, end))
+    elif places:
+        places[-1] = (places[-1][0], end)
+    return bool(places)
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:
@@ -92,7 +104,7 @@ def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:
     gap, at = match["gap"], match.start()
     if gap is None:
         return _line_ends(text, start, match)
-    if not gap and not text[match.end()].isupper():
+    if not gap and not (text[at - 1].islower() and text[match.end()].isupper()):
         return False  # within a number, an address, an abbreviation
     word = _next_word(text, match.end())
     mark = text[at : match.start("closers")]
@@ -171,20 +183,3 @@ def _token_before(text: str, start: int, at: int) -> str:
 def _is_in_brackets(text: str, start: int, at: int) -> bool:
     first = max(start, at - _LONGEST_BRACKET)
     return text.rfind("(", first, at) > text.rfind(")", first, at)
-
-
-def _join_wordless(text: str, pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A piece without letter or digit ("...", a lone emoji) goes with the one before it, the first with the next."""
-    if len(pieces) < 2:
-        return pieces
-    joined: list[tuple[int, int]] = []
-    has_word = True
-    for start, end in pieces:
-        is_wordless = _ALPHANUMERIC.search(text, start, end) is None
-        if joined and (is_wordless or not has_word):
-            joined[-1] = (joined[-1][0], end)
-            has_word = has_word or not is_wordless
-        else:
-            joined.append((start, end))
-            has_word = not is_wordless
-    return joined
