@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from functools import cache
 
 import pytest
@@ -10,6 +12,7 @@ from api.reasons import Reason
 from api.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import ExampleMaker
+from ops.training.corruption.verb_frames import verb_frame_sentences
 
 
 def tagged(text: str, mark: str) -> TaggedSentence:
@@ -66,6 +69,71 @@ NEGATIVES = [
 @pytest.mark.parametrize(("right", "wrong"), NEGATIVES, ids=[text for text, _ in NEGATIVES])
 def test_a_negative_loses_its_do(right: str, wrong: set[str]) -> None:
     assert broken(right, Reason.DO_SUPPORT) == wrong
+
+
+GROUPS = [
+    ("I/PRP+'m/VBP working/VBG", "BE_ING", "I'm work."),
+    ("She/PRP+'s/VBZ not/RB listening/VBG", "BE_ING", "She's not listen."),
+    ("He/PRP+'s/VBZ already/RB eaten/VBN", "PERF_PART", "He's already ate."),
+    ("He/PRP+'s/VBZ written/VBN a/DT book/NN", "PERF_PART", "He's wrote a book."),
+    ("He/PRP+'ll/MD go/VB", "BASE_MODAL", "He'll goes."),
+    ("He/PRP should/MD have/VB gone/VBN", "PERF_PART", "He should have went."),
+    ("They/PRP could/MD not/RB have/VB known/VBN it/PRP", "PERF_PART", "They could not have knew it."),
+    ("He/PRP is/VBZ always/RB complaining/VBG", "MISSING_BE", "He always complaining."),
+    ("He/PRP is/VBZ a/DT doctor/NN", "MISSING_BE", "He a doctor."),
+    ("She/PRP is/VBZ very/RB tired/JJ", "MISSING_BE", "She very tired."),
+    ("I/PRP agree/VBP with/IN you/PRP", "EXTRA_BE", "I'm agree with you."),
+    ("It/PRP is/VBZ being/VBG written/VBN by/IN Ann/NNP", "PASSIVE_PART", "It is being wrote by Ann."),
+    ("He/PRP used/VBD to/TO smoke/VB", "BASE_TO", "He used to smoking."),
+    ("He/PRP did/VBD+n't/RB use/VB to/TO smoke/VB", "BASE_DO", "He didn't used to smoke."),
+    ("I/PRP would/MD rather/RB stay/VB", "BARE_INF", "I would rather to stay."),
+    ("It/PRP is/VBZ worth/JJ reading/VBG", "ING_VERB", "It is worth to read."),
+    ("She/PRP came/VBD in/RP and/CC sat/VBD down/RB", "PAST_IRREG", "She came in and sitted down."),
+]
+
+
+@pytest.mark.parametrize(("right", "reason", "wrong"), GROUPS, ids=[wrong for _, _, wrong in GROUPS])
+def test_a_verb_group_is_broken_as_learners_break_it(right: str, reason: str, wrong: str) -> None:
+    assert wrong in broken(right, Reason[reason])
+
+
+OPEN_QUESTIONS = [
+    ("What/WP are/VBP you/PRP doing/VBG", "MISSING_BE", "What you doing?"),
+    ("Have/VBP you/PRP ever/RB ridden/VBN it/PRP", "PART_IRREG", "Have you ever rided it?"),
+    ("Why/WRB not/RB go/VB", "BARE_INF", "Why not to go?"),
+]
+
+
+@pytest.mark.parametrize(("right", "reason", "wrong"), OPEN_QUESTIONS, ids=[wrong for _, _, wrong in OPEN_QUESTIONS])
+def test_a_verb_group_of_a_question_is_broken_too(right: str, reason: str, wrong: str) -> None:
+    assert wrong in broken(right, Reason[reason], "?")
+
+
+PERHAPS_RIGHT = [
+    ("He/PRP+'s/VBZ gone/VBN", "PERF_PART"),
+    ("I/PRP+'d/MD gone/VBN", "PERF_PART"),
+    ("I/PRP mean/VBP it/PRP", "EXTRA_BE"),
+    ("She/PRP is/VBZ open/JJ", "MISSING_BE"),
+    ("He/PRP has/VBZ come/VBN and/CC sat/VBN down/RB", "PAST_IRREG"),
+]
+
+
+@pytest.mark.parametrize(("right", "reason"), PERHAPS_RIGHT, ids=[text for text, _ in PERHAPS_RIGHT])
+def test_what_may_be_right_or_may_lack_something_else_is_not_made(right: str, reason: str) -> None:
+    assert not broken(right, Reason[reason])
+
+
+def test_frames_take_their_verb_phrases_from_the_text_and_agree() -> None:
+    text = [tagged(f"I/PRP want/VBP to/TO {verb}/VB the/DT {noun}/NN", ".") for verb, noun in PHRASES]
+
+    made = {one.text for one in verb_frame_sentences(text, maker().lexicon, random.Random(4))}
+
+    assert not {one for one in made if re.search(r"\b(I (is|has|does)|(she|he|Tom) (are|have|want|enjoy))\b", one)}
+    assert any(re.search(r"good at (writing|selling|painting) the (letter|car|house)\.", one) for one in made)
+    assert any(re.search(r"The (letter|car|house) .*been (written|sold|painted)", one) for one in made)
+
+
+PHRASES = [("write", "letter"), ("sell", "car"), ("paint", "house")]
 
 
 UNTOUCHED = [

@@ -26,6 +26,7 @@ from ops.training.corruption.sampling import CandidateIndex
 from ops.training.corruption.subjects import subject_rewrites
 from ops.training.corruption.surface import Span, frame, vary
 from ops.training.corruption.tense import add_tense_errors
+from ops.training.corruption.verb_frames import verb_frame_sentences
 from ops.training.corruption.view import Candidate, View
 
 CLEAN_SHARE = 0.52
@@ -131,6 +132,7 @@ class ExampleMaker:
             rng = random.Random(0)
             made = rewritten(self._sentences, self.lexicon, rng)
             made += participle_sentences(self._sentences, self.lexicon, rng)
+            made += verb_frame_sentences(self._sentences, self.lexicon, rng)
             made += subject_rewrites(self._sentences, self.lexicon, rng)
             everything = chain(self._sentences, made, rare_verb_sentences(self.lexicon, rng))
             self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in everything)
