@@ -113,3 +113,26 @@ def test_a_small_text_makes_nothing() -> None:
 )
 def test_what_is_a_matter_of_taste_is_never_called_wrong(text: str, still_right: str) -> None:
     assert still_right not in corruptions(text)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "I/PRP know/VBP that/IN the/DT taste/NN of/IN the/DT fruit/NN of/IN those/DT trees/NNS is/VBZ bitter/JJ",
+            "I know that the taste of the fruit of those trees are bitter.",
+        ),
+        (
+            "The/DT leaves/NNS of/IN the/DT tree/NN in/IN our/PRP$ garden/NN turn/VBP red/JJ",
+            "The leaves of the tree in our garden turns red.",
+        ),
+    ],
+)
+def test_the_head_of_stacked_phrases_decides_the_number(right: str, wrong: str) -> None:
+    assert wrong in corruptions(right)
+
+
+def test_a_noun_inside_a_second_clause_is_no_head() -> None:
+    made = corruptions("The/DT man/NN in/IN the/DT car/NN and/CC the/DT woman/NN in/IN the/DT bus/NN are/VBP old/JJ")
+
+    assert not made

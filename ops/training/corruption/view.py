@@ -147,20 +147,25 @@ class View:
         first = self.noun_phrase_start(last)
         if first is None:
             return None
-        if self.starts_clause(first):
-            return Subject(self._number(first, last), first, False)
-        before = self.words[first - 1]
-        if first < 2 or not self.words[first - 2].is_joined:
-            return None
-        outer = self.noun_phrase_start(first - 2)
-        if outer is None or outer > 0:
-            return None
-        if before.lower == "and":
-            has_two = all(self.words[i].tag in ("DT", "NNP", "PRP$") for i in (outer, first))
-            return Subject("pl" if has_two else "", outer, False)
-        if before.lower in lex.PREPOSITIONS and self.words[outer].tag in _DETERMINER_TAGS:
-            return Subject(self._number(outer, first - 2), outer, False)
-        return None
+        innermost = first
+        while not self.starts_clause(first):
+            outer = self._outer_phrase(first)
+            if outer is None:
+                return None
+            link = self.words[first - 1].lower
+            if link == "and":
+                has_two = all(self.words[i].tag in ("DT", "NNP", "PRP$") for i in (outer, first))
+                is_plain = first == innermost and outer == 0
+                return Subject("pl" if has_two else "", outer, False) if is_plain else None
+            if link not in lex.PREPOSITIONS or self.words[outer].tag not in _DETERMINER_TAGS:
+                return None
+            first, last = outer, first - 2
+        return Subject(self._number(first, last), first, False)
+
+    def _outer_phrase(self, first: int) -> int | None:
+        """Where the noun phrase before the link at `first - 1` begins: "the box" of "the box of books"."""
+        is_linked = first >= 2 and self.words[first - 2].is_joined
+        return self.noun_phrase_start(first - 2) if is_linked else None
 
     def noun_phrase_start(self, last: int) -> int | None:
         """Where the noun phrase ending at `last` begins; None if there is none."""
