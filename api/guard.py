@@ -3,18 +3,55 @@
 The model may put any text in the place of any word. An edit is applied only if every word it writes is a form of a
 known verb, an auxiliary or a word it replaces, if what it writes is a form of the verb it replaces, and if nothing but
 auxiliaries and 'to' goes away. So no noun, name or number is ever changed, and no 'not' is gained or lost.
+
+Two reasons have rights of their own: `do_support` alone may bring in a 'do', `question_order` alone may move words,
+and does nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 
 from api.reasons import Reason
-from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, parts_of
+from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of
 
-# Auxiliaries an edit may bring in without replacing one: 'is' singing, 'has' lived, 'will' come, 'to' win.
+# Auxiliaries an edit may bring in without replacing one: 'is' singing, 'has' lived, 'will' come.
 _INSERTABLE = frozenset(["be", "have", "will"])
+_TENSED = frozenset(["be", "have", "do", "will"])
+# An auxiliary of another verb that may take the place of one of _TENSED: "Are you knowing" > "Do you know".
+_SUCCESSORS: dict[Reason, frozenset[str]] = {
+    Reason.STATIVE: frozenset(["do"]),
+    Reason.HABIT: frozenset(["do"]),
+    Reason.EXTRA_BE: frozenset(["do"]),
+    Reason.NO_WILL: frozenset(["do"]),
+    Reason.PAST_NOT_PERF: frozenset(["do"]),
+    Reason.DO_SUPPORT: frozenset(["do"]),
+    Reason.TENSE_PAST: frozenset(["do"]),
+    Reason.TENSE_PERF: frozenset(["have"]),
+    Reason.PAST_PERF: frozenset(["have"]),
+    Reason.WISH_PAST: frozenset(["do", "have"]),
+    Reason.TENSE_FUT: frozenset(["will"]),
+    Reason.MISSING_BE: frozenset(["be"]),
+    Reason.BE_ING: frozenset(["be"]),
+}
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Parts of words before and after, and the verbs that the old ones may be forms of."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    reason: Reason
+    old_lemmas: dict[str, frozenset[str]]
+
+    @property
+    def negations(self) -> frozenset[str]:
+        """They may stand for each other, and "He no come" > "doesn't come" has one more."""
+        return NEGATIONS | {"no"} if self.reason is Reason.DO_SUPPORT else NEGATIONS
 
 
 class Guard:
@@ -25,14 +62,25 @@ class Guard:
 
     def allows(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
         """Whether the words `replacement` may stand for the words `source`; case and apostrophes do not count."""
-        old = [part for word in source for part in parts_of(word)]
-        new = [part for word in replacement for part in parts_of(word)]
-        old_lemmas = {part: self._lemmas_of_source(part, reason) for part in old}
+        old = tuple(part for word in source for part in parts_of(word))
+        new = tuple(part for word in replacement for part in parts_of(word))
+        if reason is Reason.QUESTION_ORDER:
+            return self._only_reorders(old, new)
+        change = _Change(old, new, reason, {part: self._lemmas_of_source(part, reason) for part in old})
         return (
-            all(self._may_come(part, old_lemmas) for part in new)
-            and all(self._may_go(part, old_lemmas[part], new) for part in old)
-            and self._stays_the_same_verb(old_lemmas, new)
+            all(self._may_come(change, place) for place in range(len(new)))
+            and all(self._may_go(change, place) for place in range(len(old)))
+            and self._keeps_the_other_words(change)
+            and self._stays_the_same_verb(change)
         )
+
+    def _only_reorders(self, old: Sequence[str], new: Sequence[str]) -> bool:
+        """The same words in another order, one of them an auxiliary; "he's" may be read as "he is"."""
+        readings = {tuple(sorted(words)) for words in product(*map(full_forms, new))}
+        is_same = any(tuple(sorted(words)) in readings for words in product(*map(full_forms, old)))
+        has_auxiliary = any(self._words.lemmas_of(part) & AUXILIARY_LEMMAS for part in new)
+        is_moved = set(product(*map(full_forms, old))).isdisjoint(product(*map(full_forms, new)))
+        return is_same and has_auxiliary and is_moved
 
     def _lemmas_of_source(self, part: str, reason: Reason) -> frozenset[str]:
         lemmas = self._words.lemmas_of(part)
@@ -42,21 +90,67 @@ class Guard:
             return frozenset(["have"])
         return lemmas
 
-    def _may_come(self, part: str, old_lemmas: dict[str, frozenset[str]]) -> bool:
-        if part in old_lemmas or part == "to":
-            return True
+    def _may_come(self, change: _Change, place: int) -> bool:
+        part = change.new[place]
+        if part in change.old_lemmas or part in NEGATIONS:
+            return True  # negations are counted elsewhere
+        if part == "to":
+            return self._has_a_verb_next(change.new, place)
+        if not self._words.is_right_form(part):
+            return False
         is_insertable = not self._words.lemmas_of(part).isdisjoint(_INSERTABLE)
-        return self._words.is_right_form(part) and (is_insertable or self._shares_lemma(part, old_lemmas))
+        return (
+            is_insertable
+            or self._is_new_do(part, change)
+            or self._shares_lemma(part, change)
+            or self._succeeds(part, change)
+        )
 
-    def _may_go(self, part: str, lemmas: frozenset[str], new: Sequence[str]) -> bool:
-        if part in new or part == "to" or lemmas & AUXILIARY_LEMMAS:
+    def _is_new_do(self, part: str, change: _Change) -> bool:
+        return change.reason is Reason.DO_SUPPORT and part in ("do", "does", "did")
+
+    def _may_go(self, change: _Change, place: int) -> bool:
+        part = change.old[place]
+        lemmas = change.old_lemmas[part]
+        if part in change.new or part in change.negations or lemmas & AUXILIARY_LEMMAS:
             return True
-        return any(lemmas & self._words.lemmas_of(other) for other in new)
+        if part == "to":
+            return self._has_a_verb_next(change.old, place)
+        return any(lemmas & self._words.lemmas_of(other) for other in change.new)
 
-    def _stays_the_same_verb(self, old_lemmas: dict[str, frozenset[str]], new: Sequence[str]) -> bool:
+    def _has_a_verb_next(self, parts: Sequence[str], place: int) -> bool:
+        """The 'to' of an infinitive, as far as can be seen: that of "went to" is none."""
+        following = [part for part in parts[place + 1 :] if part not in NEGATIONS]
+        return bool(following) and bool(self._words.lemmas_of(following[0]))
+
+    def _keeps_the_other_words(self, change: _Change) -> bool:
+        """Words that are no verbs stay as many as they are, and so do negations; whatever stays keeps its order."""
+        old, new = (
+            ["not" if part in change.negations else part for part in parts if not self._is_verbal(part, change)]
+            for parts in (change.old, change.new)
+        )
+        stay = [part for part in change.old if part in change.new and not self._is_new_do(part, change)]
+        return old == new and list(dict.fromkeys(stay)) == _distinct_in(change.new, stay)
+
+    def _is_verbal(self, part: str, change: _Change) -> bool:
+        return part == "to" or bool(change.old_lemmas.get(part) or self._words.lemmas_of(part))
+
+    def _stays_the_same_verb(self, change: _Change) -> bool:
         """Something of the old words is still there: 'to' or 'is' alone never stands for another word."""
-        return any(part in old_lemmas or self._shares_lemma(part, old_lemmas) for part in new if part not in NEGATIONS)
+        return any(
+            part in change.old_lemmas or self._shares_lemma(part, change) or self._succeeds(part, change)
+            for part in change.new
+            if part not in NEGATIONS
+        )
 
-    def _shares_lemma(self, part: str, old_lemmas: dict[str, frozenset[str]]) -> bool:
+    def _shares_lemma(self, part: str, change: _Change) -> bool:
         lemmas = self._words.lemmas_of(part)
-        return any(lemmas & old for old in old_lemmas.values())
+        return any(lemmas & old for old in change.old_lemmas.values())
+
+    def _succeeds(self, part: str, change: _Change) -> bool:
+        is_successor = not self._words.lemmas_of(part).isdisjoint(_SUCCESSORS.get(change.reason, ()))
+        return is_successor and any(lemmas & _TENSED for lemmas in change.old_lemmas.values())
+
+
+def _distinct_in(parts: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(part for part in parts if part in wanted))

@@ -26,6 +26,10 @@ _AUXILIARIES = {
 AUXILIARY_LEMMAS = frozenset(lemma for lemmas in _AUXILIARIES.values() for lemma in lemmas)
 NEGATIONS = frozenset(["not", "n't"])
 _CLITICS = ("'m", "'re", "'ve", "'ll", "'d", "'s")
+_FULL_FORMS = {
+    "'m": ("am",), "'re": ("are",), "'ve": ("have",), "'ll": ("will",), "'s": ("is", "has"), "'d": ("had", "would"),
+    "n't": ("not",), "ca": ("can",), "wo": ("will",), "sha": ("shall",),
+}  # fmt: skip
 _TEXTS_CACHED = 16_384
 
 
@@ -45,6 +49,11 @@ def parts_of(word: str) -> tuple[str, ...]:
         if text.endswith(clitic) and len(text) > len(clitic):
             return (text[: -len(clitic)], clitic)
     return (text,)
+
+
+def full_forms(part: str) -> tuple[str, ...]:
+    """The words a part of a contraction may stand for: 's for 'is' or 'has'; other parts for themselves."""
+    return _FULL_FORMS.get(part, (part,))
 
 
 class VerbWords:

@@ -48,6 +48,54 @@ is owning > owns STATIVE
 left > had left PAST_PERF
 am > were WISH_PAST
 doesn't goes > doesn't go BASE_DO
+don't > doesn't SVA_SG
+knows > know BASE_DO
+you > do you DO_SUPPORT
+the > does the DO_SUPPORT
+you wanted > did you want DO_SUPPORT
+you did > did you do DO_SUPPORT
+not like > does not like DO_SUPPORT
+not like > doesn\u2019t like DO_SUPPORT
+no like > doesn't like DO_SUPPORT
+never > did never DO_SUPPORT
+you didn't > didn't you QUESTION_ORDER
+he is > is he QUESTION_ORDER
+is he > he is QUESTION_ORDER
+she's > is she QUESTION_ORDER
+she\u2019s > has she QUESTION_ORDER
+they'd > would they QUESTION_ORDER
+is she > she's QUESTION_ORDER
+Tom can > can Tom QUESTION_ORDER
+would have > had WISH_PAST
+would've > had WISH_PAST
+wouldn't have > hadn't WISH_PAST
+didn't > hadn't WISH_PAST
+am > were WISH_PAST
+am living > have lived TENSE_PERF
+am living > have been living TENSE_PERF
+doesn't > hasn't TENSE_PERF
+is seeing > has seen TENSE_PERF
+Do > Have TENSE_PERF
+is working > has worked TENSE_PERF
+I'm agree > I agree EXTRA_BE
+I'm not > I don't EXTRA_BE
+Are > Do EXTRA_BE
+He's work > He's working BE_ING
+Do > Are BE_ING
+she'll coming > she'll come BASE_MODAL
+won't > doesn't NO_WILL
+he'll > he's NO_WILL
+Are you > Do you STATIVE
+isn't knowing > doesn't know STATIVE
+knowing > know STATIVE
+is playing > plays HABIT
+Is he > Does he HABIT
+have you > did you PAST_NOT_PERF
+hasn't > didn't PAST_NOT_PERF
+arrived > arrive PAST_NOT_PERF
+Do > Did TENSE_PAST
+don't come > won't come TENSE_FUT
+didn't > hadn't PAST_PERF
 """
 REFUSED = """
 go > walk PAST_IRREG
@@ -65,6 +113,40 @@ of > have PERF_PART
 Tom walks > walks EXTRA_BE
 very good > good EXTRA_BE
 walk > walk quickly SVA_SG
+not like > doesn't not like DO_SUPPORT
+not like > does like DO_SUPPORT
+like > doesn't like DO_SUPPORT
+no like > does like DO_SUPPORT
+no like > doesn't like SVA_SG
+you > do you SVA_PL
+you > do TENSE_PAST
+like > do like TENSE_PAST
+like > do love DO_SUPPORT
+you > we do DO_SUPPORT
+do you > you did QUESTION_ORDER
+he is > is she QUESTION_ORDER
+he is > is QUESTION_ORDER
+he is > is he not QUESTION_ORDER
+he is > was he QUESTION_ORDER
+he is > he is QUESTION_ORDER
+old house > house old QUESTION_ORDER
+you didn't > did you QUESTION_ORDER
+has he > is he QUESTION_ORDER
+he is > is he SVA_BE
+Tom Ann > Ann Tom SVA_SG
+not never > never not SVA_SG
+won't > does NO_WILL
+can > does NO_WILL
+must > did TENSE_PAST
+has > did SVA_SG
+is > does SVA_SG
+house > do TENSE_PAST
+went to > went SVA_SG
+went > went to SVA_SG
+never like > don't like DO_SUPPORT
+his > her SVA_SG
+a > the SVA_SG
+in > on SVA_SG
 planed > planed\u0301 REG_SPELL
 go > \U0001f600 PAST_IRREG
 """
