@@ -1,4 +1,4 @@
-"""Reading lines for the filter: no line lost, split only at newlines, nothing waited for without need."""
+"""The filter: no line lost, split only at newlines, nothing waited for without need; one answer for each line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops.offline import StreamLines
+from api.agent import Agent, Correction
+from api.edit_script import EOS_ID
+from api.verbs import VerbTable
+from ops.offline import MAX_PENDING, OfflineCorrector, StreamLines
+from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
+from scheduler.messages import Completion, Delivery, FinishReason
+from tests.fake_tokenizer import FakeTokenizer
 
 
 @pytest.fixture
@@ -69,3 +75,71 @@ def test_a_line_longer_than_one_read_stays_one_line(pipe: tuple[int, int]) -> No
 
     assert [len(line) for line in _read_all(StreamLines(reader))] == [300_000]
     assert child.wait(10) == 0
+
+
+class FakeEngine:
+    """Finishes the newest sequence first, one a step; fails the sequences whose turn of acceptance is in `failing`."""
+
+    def __init__(self, failing: tuple[int, ...] = ()) -> None:
+        self._waiting: list[Completion] = []
+        self._failing = failing
+        self._num_accepted = 0
+        self.most_waiting = 0
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._waiting)
+
+    def accept(self, delivery: Delivery) -> None:
+        self._num_accepted += 1
+        reason = FinishReason.ERROR if self._num_accepted in self._failing else FinishReason.STOP
+        self._waiting.append(Completion(delivery.request.request_id, reason, (EOS_ID,)))
+        self.most_waiting = max(self.most_waiting, len(self._waiting))
+
+    def step(self) -> list[Completion]:
+        return [self._waiting.pop()]
+
+
+class ListedLines:
+    """A few lines at a time."""
+
+    def __init__(self, *lines: str) -> None:
+        self._left = list(lines)
+
+    @property
+    def is_over(self) -> bool:
+        return not self._left
+
+    def take(self, wait: bool) -> list[bytes]:
+        return [self._left.pop(0).encode() for _ in range(min(8, len(self._left)))]
+
+
+def _correct(engine: FakeEngine, *lines: str) -> list[object]:
+    corrector = OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), engine)
+    return list(corrector.correct(ListedLines(*lines)))
+
+
+def test_each_line_has_one_answer_in_order_however_many_sentences_it_has() -> None:
+    lines = ["He came.", "He came. She left.  They stayed ", "Yes", "No. No. No. No."]
+
+    outcomes = _correct(FakeEngine(), *lines)
+
+    assert [outcome.corrected for outcome in outcomes] == lines
+
+
+def test_a_line_of_which_one_sentence_fails_or_is_refused_is_an_error_and_the_others_are_not() -> None:
+    lines = ["Go home.", "He came. She left.", "word " * 65 + ". No.", "Yes. " * 65, "Yes"]
+
+    outcomes = _correct(FakeEngine(failing=(3,)), *lines)
+
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds == [Correction, RequestFailed, SentenceTooLong, InvalidRequest, Correction]
+
+
+def test_no_more_sentences_are_read_ahead_than_memory_is_meant_for() -> None:
+    engine = FakeEngine()
+
+    outcomes = _correct(engine, *["He came. She left. They stayed. " * 20] * 100)
+
+    assert len(outcomes) == 100
+    assert engine.most_waiting < MAX_PENDING + 8 * 60, "the bound, and what one reading brings"
