@@ -20,6 +20,16 @@ _WANTING_FORMS = words(
 # "We are agree" wants "agree"; "we are go" wants "going". The two errors look alike, so each has its verbs.
 _EXTRA_BE_VERBS = lex.STATE_VERBS | lex.MENTAL_VERBS
 _WEATHER = frozenset(("rain", "snow"))
+_TWO_OBJECTS = words("give show tell teach send offer pay ask allow make hand lend feed serve grant promise call name")
+_OBJECT_TAGS = frozenset(("NN", "NNS", "NNP", "JJ", "CD", "TO"))
+_GOING_ON = (
+    lex.INTRANSITIVE_VERBS | lex.ACTIVITY_VERBS
+    | words(
+        "wait live stand sit lie learn search talk look listen try cry smile joke leave fight shout complain argue "
+        "hurry rest fly return wonder chat camp shop ski climb wander stare point knock bark shake jump lean struggle "
+        "stay behave grow begin laugh lie breathe bleed dream scream sweat shiver tremble act plan prepare go depart"
+    )
+)  # fmt: skip
 _NO_PASSIVE = words("go come become do finish get tire marry interest excite bear be have use suppose")
 _PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
@@ -151,10 +161,23 @@ def _add_after_be(view: View, index: int) -> None:
         return
     is_weather = verb.lemma in _WEATHER
     # "he is work hard" is broken, "the reason is work" is not: only persons, and verbs that are no adjective.
-    if (subject.is_pronoun and view.lowers[subject.first] != "it" and _is_no_predicate(view, verb)) or is_weather:
+    is_person = subject.is_pronoun and view.lowers[subject.first] != "it"
+    if not subject.is_pronoun and view.words[verb_index - 1].lower == be.lower:
+        # "Tom is sleep", "The boys are play football"; "The plan is go home" lacks "to".
+        is_person = view.at(index - 1).tag in ("NNP", "NNS") and not view.may_be_noun(verb.lemma, verb_index)
+    if (is_person and _is_no_predicate(view, verb) and not _may_be_passive(view, verb, verb_index)) or is_weather:
         view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
     if verb_index == index + 1 and not is_inverted and not be.is_contraction:
         _add_missing_be(view, index, verb)
+
+
+def _may_be_passive(view: View, verb: VerbForms, index: int) -> bool:
+    """ "They are give it" may lack "given", "He was hit by a car" lacks nothing."""
+    if verb.lemma in _TWO_OBJECTS:
+        return True
+    word, after = view.words[index], view.at(index + 1)
+    has_object = word.is_joined and (after.tag in _OBJECT_TAGS or view.object_follows(index))
+    return not has_object and verb.lemma not in _GOING_ON
 
 
 def _is_no_predicate(view: View, verb: VerbForms) -> bool:

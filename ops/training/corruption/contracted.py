@@ -17,6 +17,7 @@ _PERSONS = words("i you he she we they")
 # After "I'm" these can only be verbs; "I'm like", "I'm mean" are right.
 _STATE_AFTER_BE = words("agree know want believe understand think hope disagree need remember hate prefer")
 _BE = {"i": "'m", "sg": "'s", "pl": "'re"}
+_GOING_ON = words("now still always moment currently")
 _PLACES = words("in at on from")
 _DEGREES = words("very so too really quite")
 
@@ -43,8 +44,15 @@ def _add_base_for_ing(view: View, index: int) -> None:
     verb = view.lexicon.ing.get(at.lower) if at.tag == "VBG" else None
     if verb is None or at.is_contraction or verb.lemma in lex.STATE_VERBS | lex.MENTAL_VERBS | {"do", "get", "have"}:
         return
-    if verb.lemma not in view.lexicon.known_adjectives:
+    # "She's take it" may as well lack "taken".
+    is_open = view.lowers[index].endswith("'s") and not _is_surely_going_on(view, verb, verb_index)
+    if verb.lemma not in view.lexicon.known_adjectives and not is_open:
         view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
+
+
+def _is_surely_going_on(view: View, verb: VerbForms, index: int) -> bool:
+    says_so = not view.lower_set.isdisjoint(_GOING_ON)
+    return says_so or (verb.lemma in lex.ACTIVITY_VERBS | {"sleep"} and not view.object_follows(index))
 
 
 def _add_past_for_participle(view: View, index: int) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from api.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, TaggedToken
+from ops.training.corruption.group_clean import HARD_CLEAN as _GROUP_CLEAN
 from ops.training.corruption.tense_clean import HARD_CLEAN as _TENSE_CLEAN
 
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -38,7 +39,7 @@ def fill(template: str, rng: random.Random) -> str:
 @cache
 def templates() -> tuple[str, ...]:
     """All templates, those of other modules included."""
-    return (*(row[1] for row in _rows("hard_clean.tsv")), *_TENSE_CLEAN)
+    return (*(row[1] for row in _rows("hard_clean.tsv")), *_TENSE_CLEAN, *_GROUP_CLEAN)
 
 
 def _word_for(name: str, rng: random.Random) -> str:
