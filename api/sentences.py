@@ -23,7 +23,7 @@ _ENUMERATOR = re.compile(r"[\"'\u201c(\[#]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\Z"
 _LIST_ITEM = re.compile(r"(?:[-*\u2022\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
 _INITIALISM = re.compile(r"(?:[A-Z]|[A-Za-z](?:\.[A-Za-z]{1,2})+)\Z")
 _ATTRIBUTION = re.compile(
-    r"(?:I|[A-Z]\w+(?: [A-Z]\w+)?|[Tt]he \w+) "
+    r"(?:I|(?:(?:Mr|Mrs|Ms|Dr)\.? )?[A-Z]\w+(?: [A-Z]\w+)?|The \w+) "
     r"(?:said|says|sayed|asked|asks|cried|shouted|replied|answered|whispered|thought|yelled|called|added|explained)\b"
 )
 _ALPHANUMERIC = re.compile(r"[^\W_]")
@@ -50,19 +50,19 @@ _DATES = _words("Jan Feb Mar Apr Jun Jul Aug Sept Sep Oct Nov Dec Mon Tue Tues W
 # At the end only where the next word opens a sentence, as far as spelling tells.
 _RARELY_LAST = _words(
     "St Ave Rd Blvd Inc Ltd Co Corp Bros Jr Sr Esq Univ Dept dept gen gov govt Govt al est Est min max incl excl misc "
-    "abbr orig avg adj adv Nr Ph.D Ph Dr.h.c ft lb lbs oz hrs mins"
+    "abbr orig avg adj adv Nr Ph.D Ph ft lb lbs oz hrs mins"
 )
 _AFTER_A_TIME = _words(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "
-    "September October November December EST EDT CET CEST GMT UTC PST PDT CST MST BST ET PT"
+    "September October November December Eastern Pacific Central EST EDT CET CEST GMT UTC PST PDT CST MST BST ET PT"
 )
 _OPENS_A_SENTENCE = _words(
     "The A An This That These Those There Here He She It We You They I My Your His Her Its Our Their Mine "
     "And But Or So Yet Then Now Also However Therefore Although Though Because Since If When While After Before Until "
     "As At By For From In On To With Without Who What Where Why How Which Whose Whom Yes No Not Please Do Does Did "
-    "Is Are Was Were Has Have Had Can Could Will Would Should May Might Must Let Every Each Some Many Most All Both "
+    "Is Are Was Were Has Have Had Can Could Would Should Might Must Let Every Each Some Many Most All Both "
     "One Two Once Today Yesterday Tomorrow Everyone Everybody Someone Somebody Nobody Nothing Everything Maybe Perhaps "
-    "Don Doesn Didn Isn Aren Wasn Weren Can't Never Often Sometimes Finally First Later Next Soon Thanks Thank"
+    "Don Doesn Didn Isn Aren Wasn Weren Never Often Sometimes Finally First Later Next Soon Thanks Thank"
 )
 _GOES_ON = _words("and or but nor is was are were has had will would can could of in on at to for with by as than said")
 

@@ -58,6 +58,7 @@ GOES_ON = [
     "He came at 10 a.m. and left.",
     "He said \"Stop!\" and left.", "He said 'Stop!' and left.", "\u201cStop!\u201d he said.", "\"Who?\" she asked.",
     "\u201cWhere are you?\u201d Tom asked.", "'Are you sure?' the man said.", "\"Stop!\" I cried.",
+    "\"No!\" Mr. Smith said.", "Dr. J. May and Dr. W. Will left at 3 p.m. Eastern time.",
     "Pi is 3.14159 and 1,000.5 is more.", "Version 2.0.1 of Node.js and Asp.Net is in file.txt now.",
     "Write to a.b@example.co.uk or to www.example.com/A.B?C=d.E, please.",
     "He came on Jan. 5, on Mon. in Sept. 1990, cf. p. 5, ch. 3, vol. 2, fig. 7 and No. 1.",
