@@ -16,12 +16,16 @@ from ops.training.corruption.verb_frames import verb_frame_sentences
 
 
 def tagged(text: str, mark: str) -> TaggedSentence:
-    tokens, words = [], []
-    for number, group in enumerate(text.split()):
+    """ "+" joins the tokens of a word."""
+    tokens: list[TaggedToken] = []
+    plain, number = "", 0
+    for group in text.split():
         parts = [part.rsplit("/", 1) for part in group.split("+")]
-        tokens += [TaggedToken(token, tag, number) for token, tag in parts]
-        words.append("".join(token for token, _ in parts))
-    return TaggedSentence("test", " ".join(words) + mark, (*tokens, TaggedToken(mark, ".", None)))
+        is_word = parts[0][1] != ","
+        tokens += [TaggedToken(token, tag, number if is_word else None) for token, tag in parts]
+        plain += (" " if is_word and plain else "") + "".join(token for token, _ in parts)
+        number += is_word
+    return TaggedSentence("test", plain + mark, (*tokens, TaggedToken(mark, ".", None)))
 
 
 @cache
@@ -87,6 +91,10 @@ GROUPS = [
     ("He/PRP used/VBD to/TO smoke/VB", "BASE_TO", "He used to smoking."),
     ("He/PRP did/VBD+n't/RB use/VB to/TO smoke/VB", "BASE_DO", "He didn't used to smoke."),
     ("I/PRP would/MD rather/RB stay/VB", "BARE_INF", "I would rather to stay."),
+    ("So/RB does/VBZ she/PRP", "SVA_SG", "So do she."),
+    ("Neither/CC are/VBP they/PRP", "SVA_BE", "Neither is they."),
+    ("She/PRP is/VBZ sleeping/VBG", "BE_ING", "She is sleep."),
+    ("Tom/NNP is/VBZ reading/VBG a/DT book/NN", "BE_ING", "Tom is read a book."),
     ("It/PRP is/VBZ worth/JJ reading/VBG", "ING_VERB", "It is worth to read."),
     ("She/PRP came/VBD in/RP and/CC sat/VBD down/RB", "PAST_IRREG", "She came in and sitted down."),
 ]
@@ -101,6 +109,8 @@ OPEN_QUESTIONS = [
     ("What/WP are/VBP you/PRP doing/VBG", "MISSING_BE", "What you doing?"),
     ("Have/VBP you/PRP ever/RB ridden/VBN it/PRP", "PART_IRREG", "Have you ever rided it?"),
     ("Why/WRB not/RB go/VB", "BARE_INF", "Why not to go?"),
+    ("You/PRP know/VBP him/PRP ,/, do/VBP+n't/RB you/PRP", "SVA_PL", "You know him, doesn't you?"),
+    ("They/PRP are/VBP late/JJ ,/, are/VBP+n't/RB they/PRP", "SVA_BE", "They are late, isn't they?"),
 ]
 
 
@@ -114,6 +124,8 @@ PERHAPS_RIGHT = [
     ("I/PRP+'d/MD gone/VBN", "PERF_PART"),
     ("I/PRP mean/VBP it/PRP", "EXTRA_BE"),
     ("She/PRP is/VBZ open/JJ", "MISSING_BE"),
+    ("They/PRP are/VBP giving/VBG me/PRP a/DT book/NN", "BE_ING"),
+    ("She/PRP+'s/VBZ taking/VBG it/PRP", "BE_ING"),
     ("He/PRP has/VBZ come/VBN and/CC sat/VBN down/RB", "PAST_IRREG"),
 ]
 

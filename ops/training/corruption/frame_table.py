@@ -249,6 +249,23 @@ O must/MD be/VB DONE X
 O should/MD be/VB DONE X
 O might/MD have/VB been/VBN DONE X
 """
+REPLIES = """
+so/RB do/VBP they/PRP
+so/RB do/VBP I/PRP
+so/RB does/VBZ she/PRP
+so/RB is/VBZ he/PRP
+so/RB are/VBP we/PRP
+so/RB has/VBZ she/PRP
+so/RB have/VBP they/PRP
+so/RB was/VBD he/PRP
+neither/CC do/VBP we/PRP
+neither/CC does/VBZ he/PRP
+neither/CC were/VBD they/PRP
+neither/CC have/VBP you/PRP
+neither/CC is/VBZ she/PRP
+nor/CC does/VBZ she/PRP
+nor/CC do/VBP they/PRP
+"""
 EMBEDDED = """
 I/PRP do/VBP+n't/RB know/VB where/WRB he/PRP is/VBZ going/VBG
 I/PRP wonder/VBP what/WP they/PRP are/VBP doing/VBG

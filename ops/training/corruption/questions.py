@@ -23,6 +23,14 @@ _PAST_WORDS = words("yesterday ago last")
 _NEGATED_DO = words("don't doesn't didn't")
 _DO = words("do does did")
 _MOVED = lex.BE_WORDS | lex.HAVE_WORDS | lex.MODAL_WORDS | _NEGATED_DO
+_OTHER_NUMBER = {
+    "sg": {"is": "are", "was": "were", "does": "do", "has": "have"},
+    "pl": {"are": "is", "were": "was", "do": "does", "have": "has"},
+}
+_AGREEING = {
+    "does": (Reason.SVA_SG, "do"), "has": (Reason.SVA_SG, "have"), "do": (Reason.SVA_PL, "do"),
+    "have": (Reason.SVA_PL, "have"),
+}  # fmt: skip
 _NO_CLAUSE = words("better rather why please")
 
 
@@ -34,10 +42,38 @@ def add_question_errors(view: View) -> None:
             _add_question_without_do(view, auxiliary)
         elif view.at(0).lower in _ASKING_CONTRACTIONS:
             _add_late_contraction(view)
+        _add_tag_error(view)
+    _add_reply_error(view)
     if not view.is_subjunctive:
         for index, word in enumerate(view.words):
             if word.lower in _DO or word.lower in _NEGATED_DO:
                 _add_negative_without_do(view, index)
+
+
+def _add_reply_error(view: View) -> None:
+    """ "So does I", "Neither do he"."""
+    auxiliary, subject = view.at(1), view.at(2)
+    if view.at(0).lower in ("so", "neither", "nor") and view.at(0).is_joined and len(view) == 3 and auxiliary.is_joined:
+        _add_wrong_number(view, 1, subject.lower)
+
+
+def _add_tag_error(view: View) -> None:
+    """ "You know her, doesn't you?"."""
+    last = len(view) - 1
+    auxiliary = view.at(last - 1)
+    if last > 2 and auxiliary.is_joined and not view.at(last - 2).is_joined:
+        _add_wrong_number(view, last - 1, view.at(last).lower)
+
+
+def _add_wrong_number(view: View, index: int, subject: str) -> None:
+    number = lex.PRONOUN_NUMBER.get(subject, "")
+    if number in ("sg", "pl"):
+        right = view.words[index].lower
+        stem = right.removesuffix("n't")
+        wrong = _OTHER_NUMBER[number].get(stem)
+        reason, lemma = _AGREEING.get(stem, (Reason.SVA_BE, "be"))
+        if wrong:
+            view.add(reason, lemma, index, wrong + right[len(stem) :])
 
 
 def _asked_auxiliary(view: View) -> int:

@@ -70,9 +70,12 @@ def verb_frame_sentences(
     made = []
     for frames, mark in (
         (frame_table.STATEMENTS, "."), (frame_table.QUESTIONS, "?"), (frame_table.EMBEDDED, "."),
+        (frame_table.REPLIES, "."),
     ):  # fmt: skip
         for frame in frames.strip().splitlines():
-            made += [_filled(frame, rng.choice(phrases), mark, lexicon, rng) for _ in range(most)]
+            is_fixed = _FORM_TAGS.keys().isdisjoint(frame.split())
+            count = most // 15 + 1 if is_fixed else most
+            made += [_filled(frame, rng.choice(phrases), mark, lexicon, rng) for _ in range(count)]
     objects = [phrase for phrase in phrases if phrase.object_number]
     for frame in frame_table.PASSIVES.strip().splitlines() if objects else ():
         made += [_filled(frame, rng.choice(objects), ".", lexicon, rng) for _ in range(2 * most)]
