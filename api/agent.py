@@ -173,7 +173,7 @@ class Agent:
         if gap is None or not self._guard.allows(source, replacement, script_edit.reason):
             return None
         start, end = pieces[0].start, pieces[-1].end
-        new = dress(source, replacement, "\u2019" in sentence)
+        new = dress(source, replacement, "\u2019" in sentence, is_start=script_edit.word == 0)
         text = (gap if len(new) == len(source) else " ").join(new)
         if text == sentence[start:end]:
             return None

@@ -8,7 +8,17 @@ from collections.abc import Callable
 from api.edit_facts import EditFacts
 from api.reasons import Reason
 from api.verb_words import parts_of, plain
-from api.word_sets import BARE_VERBS, BE_PARTS, CLAUSE_WORDS, DO_PARTS, HAVE_PARTS, MODAL_PARTS, PREPOSITIONS
+from api.word_sets import (
+    BARE_VERBS,
+    BE_PARTS,
+    CLAUSE_WORDS,
+    DO_PARTS,
+    HAVE_PARTS,
+    INVERTED_PARTS,
+    MODAL_PARTS,
+    NEGATIVE_PARTS,
+    PREPOSITIONS,
+)
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
 _PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
@@ -170,6 +180,26 @@ def _past_perfect(facts: EditFacts) -> str:
     return f"What came before another past event takes the past perfect: {facts.not_old}."
 
 
+def _do_support(facts: EditFacts) -> str:
+    do = next((word for word in facts.new.split() if parts_of(word)[0] in DO_PARTS), None)
+    if do is None:
+        return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
+    if not NEGATIVE_PARTS.isdisjoint(facts.old.split()):
+        return f"To become negative, this verb needs '{do}': {facts.not_old}."
+    if facts.verb and facts.head == facts.verb.lemma != "do":
+        return f"A question like this needs '{do}' before the subject and the base form of the verb: {facts.not_old}."
+    return f"A question like this needs '{do}' before the subject: {facts.not_old}."
+
+
+def _question_order(facts: EditFacts) -> str:
+    first, *others = facts.new.split(" ")
+    if parts_of(first)[0] in INVERTED_PARTS and others:
+        return f"In a question '{first}' comes before the subject: {facts.not_old}."
+    if parts_of(facts.old.split(" ")[0])[0] in INVERTED_PARTS:
+        return f"Inside another sentence a question keeps the order of a statement: {facts.not_old}."
+    return f"The order of the words is {facts.not_old}."
+
+
 def _quoted(word: str | None) -> str | None:
     return f"'{word}'" if word else None
 
@@ -215,4 +245,6 @@ SYNTAX_TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
     Reason.WISH_PAST: _unreal_past,
     Reason.HABIT: _habit,
     Reason.PAST_PERF: _past_perfect,
+    Reason.DO_SUPPORT: _do_support,
+    Reason.QUESTION_ORDER: _question_order,
 }

@@ -10,10 +10,18 @@ from collections.abc import Sequence
 from api.verb_words import parts_of, plain
 
 _CURLY, _STRAIGHT = "\u2019", "'"
+# Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
+_NEVER_NAMES = frozenset(
+    "he she it we you they this that these those there the a an my your his her its our their some any all each every "
+    "no not never who what which where when why how people children men women everyone everybody someone somebody "
+    "nobody nothing something anyone anybody one many most two three".split()
+)
 
 
-def dress(source: Sequence[str], replacement: Sequence[str], has_curly: bool) -> tuple[str, ...]:
-    """The replacement's words as they go into the sentence; `has_curly` tells that the sentence uses U+2019.
+def dress(source: Sequence[str], replacement: Sequence[str], has_curly: bool, is_start: bool = True) -> tuple[str, ...]:
+    """The replacement's words as they go into the sentence.
+
+    `has_curly` tells that the sentence uses U+2019, `is_start` that it begins with these words.
 
     >>> dress(["Goed"], ["went"], False), dress(["IS", "OWN"], ["owns"], False)
     (('Went',), ('OWNS',))
@@ -23,11 +31,30 @@ def dress(source: Sequence[str], replacement: Sequence[str], has_curly: bool) ->
         cased = [word.upper() for word in replacement]
     else:
         kept = {plain(word): word for word in source}
-        cased = [_cased(word, kept) for word in replacement]
-        cased[0] = _with_initial_of(source[0], cased[0])
-        cased[1:] = [_without_initial(word, source[0]) for word in cased[1:]]
+        kept = {parts_of(word)[0]: word[: len(parts_of(word)[0])] for word in source} | kept  # Tom of Tom's
+        cased = _with_capital_in_front([_cased(word, kept) for word in replacement], source[0], is_start)
     curly = _CURLY in letters or (has_curly and _STRAIGHT not in letters)
     return tuple(word.replace(_STRAIGHT, _CURLY) for word in cased) if curly else tuple(cased)
+
+
+def _with_capital_in_front(words: list[str], first: str, is_start: bool) -> list[str]:
+    """Moves the capital of the `first` word replaced to the first one written, unless that is a name's own."""
+    if not first[0].isupper():
+        return words
+    moved = next(
+        (rank for rank, word in enumerate(words) if rank and plain(word) in (plain(first), *parts_of(first))), 0
+    )
+    is_own = moved > 0 and plain(words[moved]) not in _NEVER_NAMES
+    if not is_own or is_start:
+        words = [words[0][0].upper() + words[0][1:], *words[1:]]  # not str.capitalize: "McKay's" has another capital
+    if moved and (not is_own or (is_start and _is_common(words[moved]))):
+        words[moved] = words[moved][0].lower() + words[moved][1:]
+    return words
+
+
+def _is_common(word: str) -> bool:
+    """A guess that it is no name: at the start of a sentence Birds, Singing and Tom look the same."""
+    return word.endswith(("s", "ing")) and not word.endswith("'s")
 
 
 def _cased(word: str, kept: dict[str, str]) -> str:
@@ -35,14 +62,3 @@ def _cased(word: str, kept: dict[str, str]) -> str:
     if text in kept:
         return kept[text]  # repeats a word of the user's, accents and all
     return "I" + text[1:] if parts_of(text)[0] == "i" else text
-
-
-def _with_initial_of(source: str, word: str) -> str:
-    # Not str.capitalize: "McKay's" keeps its inner capital.
-    return word[0].upper() + word[1:] if source[0].isupper() else word
-
-
-def _without_initial(word: str, moved: str) -> str:
-    """The first word of the sentence loses its capital where another comes before it: Birds -> are birds."""
-    is_pronoun = parts_of(word)[0] == "i"
-    return word[0].lower() + word[1:] if word == moved and word[0].isupper() and not is_pronoun else word

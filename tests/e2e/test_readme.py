@@ -11,7 +11,7 @@ from pathlib import Path
 from ops import processes
 from tests.running_system import RunningSystem
 
-FEWEST_RIGHT = 30  # of the 33: the model is right often, not always
+FEWEST_RIGHT = 32  # of the 35: the model is right often, not always
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -56,5 +56,5 @@ def test_the_examples_of_the_reasons_come_out_as_the_table_says() -> None:
 
     given = [(answer["corrected"], [edit["reason"] for edit in answer["edits"]]) for answer in answers]
     misses = [(text, got) for text, got, want in zip(wrong, given, wanted, strict=True) if got != want]
-    assert len(examples) == 33
+    assert len(examples) == 35
     assert len(examples) - len(misses) >= FEWEST_RIGHT, misses

@@ -197,3 +197,25 @@ def test_a_replacement_is_dressed_like_what_it_replaces(
     source: list[str], replacement: list[str], has_curly: bool, dressed: tuple[str, ...]
 ) -> None:
     assert dress(source, replacement, has_curly) == dressed
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit", "corrected"),
+    [
+        ("You want it?", ScriptEdit(0, 1, "do you", R.DO_SUPPORT), "Do you want it?"),
+        ("Tom going out?", ScriptEdit(0, 1, "is tom", R.MISSING_BE), "Is Tom going out?"),
+        ("Birds singing?", ScriptEdit(0, 1, "are birds", R.MISSING_BE), "Are birds singing?"),
+        ("She's going where?", ScriptEdit(0, 1, "is she", R.QUESTION_ORDER), "Is she going where?"),
+        ("Where Tom is going?", ScriptEdit(1, 2, "is tom", R.QUESTION_ORDER), "Where is Tom going?"),
+        ("Where Tom\u2019s going?", ScriptEdit(1, 1, "is tom", R.QUESTION_ORDER), "Where is Tom going?"),
+        ("Where I am going?", ScriptEdit(1, 2, "am i", R.QUESTION_ORDER), "Where am I going?"),
+        ("Where I'm going?", ScriptEdit(1, 1, "am i", R.QUESTION_ORDER), "Where am I going?"),
+        ('He said, "You want it?"', ScriptEdit(2, 1, "do you", R.DO_SUPPORT), 'He said, "Do you want it?"'),
+        ("WHERE HE IS GOING?", ScriptEdit(1, 2, "is he", R.QUESTION_ORDER), "WHERE IS HE GOING?"),
+        ("When Tom cook?", ScriptEdit(0, 1, "when does", R.DO_SUPPORT), "When does Tom cook?"),
+    ],
+)
+def test_a_word_that_moves_keeps_its_capital_only_if_it_is_a_name(
+    sentence: str, edit: ScriptEdit, corrected: str
+) -> None:
+    assert conclude(sentence, edit).corrected == corrected

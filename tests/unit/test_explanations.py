@@ -86,6 +86,15 @@ I look forward to see you | 4 | 1 | seeing | ING_TO | Here 'to' is a preposition
 I wish I am rich | 3 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'wish': 'were', not 'am'.
 She is drinking tea every day | 1 | 2 | drinks | HABIT | A habit ('every day') takes the simple tense: 'drinks', not 'is drinking'.
 When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before another past event takes the past perfect: 'had left', not 'left'.
+What you want? | 1 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
+You like it? | 0 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
+When Tom cook? | 0 | 1 | when does | DO_SUPPORT | A question like this needs 'does' before the subject: 'when does', not 'when'.
+Who you met? | 1 | 2 | did you meet | DO_SUPPORT | A question like this needs 'did' before the subject and the base form of the verb: 'did you meet', not 'you met'.
+He not like it | 1 | 2 | does not like | DO_SUPPORT | To become negative, this verb needs 'does': 'does not like', not 'not like'.
+He no like it | 1 | 2 | doesn't like | DO_SUPPORT | To become negative, this verb needs 'doesn't': 'doesn't like', not 'no like'.
+Why you didn't come? | 1 | 2 | didn't you | QUESTION_ORDER | In a question 'didn't' comes before the subject: 'didn't you', not 'you didn't'.
+Where Tom can sit? | 1 | 2 | can Tom | QUESTION_ORDER | In a question 'can' comes before the subject: 'can tom', not 'tom can'.
+I know where is he | 3 | 2 | he is | QUESTION_ORDER | Inside another sentence a question keeps the order of a statement: 'he is', not 'is he'.
 """  # noqa: E501 one case a line
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
 R = Reason
