@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from api.edit_facts import EditWords, FactFinder
@@ -82,6 +82,9 @@ class Correction:
     edits: tuple[Edit, ...]
     explanation: str
     num_dropped: int  # edits of the model that made no sense
+    # For evaluations; the same answer may come of different outputs.
+    num_malformed: int = field(default=0, compare=False)  # of those dropped: by the parser, not by the guard
+    num_tokens: int = field(default=0, compare=False)  # that the model wrote
 
 
 class Agent:
@@ -151,7 +154,8 @@ class Agent:
             for edit in part.edits
         )
         explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG_ANYWHERE
-        return Correction(_apply(draft.text, edits), edits, explanation, sum(part.num_dropped for part in parts))
+        counts = [sum(getattr(part, name) for part in parts) for name in ("num_dropped", "num_malformed", "num_tokens")]
+        return Correction(_apply(draft.text, edits), edits, explanation, *counts)
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply what the model wrote to the sentence."""
@@ -161,7 +165,8 @@ class Agent:
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
-        return Correction(_apply(draft.sentence, edits), edits, explanation, num_dropped)
+        corrected = _apply(draft.sentence, edits)
+        return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 
     def _edit(self, draft: Draft, script_edit: ScriptEdit) -> Edit | None:
         """The edit as it goes into the sentence, or None where it makes no sense."""

@@ -105,6 +105,11 @@ class OfflineCorrector:
         tokenizer = Tokenizer.load()
         return cls(Agent(tokenizer, VerbTable.load()), load_engine(settings, tokenizer.fingerprint, monotonic))
 
+    @property
+    def strictness(self) -> float:
+        """The bias of <eos> in force: as shipped, or as set."""
+        return self._engine.model.config.eos_bias
+
     def correct(self, lines: Lines) -> Iterator[Correction | ServingError]:
         """One outcome for each line, in order."""
         pending: deque[_Pending] = deque()

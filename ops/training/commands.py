@@ -6,6 +6,7 @@ import importlib.util
 import json
 import logging
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -87,21 +88,28 @@ def train(**values: object) -> None:
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
 @click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print a JSON object.")
-def eval_(settings: Settings, file: Path, as_json: bool) -> None:
-    """Score the shipped model on FILE: JSON lines {"sentence", "corrected", "reasons"?}.
+@click.option(
+    "--show", type=click.Choice(["wrong", "changed"]), multiple=True, envvar="MINISERVE_SHOW", show_envvar=True,
+    help="Print the wrong sentences not mended exactly, or the right ones changed; may be given twice.",
+)  # fmt: skip
+def eval_(settings: Settings, files: tuple[Path, ...], as_json: bool, show: tuple[str, ...]) -> None:
+    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}.
 
-    A sentence that equals its correction is a clean one. The whole product is scored, guard included.
+    A sentence that equals its correction is a clean one. The whole product is scored at the strictness it is served
+    with, guard included.
     """
+    if as_json and show:
+        raise click.UsageError("--json and --show do not go together")
     configure_blas(os.environ)
-    from ops.training.evaluation import evaluate, format_table
-    from ops.training.product import product_corrector
+    from ops.training.evaluation_run import EvaluationRun
     from worker.weights import WeightsError
 
     try:
-        scores = evaluate(file, product_corrector(settings))
+        run = EvaluationRun.load(settings, files)
     except (WeightsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(json.dumps(scores.as_document()) if as_json else format_table(scores))
+    run.correct(sys.stderr)
+    click.echo(json.dumps(run.as_document()) if as_json else run.format(show))

@@ -19,7 +19,7 @@ from ops.training.batches import NO_TARGET, BatchOptions, cut_batches, encode_ex
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits
 from ops.training.decoding import Decoded, decode
-from ops.training.evaluation import Item, write_items
+from ops.training.evaluation_items import Item, write_items
 from ops.training.twin import Twin
 
 _INVENTED = ("made", "hard")  # by the maker itself: the same in training, so they prove nothing here

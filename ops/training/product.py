@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from api.agent import Correction
 from ops.offline import OfflineCorrector
-from ops.training.evaluation import Answer, CorrectBatch
+from ops.training.evaluation import Answer
 from scheduler.settings import Settings
 
 _LINES_PER_TAKE = 128
@@ -26,17 +26,26 @@ class _SentenceLines:
         return [self._left.pop().encode() for _ in range(min(_LINES_PER_TAKE, len(self._left)))]
 
 
-def product_corrector(settings: Settings) -> CorrectBatch:
-    """Raises WeightsError if the shipped weights and tokenizer do not fit."""
-    corrector = OfflineCorrector.load(settings)
+class ProductCorrector:
+    """Corrects as the service does, a text of several sentences included. Raises WeightsError if the shipped weights
+    and tokenizer do not fit."""
 
-    def correct_batch(sentences: Sequence[str]) -> list[Answer]:
-        outcomes = corrector.correct(_SentenceLines(sentences))
-        return [
-            Answer(outcome.corrected, tuple(edit.reason for edit in outcome.edits))
-            if isinstance(outcome, Correction)
-            else Answer(sentence, is_refused=True)
-            for sentence, outcome in zip(sentences, outcomes, strict=True)
-        ]
+    def __init__(self, settings: Settings) -> None:
+        self._corrector = OfflineCorrector.load(settings)
+        self.strictness = self._corrector.strictness
 
-    return correct_batch
+    def __call__(self, sentences: Sequence[str]) -> Iterator[Answer]:
+        """One answer for each, in order, as they come."""
+        outcomes = self._corrector.correct(_SentenceLines(sentences))
+        for sentence, outcome in zip(sentences, outcomes, strict=True):
+            yield _answer(outcome) if isinstance(outcome, Correction) else Answer(sentence, is_refused=True)
+
+
+def _answer(correction: Correction) -> Answer:
+    return Answer(
+        correction.corrected,
+        correction.edits,
+        num_tokens=correction.num_tokens,
+        num_malformed=correction.num_malformed,
+        num_blocked=correction.num_dropped - correction.num_malformed,
+    )

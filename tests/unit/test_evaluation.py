@@ -4,34 +4,49 @@ from __future__ import annotations
 
 import pytest
 
+from api.agent import Edit
 from api.reasons import Reason
-from ops.training.evaluation import Answer, Item, Scores, evaluate, find_edits, format_table, read_items, write_items
+from ops.training.evaluation import Answer, Result, Scores
+from ops.training.evaluation import score as score_results
+from ops.training.evaluation_items import Item, read_items, write_items
+from ops.training.evaluation_report import as_document, format_misses, format_table
+from ops.training.text_edits import find_edits
 
 GOED = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
+R = Reason
 CLEAN = Item("He went to school.", "He went to school.", ())
 
 
 def score(item: Item, *answers: Answer) -> Scores:
-    scores = Scores()
-    for answer in answers:
-        scores.add(item, answer)
-    return scores
+    return score_results(Result(item, answer) for answer in answers)
+
+
+def answer_with(item: Item, *edits: tuple[str, str, Reason], corrected: str | None = None) -> Answer:
+    """The answer that makes these edits, in order of position."""
+    text, made, end = item.sentence, [], 0
+    for old, new, reason in edits:
+        start = item.sentence.index(old, end)
+        end = start + len(old)
+        made.append(Edit(start, end, old, new, reason, ""))
+    for edit in reversed(made):
+        text = text[: edit.start] + edit.replacement + text[edit.end :]
+    return Answer(text if corrected is None else corrected, tuple(made))
 
 
 def test_the_right_correction_counts_as_exact_detected_and_tagged():
-    scores = score(GOED, Answer(GOED.corrected, (Reason.PAST_IRREG,)))
+    scores = score(GOED, answer_with(GOED, ("goed", "went", Reason.PAST_IRREG)))
 
     assert (scores.exact, scores.detection, scores.tagged, scores.f05) == (1, 1, 1, 1)
 
 
 def test_a_wrong_replacement_in_the_right_place_is_detected_but_not_exact():
-    scores = score(GOED, Answer("He goes to school.", (Reason.SVA_SG,)))
+    scores = score(GOED, Answer("He goes to school."))
 
     assert (scores.exact, scores.detection, scores.precision, scores.recall) == (0, 1, 0, 0)
 
 
 def test_a_change_in_another_place_is_no_detection():
-    scores = score(GOED, Answer("He goed to schools.", (Reason.SVA_SG,)))
+    scores = score(GOED, Answer("He goed to schools."))
 
     assert scores.detection == 0
 
@@ -43,7 +58,7 @@ def test_an_insertion_beside_the_mistake_is_a_detection():
 
 
 def test_the_right_text_for_the_wrong_reason_is_not_tagged():
-    scores = score(GOED, Answer(GOED.corrected, (Reason.TENSE_PAST,)))
+    scores = score(GOED, answer_with(GOED, ("goed", "went", Reason.TENSE_PAST)))
 
     assert (scores.exact, scores.tagged) == (1, 0)
 
@@ -66,13 +81,83 @@ def test_f05_weighs_precision_more_than_recall():
     assert eager.f05 == pytest.approx(5 / 9)
 
 
-def test_each_reason_of_an_item_counts_once():
-    both = Item("a", "b", (Reason.BASE_TO, Reason.BASE_TO, Reason.SVA_SG))
+def test_each_reason_of_an_item_counts_once_among_sentences_and_each_time_among_mistakes():
+    both = Item("He want to went and to came", "He wants to go and to come", (R.SVA_SG, R.BASE_TO, R.BASE_TO))
 
-    scores = score(both, Answer("b"))
+    scores = score(both, Answer("He wants to go and to come"))
 
-    assert scores.reason_totals == {Reason.BASE_TO: 1, Reason.SVA_SG: 1}
-    assert scores.reason_exact == {Reason.BASE_TO: 1, Reason.SVA_SG: 1}
+    to, agreement = scores.reasons[R.BASE_TO], scores.reasons[R.SVA_SG]
+    assert (to.num_sentences, to.num_exact, to.num_wanted, to.num_mended) == (1, 1, 2, 2)
+    assert (agreement.num_sentences, agreement.num_exact, agreement.num_wanted, agreement.num_mended) == (1, 1, 1, 1)
+
+
+def test_a_mistake_mended_beside_one_that_stays_counts_for_its_own_reason():
+    two = Item("He goed home and eat it", "He went home and ate it", (R.PAST_IRREG, R.TENSE_SEQ))
+
+    scores = score(two, answer_with(two, ("goed", "went", R.PAST_IRREG), ("eat", "eats", R.SVA_SG)))
+
+    recall = {reason: scores.reasons[reason].recall for reason in two.reasons}
+    precision = {reason: scores.reasons[reason].precision for reason in (R.PAST_IRREG, R.SVA_SG)}
+    assert recall == {R.PAST_IRREG: 1, R.TENSE_SEQ: 0}
+    assert precision == {R.PAST_IRREG: 1, R.SVA_SG: 0}
+    assert scores.reasons[R.PAST_IRREG].exact == 0
+
+
+def test_neighbouring_edits_that_are_one_change_count_for_both_their_reasons_if_all_is_right():
+    knows = Item("He don't knows it", "He doesn't know it", (R.SVA_SG, R.BASE_DO))
+
+    whole = score(knows, answer_with(knows, ("don't", "doesn't", R.SVA_SG), ("knows", "know", R.BASE_DO)))
+    half = score(knows, answer_with(knows, ("don't", "doesn't", R.SVA_SG)))
+
+    assert [whole.reasons[reason].recall for reason in knows.reasons] == [1, 1]
+    assert [whole.reasons[reason].precision for reason in knows.reasons] == [1, 1]
+    assert [half.reasons[reason].num_mended for reason in knows.reasons] == [0, 0]
+
+
+def test_an_edit_of_a_clean_sentence_is_a_wrong_one_of_its_reason():
+    scores = score(CLEAN, answer_with(CLEAN, ("went", "goes", R.SVA_SG)))
+
+    assert (scores.reasons[R.SVA_SG].num_made, scores.reasons[R.SVA_SG].num_false) == (1, 1)
+    assert scores.reasons[R.SVA_SG].precision == 0
+
+
+def test_tokens_are_counted_apart_for_wrong_and_clean_sentences():
+    scores = score(GOED, Answer(GOED.corrected, num_tokens=4), Answer(GOED.sentence, num_tokens=1))
+    scores.join(score(CLEAN, Answer(CLEAN.sentence, num_tokens=1)))
+
+    assert (scores.tokens_per_wrong, scores.tokens_per_clean) == (2.5, 1)
+
+
+def test_outputs_that_did_not_parse_are_told_from_edits_the_guard_refused():
+    scores = score(CLEAN, Answer(CLEAN.sentence, num_malformed=2), Answer(CLEAN.sentence, num_blocked=1))
+
+    assert (scores.num_malformed_outputs, scores.num_malformed, scores.num_blocked) == (1, 2, 1)
+    assert "malformed outputs           1" in format_table(scores)
+    assert "2 by the parser, 1 by the guard" in format_table(scores)
+
+
+def test_scores_of_two_files_join_to_those_of_all_their_sentences():
+    answer = answer_with(GOED, ("goed", "went", R.PAST_IRREG))
+    results = [Result(GOED, answer), Result(CLEAN, Answer("He goes.")), Result(GOED, Answer(GOED.sentence))]
+
+    joined = score_results(results[:1])
+    joined.join(score_results(results[1:]))
+
+    assert as_document(joined) == as_document(score_results(results))
+
+
+def test_misses_are_shown_with_what_was_made_and_what_was_wanted():
+    results = [Result(GOED, answer_with(GOED, ("goed", "goes", R.SVA_SG))), Result(CLEAN, Answer("He goes to school."))]
+
+    wrong, changed = (list(format_misses(results, [kind])) for kind in ("wrong", "changed"))
+
+    assert wrong == [
+        "sentence  He goed to school.\n"
+        "ours      He goes to school.   [singular_agreement]\n"
+        "wanted    He went to school.   [irregular_past]\n"
+    ]
+    assert [miss.splitlines()[0] for miss in changed] == ["sentence  He went to school."]
+    assert list(format_misses(results, [])) == []
 
 
 def test_edits_are_words_and_marks_that_differ():
@@ -98,23 +183,17 @@ def test_a_line_that_is_no_item_is_named(tmp_path, line):
         read_items(path)
 
 
-def test_evaluate_asks_for_all_sentences_at_once_and_the_table_has_counts(tmp_path):
-    write_items([GOED, CLEAN], tmp_path / "items.jsonl")
+def test_the_table_has_counts_and_a_line_for_each_reason():
+    scores = score(GOED, answer_with(GOED, ("goed", "went", R.PAST_IRREG)))
+    scores.join(score(CLEAN, Answer(CLEAN.sentence)))
 
-    scores = evaluate(tmp_path / "items.jsonl", lambda sentences: [Answer("He went to school.") for _ in sentences])
+    lines = format_table(scores).splitlines()
 
-    assert "exact match            100.0%  1 of 1 wrong sentences" in format_table(scores)
-    assert "false positives          0.0%  0 of 1 clean sentences" in format_table(scores)
-    assert "  irregular_past           100.0%  1 of 1" in format_table(scores)
+    assert "exact match            100.0%  1 of 1 wrong sentences" in lines
+    assert "false positives          0.0%  0 of 1 clean sentences" in lines
+    assert [line.split() for line in lines[-1:]] == [["irregular_past", *["1/1", "100.0%"] * 3, "-"]]
 
 
 def test_nothing_to_count_is_no_error():
-    assert (Scores().exact, Scores().f05, Scores().false_positives) == (0, 0, 0)
-
-
-def test_a_file_without_any_item_is_refused_and_not_scored_0(tmp_path):
-    path = tmp_path / "items.jsonl"
-    path.write_text("\n\n")
-
-    with pytest.raises(ValueError, match="items.jsonl holds no sentence"):
-        evaluate(path, lambda sentences: [])
+    assert (Scores().exact, Scores().f05, Scores().false_positives, Scores().tokens_per_clean) == (0, 0, 0, 0)
+    assert "F0.5" in format_table(Scores())

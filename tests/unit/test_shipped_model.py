@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from api.tokenizer import Tokenizer
-from ops.training.evaluation import Scores, evaluate
-from ops.training.product import product_corrector
+from ops.training.evaluation import Scores, evaluate, score
+from ops.training.evaluation_items import read_items
+from ops.training.product import ProductCorrector
 from scheduler.settings import Settings
 from worker.weights import load_weights
 
@@ -17,7 +18,7 @@ HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.js
 
 @pytest.fixture(scope="module")
 def scores() -> Scores:
-    return evaluate(HAND_WRITTEN, product_corrector(Settings.from_env({})))
+    return score(evaluate(read_items(HAND_WRITTEN), ProductCorrector(Settings.from_env({}))))
 
 
 def test_the_weights_belong_to_the_tokenizer_beside_them():
@@ -58,6 +59,6 @@ def test_every_sentence_is_taken(scores):
     ],
 )
 def test_the_examples_of_the_documentation_come_out_as_promised(wrong, right):
-    correct = product_corrector(Settings.from_env({}))
+    correct = ProductCorrector(Settings.from_env({}))
 
-    assert correct([wrong])[0].corrected == right
+    assert [answer.corrected for answer in correct([wrong])] == [right]

@@ -1,0 +1,89 @@
+"""`miniserve eval`: what it prints, for one file and for several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from api.reasons import Reason
+from ops.cli import main
+from ops.training.evaluation_items import Item, write_items
+from worker.weights import load_weights
+
+WRONG = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
+CLEAN = Item("He went to school.", "He went to school.")
+NONSENSE = Item("He went to school.", "He flew to school.")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["eval", *map(str, arguments)])
+
+
+@pytest.fixture()
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    write_items([WRONG, CLEAN], one)
+    write_items([CLEAN, NONSENSE], two)
+    return one, two
+
+
+def test_the_strictness_in_force_stands_above_the_table(files: tuple[Path, Path]) -> None:
+    shipped = load_weights().config.eos_bias
+
+    assert run(files[0]).stdout.splitlines()[0] == f"strictness {shipped:g}"
+    assert run(files[0], "--strictness", "3").stdout.splitlines()[0] == "strictness 3"
+
+
+def test_at_the_greatest_strictness_nothing_is_changed(files: tuple[Path, Path]) -> None:
+    document = json.loads(run(files[0], "--strictness", "20", "--json").stdout)
+
+    assert document["strictness"] == 20
+    assert (document["num_exact"], document["num_wrong"], document["num_false_positives"]) == (0, 1, 0)
+    assert (document["tokens_per_wrong"], document["tokens_per_clean"]) == (1, 1)
+
+
+def test_several_files_are_told_one_by_one_and_together(files: tuple[Path, Path]) -> None:
+    document = json.loads(run(*files, "--json").stdout)
+    text = run(*files).stdout
+
+    assert [document["files"][str(path)]["num_clean"] for path in files] == [1, 1]
+    assert (document["num_clean"], document["num_wrong"]) == (2, 2)
+    assert [line for line in text.splitlines() if line in (*map(str, files), "all files")] == [
+        *map(str, files),
+        "all files",
+    ]
+
+
+def test_the_misses_are_shown_on_request(files: tuple[Path, Path]) -> None:
+    assert "wanted    He flew to school." in run(files[1], "--show", "wrong").stdout
+    assert "wanted" not in run(files[1], "--show", "changed").stdout.partition("exact match")[0]
+
+
+def test_a_text_of_several_sentences_is_corrected_like_the_service_does(tmp_path: Path) -> None:
+    text = " ".join(["He went to school."] * 20)  # 80 words: more than one sentence may have
+    write_items([Item(text, text)], tmp_path / "text.jsonl")
+
+    document = json.loads(run(tmp_path / "text.jsonl", "--json").stdout)
+
+    assert (document["num_refused"], document["num_tokens_clean"]) == (0, 20)
+
+
+def test_a_file_without_any_item_is_refused_and_not_scored_0(files: tuple[Path, Path], tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n\n")
+
+    result = run(files[0], empty)
+
+    assert result.exit_code == 1
+    assert "empty.jsonl holds no sentence" in result.output
+
+
+def test_json_and_misses_do_not_go_together(files: tuple[Path, Path]) -> None:
+    assert run(files[0], "--json", "--show", "wrong").exit_code == 2
+
+
+def test_no_file_at_all_is_wrong_usage() -> None:
+    assert run().exit_code == 2
