@@ -22,6 +22,12 @@ _NEXT_WORD = re.compile(r"[\"'\u201c\u2018\u00ab(\[{\u00bf\u00a1]*([^\W\d_]+|\d+
 _ENUMERATOR = re.compile(r"[\"'\u201c(\[#]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\Z")
 _LIST_ITEM = re.compile(r"(?:[-*\u2022\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
 _INITIALISM = re.compile(r"(?:[A-Z]|[A-Za-z](?:\.[A-Za-z]{1,2})+)\Z")
+# "At 5 p.m. I left.", "In the U.S. I saw it.": the sentence has only begun.
+_BEGINNING = re.compile(
+    r"(?:at|in|on|from|by|until|till|since|before|after|around|about|every|yesterday|today|tomorrow)\b"
+    r"(?: [\w:]+){0,3} (?:[a-z]\.)+[a-z]\Z",
+    re.IGNORECASE,
+)
 _ATTRIBUTION = re.compile(
     r"(?:I|(?:(?:Mr|Mrs|Ms|Dr)\.? )?[A-Z]\w+(?: [A-Z]\w+)?|The \w+) "
     r"(?:said|says|sayed|asked|asks|cried|shouted|replied|answered|whispered|thought|yelled|called|added|explained)\b"
@@ -30,8 +36,12 @@ _ALPHANUMERIC = re.compile(r"[^\W_]")
 _LONGEST_TOKEN = 40  # characters looked at in front of a mark
 _LONGEST_BRACKET = 150
 _LONGEST_ENUMERATOR = 8
+_LONGEST_BEGINNING = 40
 _OPENERS = "\"'\u201c\u2018\u00ab([{#"
-_HALF_LINE = (",", ";", "-", "\u2013", "\u2014", "&")
+_HALF_LINE = (
+    *(",", ";", "-", "\u2013", "\u2014", "&"),
+    *(" a", " an", " the", " my", " your", " our", " their", " and", " or", " but", " if", " because", " of", " than"),
+)
 _WRAPPED_LINE = 50  # characters; a line as long as this may have been broken by a program, in mid-sentence
 
 
@@ -42,15 +52,16 @@ def _words(text: str) -> frozenset[str]:
 # Never at the end of a sentence, whatever follows.
 _NEVER_LAST = _words(
     "Mr Mrs Ms Dr Prof Messrs mr mrs ms dr prof MR MRS MS DR PROF Mme Mlle Fr Gen Col Capt Cpt Sgt Lt Cpl Maj Cmdr Adm "
-    "Rev Hon Pres Gov Sen Rep Mt Ft vs e.g E.g i.e I.e cf Cf viz resp approx Approx ca"
+    "Rev Hon Pres Gov Sen Rep Mt Ft vs e.g E.g i.e I.e cf Cf viz resp esp approx Approx ca"
 )
 # Not at the end where a number follows; months and days neither where a small letter does.
-_NUMBERED = _words("No no Nos nos p P pp Fig fig Figs figs ch Ch chap Chap vol Vol sec Sec eq Eq Art art pg Tel tel")
+_NUMBERED = _words("No no Nos nos p P pp Fig fig Figs figs ch Ch chap Chap vol Vol sec Sec eq Eq Ex Art art pg Tel tel")
 _DATES = _words("Jan Feb Mar Apr Jun Jul Aug Sept Sep Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun")
 # At the end only where the next word opens a sentence, as far as spelling tells.
 _RARELY_LAST = _words(
     "St Ave Rd Blvd Inc Ltd Co Corp Bros Jr Sr Esq Univ Dept dept gen gov govt Govt al est Est min max incl excl misc "
-    "abbr orig avg adj adv Nr Ph.D Ph ft lb lbs oz hrs mins"
+    "abbr orig avg adj adv Nr Ph.D Ph ft lb lbs oz hrs mins sq tsp tbsp "
+    "apt Apt temp"
 )
 _AFTER_A_TIME = _words(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "
@@ -104,7 +115,7 @@ def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:
     gap, at = match["gap"], match.start()
     if gap is None:
         return _line_ends(text, start, match)
-    if not gap and not (text[at - 1].islower() and text[match.end()].isupper()):
+    if not gap and not ((text[at - 1].islower() or text[at - 1] == " ") and text[match.end()].isupper()):
         return False  # within a number, an address, an abbreviation
     word = _next_word(text, match.end())
     mark = text[at : match.start("closers")]
@@ -120,6 +131,8 @@ def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     if mark == "." and at - start < _LONGEST_ENUMERATOR and _ENUMERATOR.match(text[start:at]):
         return False  # "1. Buy milk."
+    if mark == "." and at - start < _LONGEST_BEGINNING and _BEGINNING.match(text[start:at]):
+        return False
     return _mark_ends(mark, token, word)
 
 
@@ -137,7 +150,7 @@ def _mark_ends(mark: str, token: str, word: str) -> bool:
 
 def _period_ends(token: str, word: str, is_lower: bool) -> bool:
     """The hard one: the period may belong to an abbreviation."""
-    if token in _NEVER_LAST:
+    if token in _NEVER_LAST or word == "of":  # "the no. of", "a tbsp. of"
         return False
     if token in _NUMBERED and word[:1].isdigit():
         return False
@@ -153,7 +166,7 @@ def _period_ends(token: str, word: str, is_lower: bool) -> bool:
 
 
 def _ends_without_space(mark: str, token: str, word: str) -> bool:
-    """A forgotten blank: "home.She". Addresses, numbers and names of files are no such thing."""
+    """A blank forgotten or on the wrong side, "home.She", "home .She"; no address, number or name of a file."""
     is_word = len(token) > 1 and token.isalpha() and token[1:].islower()
     if not is_word or token in _NEVER_LAST or token in _RARELY_LAST:
         return False
@@ -182,4 +195,5 @@ def _token_before(text: str, start: int, at: int) -> str:
 
 def _is_in_brackets(text: str, start: int, at: int) -> bool:
     first = max(start, at - _LONGEST_BRACKET)
-    return text.rfind("(", first, at) > text.rfind(")", first, at)
+    opened = text.rfind("(", first, at)
+    return opened > text.rfind(")", first, at) and text[opened - 1 : opened] not in (":", ";", "-")  # no :-(
