@@ -118,6 +118,19 @@ def test_sent_twice_they_run_once(house: House) -> None:
     assert api.wait_all(second, 5) == [an_answer("a"), an_answer("b"), an_answer("c")]
 
 
+def test_those_refused_are_not_attached_to_what_runs_already(house: House) -> None:
+    limits = MailboxLimits(max_requests=3)
+    one, other = house.api(limits), house.api(limits)
+    tickets = one.submit_all(some("a", "b", "c"))
+
+    with pytest.raises(QueueFull):
+        other.submit_all(some("a", "new"))
+    with pytest.raises(DeadlineExceeded):
+        one.wait_all(tickets, 0)
+
+    eventually(lambda: reserved(one) == (0, 0, 0))
+
+
 def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) -> None:
     api, worker = house.api(), house.worker()
     tickets = api.submit_all(some("a", "b", "c", "d"))
