@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
-INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
+INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
 
 define TRAIN_USAGE
 make train needs sentences to learn from:

@@ -1,0 +1,31 @@
+"""The table over the strictness that the figure of the trade-off is drawn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ops.training.evaluation import Scores
+from ops.training.evaluation_items import Item
+from ops.training.sweep import STRICTNESSES, sweep, write_sweep
+from scheduler.settings import Settings
+
+
+def test_more_certainty_never_changes_more() -> None:
+    items = [Item("He goed to school.", "He went to school."), Item("She writed it.", "She wrote it.")]
+
+    scores = sweep(items, Settings.from_env({}))
+
+    edits = [scores[bias].num_edits for bias in STRICTNESSES]
+    assert edits == sorted(edits, reverse=True)
+    assert list(scores) == list(STRICTNESSES)
+
+
+def test_the_table_has_the_columns_of_the_one_that_training_writes(tmp_path: Path) -> None:
+    scores = Scores(num_wrong=4, num_exact=3, num_detected=4, num_clean=10, num_false_positives=1)
+
+    write_sweep({1.25: scores}, tmp_path / "eos_bias-x.csv")
+
+    assert (tmp_path / "eos_bias-x.csv").read_text().splitlines() == [
+        "eos_bias,exact,tagged,detected,false_positives",
+        "1.2500,0.7500,0.0000,1.0000,0.1000",
+    ]
