@@ -26,14 +26,12 @@ from api.words import Piece, count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import MAX_WORDS
 
-# Sentences within the model's limits are far shorter. Longer ones have their words counted before anything dearer, and
-# are not tokenized beyond a length that no 128 tokens reach: 250 kB without a blank would hold up everybody for 190 ms.
-_LONG_TEXT = 2_000
-MAX_CHARACTERS = 8_000  # of a sentence: 64 words never have as many; reading more would hold up everybody else
+_LONG = 2_000  # characters; sentences of 64 words are far shorter, longer ones have their words counted first
+# Of a sentence; no 64 words and no 128 tokens are as long. 250 kB without a blank would hold up everybody for 190 ms.
+MAX_CHARACTERS = 8_000
 MAX_SENTENCES = 64  # of a text
 MAX_TEXT_CHARACTERS = 20_000  # 64 sentences of 50 words; whatever the text, cutting it then takes 30 ms at most
 NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
-_LONGEST_TOKENIZED = 8_000
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
@@ -125,14 +123,12 @@ class Agent:
         """One sentence. Raises SentenceTooLong, and InvalidRequest for a few words in a heap of blanks."""
         if len(sentence) > MAX_CHARACTERS:
             chunks = sentence.split()  # a hundred times as fast as counting words properly
-            if len(chunks) > MAX_WORDS or sum(map(len, chunks)) > _LONGEST_TOKENIZED:
+            if len(chunks) > MAX_WORDS or sum(map(len, chunks)) > MAX_CHARACTERS:
                 raise SentenceTooLong(len(chunks))
-            told = f"`sentence` has {len(sentence):,} characters; at most {MAX_CHARACTERS:,} are read."
-            raise InvalidRequest("sentence", told)
-        if len(sentence) > _LONG_TEXT:
-            num_words, num_visible = count_words(sentence), sum(map(len, sentence.split()))
-            if num_words > MAX_WORDS or num_visible > _LONGEST_TOKENIZED:
-                raise SentenceTooLong(num_words)
+            told = f"`sentence` holds a sentence of {len(sentence):,} characters; at most {MAX_CHARACTERS:,} are read."
+            raise InvalidRequest("sentence", f"{told} Leave out blanks.")
+        if len(sentence) > _LONG and (num_words := count_words(sentence)) > MAX_WORDS:
+            raise SentenceTooLong(num_words)
         return Draft(sentence, self._encode(sentence))
 
     def _encode(self, sentence: str) -> Prompt:

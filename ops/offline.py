@@ -150,9 +150,8 @@ class OfflineCorrector:
     def _settle(self, completion: Completion) -> None:
         pending, number = self._running.pop(completion.request_id)
         if completion.finish_reason is FinishReason.ERROR:
-            pending.outcome = RequestFailed(
-                completion.error or "The model failed."
-            )  # the line's, whatever the others say
+            # The line's, whatever becomes of its other sentences.
+            pending.outcome = RequestFailed(completion.error or "The model failed.")
         pending.outputs[number] = completion.output_ids
         if pending.outcome is None and len(pending.outputs) == len(pending.draft.sentences):
             outputs = [pending.outputs[number] for number in range(len(pending.outputs))]

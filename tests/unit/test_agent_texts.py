@@ -118,6 +118,19 @@ def test_a_text_over_the_limit_of_characters_is_refused_unread() -> None:
     assert len(AGENT.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 48
 
 
+def test_a_sentence_of_blanks_is_refused_by_its_own_length_and_not_by_that_of_the_text() -> None:
+    with pytest.raises(InvalidRequest, match=r"holds a sentence of 9,008 characters; at most 8,000 are read\. Leave"):
+        AGENT.prepare_text("He came. She" + " " * 9_000 + "left. They stayed.")
+
+
+def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -> None:
+    longest = "word " * 63 + "word."
+
+    assert len(AGENT.prepare_text(f"He came. {longest} She left.").sentences) == 3
+    with pytest.raises(SentenceTooLong, match="^Sentence 2 has 65 words"):
+        AGENT.prepare_text(f"He came. more {longest} She left.")
+
+
 @pytest.mark.parametrize("separator", [" ", "\n", ", "])
 def test_a_huge_text_without_an_end_is_one_sentence_that_is_too_long(separator: str) -> None:
     with pytest.raises(SentenceTooLong) as refusal:
