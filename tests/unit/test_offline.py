@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
 from api.agent import Agent, Correction
-from api.edit_script import EOS_ID
+from api.edit_script import EOS_ID, ScriptEdit
+from api.reasons import Reason
 from api.verbs import VerbTable
 from ops.offline import MAX_PENDING, OfflineCorrector, StreamLines
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
@@ -80,9 +81,10 @@ def test_a_line_longer_than_one_read_stays_one_line(pipe: tuple[int, int]) -> No
 class FakeEngine:
     """Finishes the newest sequence first, one a step; fails the sequences whose turn of acceptance is in `failing`."""
 
-    def __init__(self, failing: tuple[int, ...] = ()) -> None:
+    def __init__(self, failing: tuple[int, ...] = (), outputs: Mapping[int, Sequence[int]] | None = None) -> None:
         self._waiting: list[Completion] = []
         self._failing = failing
+        self._outputs = outputs or {}  # by turn of acceptance, where it is more than <eos>
         self._num_accepted = 0
         self.most_waiting = 0
 
@@ -93,7 +95,8 @@ class FakeEngine:
     def accept(self, delivery: Delivery) -> None:
         self._num_accepted += 1
         reason = FinishReason.ERROR if self._num_accepted in self._failing else FinishReason.STOP
-        self._waiting.append(Completion(delivery.request.request_id, reason, (EOS_ID,)))
+        output = tuple(self._outputs.get(self._num_accepted, (EOS_ID,)))
+        self._waiting.append(Completion(delivery.request.request_id, reason, output))
         self.most_waiting = max(self.most_waiting, len(self._waiting))
 
     def step(self) -> list[Completion]:
@@ -114,8 +117,8 @@ class ListedLines:
         return [self._left.pop(0).encode() for _ in range(min(8, len(self._left)))]
 
 
-def _correct(engine: FakeEngine, *lines: str) -> list[object]:
-    corrector = OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), engine)
+def _correct(engine: FakeEngine, *lines: str, tokenizer: FakeTokenizer | None = None) -> list[object]:
+    corrector = OfflineCorrector(Agent(tokenizer or FakeTokenizer(), VerbTable.load()), engine)
     return list(corrector.correct(ListedLines(*lines)))
 
 
@@ -125,6 +128,15 @@ def test_each_line_has_one_answer_in_order_however_many_sentences_it_has() -> No
     outcomes = _correct(FakeEngine(), *lines)
 
     assert [outcome.corrected for outcome in outcomes] == lines
+
+
+def test_each_sentence_gets_its_own_answer_whichever_is_finished_first() -> None:
+    tokenizer = FakeTokenizer()
+    went = tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+
+    (outcome,) = _correct(FakeEngine(outputs={1: went}), "He goed. She goed. They goed.", tokenizer=tokenizer)
+
+    assert outcome.corrected == "He went. She goed. They goed."
 
 
 def test_a_line_of_which_one_sentence_fails_or_is_refused_is_an_error_and_the_others_are_not() -> None:

@@ -72,7 +72,8 @@ GOES_ON = [
     "Bring apples, etc. to the party.", "He works at Apple Inc. in Paris with Mr. Smith Jr. today.",
     "Wait... I forgot it.", "I don't know\u2026 maybe he goed ... home . . . again.",
     "He goed (really!) home.", "He goed home (she stayed. He knew it.) and sleeped.",
-    "I like (e.g. this one.) and that.",
+    "I like (e.g. this one.) and that.", "He goed (she stayed with all of her friends. He knew it) home.",
+    "I like Dr.Who.", "He stopped... - and left.",
     "Yahoo! is a company.", "1. Buy milk.", "(1) He goed.", "II. He goed.", "a) He goed.", "A. He goed.",
     "#1. He goed.",
 ]  # fmt: skip
