@@ -52,7 +52,7 @@ def _words(text: str) -> frozenset[str]:
 # Never at the end of a sentence, whatever follows.
 _NEVER_LAST = _words(
     "Mr Mrs Ms Dr Prof Messrs mr mrs ms dr prof MR MRS MS DR PROF Mme Mlle Fr Gen Col Capt Cpt Sgt Lt Cpl Maj Cmdr Adm "
-    "Rev Hon Pres Gov Sen Rep Mt Ft vs e.g E.g i.e I.e cf Cf viz resp esp approx Approx ca"
+    "Rev Hon Pres Gov Sen Rep Mt Ft vs e.g E.g i.e I.e cf Cf viz resp esp P.S approx Approx ca"
 )
 # Not at the end where a number follows; months and days neither where a small letter does.
 _NUMBERED = _words("No no Nos nos p P pp Fig fig Figs figs ch Ch chap Chap vol Vol sec Sec eq Eq Ex Art art pg Tel tel")

@@ -74,7 +74,7 @@ def test_many_paragraphs_at_once_all_get_their_own_answer(system: RunningSystem)
     [
         ("He came. " * 65, "invalid-request", "holds more than 64 sentences"),
         ("He came. She left. " + "word " * 65 + ". He slept.", "sentence-too-long", "Sentence 3 has 65 words"),
-        ("He came. " * 5_000, "invalid-request", "has 45,000 characters; at most 20,000"),
+        ("He came. " * 5_000, "invalid-request", "has 45,000 characters; at most 40,000"),
     ],
 )
 def test_a_text_beyond_the_limits_is_refused_as_a_whole(system: RunningSystem, text: str, slug: str, told: str) -> None:

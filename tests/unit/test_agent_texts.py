@@ -111,11 +111,11 @@ def test_64_sentences_are_taken_and_65_are_not() -> None:
 
 
 def test_a_text_over_the_limit_of_characters_is_refused_unread() -> None:
-    long_text = ("He came home yesterday. " + " " * 400) * 50
+    long_text = ("He came home yesterday. " + " " * 900) * 50
 
-    with pytest.raises(InvalidRequest, match=r"`sentence` has 21,200 characters; at most 20,000 are read at once"):
+    with pytest.raises(InvalidRequest, match=r"`sentence` has 46,200 characters; at most 40,000 are read at once"):
         AGENT.prepare_text(long_text)
-    assert len(AGENT.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 48
+    assert len(AGENT.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
 
 
 def test_a_sentence_of_blanks_is_refused_by_its_own_length_and_not_by_that_of_the_text() -> None:
@@ -129,6 +129,12 @@ def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -
     assert len(AGENT.prepare_text(f"He came. {longest} She left.").sentences) == 3
     with pytest.raises(SentenceTooLong, match="^Sentence 2 has 65 words"):
         AGENT.prepare_text(f"He came. more {longest} She left.")
+
+
+def test_a_text_may_have_the_most_sentences_of_the_most_words() -> None:
+    sentence = "Everyone " + "everyone " * 62 + "everyone. "
+
+    assert len(AGENT.prepare_text(sentence * MAX_SENTENCES).sentences) == MAX_SENTENCES
 
 
 @pytest.mark.parametrize("separator", [" ", "\n", ", "])

@@ -59,7 +59,7 @@ GOES_ON = [
     "The U.S. Army and the U.K. government, e.g. in Washington, D.C. and L.A. Airport.",
     "At 5 p.m. I goed home.", "Every day at 7 a.m. Tom gets up.", "In the U.S. I saw it.",
     "Yesterday at 5 p.m. She left.", "The no. of students is high.",
-    "Add a tbsp. of sugar, esp. brown sugar.", "Ex. 1 is in apt. 5.",
+    "Add a tbsp. of sugar, esp. brown sugar.", "Ex. 1 is in apt. 5.", "P.S. I left.",
     "We meet at 5 p.m. on Monday.", "We meet at 5 p.m. Monday.", "It is 3 p.m. EST now.",
     "He came at 10 a.m. and left.",
     "He said \"Stop!\" and left.", "He said 'Stop!' and left.", "\u201cStop!\u201d he said.", "\"Who?\" she asked.",
