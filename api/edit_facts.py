@@ -10,22 +10,26 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from api.following_subjects import FollowingSubjectFinder
+from api.noun_phrases import Number
 from api.reasons import Reason
+from api.subject_words import CLAUSE_STARTS, FIRST_WORDS
+from api.subjects import Kind, Subject, SubjectFinder
 from api.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.verbs import VerbForms, regular_ed_spellings
 from api.word_sets import (
-    AFTER_A_NOUN,
     CERTAIN_SUBJECTS,
-    CLAUSE_OPENERS,
     CONTRACTED_IS,
-    DETERMINERS,
     INVERTED,
     NEGATED_TRIGGERS,
-    NO_SUBJECTS,
     PARTICLES,
-    QUANTIFIERS,
+    QUESTION_WORDS,
 )
+from api.words import split_pieces
 
+_AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
+_OPENERS = CLAUSE_STARTS | FIRST_WORDS | {"that"}
+_TITLES = frozenset(["mr", "mrs", "ms", "dr", "st", "mt"])
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
 
 
@@ -42,6 +46,7 @@ class EditFacts:
     after: tuple[str, ...]
     sentence: str
     verb_before: str | None  # what stands right before the edit, if a verb: 'avoid', 'gave up', "can't help"
+    subject: Subject | None = None  # of edits for agreement, where it can be told
 
     @property
     def not_old(self) -> str:
@@ -75,41 +80,6 @@ class EditFacts:
         text = " ".join(match.group().split())
         return _without_capital(text) if match.start() == 0 or text.isupper() else text
 
-    def subject(self) -> str | None:
-        """The subject, only where position or case leave no doubt about it."""
-        if self.before and self._is_pronoun_subject():
-            word = plain(self.before[-1])
-            return "I" if word == "i" else word
-        if self.after and self.head in INVERTED and plain(self.after[0]) in CERTAIN_SUBJECTS:
-            follows = plain(self.after[0])  # a question: "Do she like it?"
-            return "I" if follows == "i" else follows
-        return self._noun_after_there() or self._noun_at_the_start()
-
-    def _is_pronoun_subject(self) -> bool:
-        word, earlier = plain(self.before[-1]), [plain(other) for other in self.before[:-1]]
-        if word in ("it", "you"):
-            return not earlier or earlier[-1] in CLAUSE_OPENERS
-        return word in CERTAIN_SUBJECTS and (not earlier or earlier[-1] not in ("and", "or", "nor"))
-
-    def _noun_at_the_start(self) -> str | None:
-        words = [plain(word) for word in self.before]
-        is_bare = len(words) == 1 and words[0] not in NO_SUBJECTS and not words[0].endswith("ly")
-        if is_bare or (len(words) == 2 and words[0] in DETERMINERS and not words[1].endswith("ly")):
-            phrase = " ".join(self.before)
-            return phrase if is_bare else _without_capital(phrase)
-        return None
-
-    def _noun_after_there(self) -> str | None:
-        """'many people' of "There is many people here": a quantifier and a noun that ends in plain sight."""
-        if self.previous != "there" and (not self.after or plain(self.after[0]) != "there"):
-            return None
-        words = self.after if self.previous == "there" else self.after[1:]
-        if len(words) < 2 or plain(words[0]) not in QUANTIFIERS:
-            return None
-        has_ended = len(words) == 2 or plain(words[2]) in AFTER_A_NOUN
-        phrase = " ".join(words[:2]).lower()
-        return phrase if has_ended and phrase in " ".join(self.sentence.lower().split()) else None
-
 
 def _quotable(word: str) -> str:
     """Plain, but for the capital of I, I've and the like."""
@@ -127,6 +97,8 @@ class FactFinder:
 
     def __init__(self, words: VerbWords) -> None:
         self._words = words
+        self._subjects = SubjectFinder(words)
+        self._following = FollowingSubjectFinder(words)
 
     def find(self, sentence: str, words: Sequence[str], first: int, edit: EditWords) -> EditFacts:
         """`words` are all words of the sentence, `first` is where the edit starts among them."""
@@ -139,7 +111,29 @@ class FactFinder:
             before=tuple(words[:first]), after=tuple(words[last:]), sentence=sentence,
             verb_before=self._verb_at_the_end([plain(word) for word in words[:first]]),
         )  # fmt: skip
-        return replace(facts, verb=self._verb(facts, old))
+        facts = replace(facts, verb=self._verb(facts, old))
+        if edit.reason not in _AGREEMENT:
+            return facts
+        return replace(facts, subject=self._subject(facts, _cut_at_marks(sentence, first, len(old))))
+
+    def _subject(self, facts: EditFacts, clauses: tuple[list[list[str]], list[str]]) -> Subject | None:
+        """The subject of the changed verb, wherever it stands."""
+        before, after = clauses
+        wanted = _number(facts)
+        place = [plain(word) for word in before[-1]]
+        is_opened = len(place) < 2 or place[-2] in _OPENERS
+        if place[-1:] in (["there"], ["here"]) and is_opened:
+            return self._following.after_there(after, wanted)
+        is_question = not place or place[-1] in QUESTION_WORDS
+        if is_question and after and plain(after[0]) == "there":
+            return self._following.after_there(after[1:], wanted)
+        if place[-1:] and place[-1] in CERTAIN_SUBJECTS and place[-2:-1] not in (["and"], ["or"], ["nor"]):
+            return Subject("I" if place[-1] == "i" else place[-1], Kind.PRONOUN, wanted)
+        if facts.head in INVERTED and is_question:
+            found = self._following.in_question(after, facts.head, wanted)
+            if found is not None or not any(before):
+                return found
+        return self._subjects.find(before, wanted)
 
     def _verb_at_the_end(self, words: Sequence[str]) -> str | None:
         """The verb that these words end in, with its particle, or with 'can't' where it means nothing without it."""
@@ -171,3 +165,30 @@ class EditWords:
     old: tuple[str, ...]
     new: tuple[str, ...]
     reason: Reason
+
+
+def _number(facts: EditFacts) -> Number:
+    """Of the new verb; 'I' and 'you' go with the plural, but for 'am'."""
+    is_singular = facts.head in ("is", "was", "has", "does") or (facts.verb and facts.head == facts.verb.third)
+    return Number.SINGULAR if is_singular else Number.PLURAL
+
+
+def _cut_at_marks(sentence: str, first: int, num_words: int) -> tuple[list[list[str]], list[str]]:
+    """The words before word `first`, cut at the marks between them, and those after the edit up to the next mark."""
+    before: list[list[str]] = [[]]
+    after: list[str] = []
+    last = -1
+    for piece in split_pieces(sentence):
+        if piece.word_number is None:
+            if last >= first + num_words - 1:
+                break
+            is_title = bool(before[-1]) and plain(before[-1][-1]) in _TITLES and piece.text == "."
+            if before[-1] and not is_title:
+                before.append([])
+            continue
+        last = piece.word_number
+        if last < first:
+            before[-1].append(piece.text)
+        elif last >= first + num_words:
+            after.append(piece.text)
+    return before, after

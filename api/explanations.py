@@ -12,6 +12,7 @@ from collections.abc import Callable
 from api.edit_facts import EditFacts
 from api.explanations_syntax import SYNTAX_TEMPLATES
 from api.reasons import Reason
+from api.subjects import Kind, Subject
 
 NOTHING_WRONG = "The sentence looks correct: no verb mistakes found."
 
@@ -80,26 +81,47 @@ def _rule(facts: EditFacts) -> str:
 
 
 def _singular_agreement(facts: EditFacts) -> str:
-    if subject := facts.subject():
-        return f"The subject '{subject}' is singular, so the verb is {facts.not_old}."
+    if facts.subject:
+        return f"{_about(facts.subject)} the verb is {facts.not_old}."
     if facts.verb and facts.new == facts.verb.third:
         return f"The subject is singular, so '{facts.verb.lemma}' takes its he/she/it form '{facts.new}'."
     return f"The subject is singular, so the verb is {facts.not_old}."
 
 
 def _plural_agreement(facts: EditFacts) -> str:
-    if subject := facts.subject():
-        return f"With the subject '{subject}' the verb is {facts.not_old}."
+    if facts.subject:
+        return f"{_about(facts.subject)} the verb is {facts.not_old}."
     if facts.verb and facts.new == facts.verb.lemma:
         return f"A plural subject, 'I' or 'you' takes the base form '{facts.new}', not '{facts.old}'."
     return f"A plural subject, 'I' or 'you' takes {facts.not_old}."
 
 
 def _be_agreement(facts: EditFacts) -> str:
-    if subject := facts.subject():
-        return f"With the subject '{subject}' the form of 'be' is {facts.not_old}."
+    if facts.subject:
+        return f"{_about(facts.subject)} the form of 'be' is {facts.not_old}."
     return f"The form of 'be' that fits this subject is {facts.not_old}."
 
+
+def _about(subject: Subject) -> str:
+    """The beginning of a sentence on agreement: what the subject is and what makes it singular or plural."""
+    text, number = f"'{subject.text}'", subject.number.value
+    if subject.rival:
+        return f"The subject is {text}, which is {number}, and not '{subject.rival}', so"
+    if subject.kind is Kind.RELATIVE:
+        return f"'{subject.pronoun}' stands for {text}, which is {number}, so"
+    if subject.kind is Kind.NEARER:
+        pair = "either ... or" if subject.pronoun == "or" else "neither ... nor"
+        return f"With '{pair}' the verb follows the nearer subject, {text}, so"
+    return _BEGINNINGS.get(subject.kind, "With the subject {text}").format(text=text, number=number)
+
+
+_BEGINNINGS = {
+    Kind.NOUN: "The subject {text} is {number}, so",
+    Kind.PAIR: "The subject {text} names more than one, so",
+    Kind.ONE_OF: "The subject {text} means one at a time, so",
+    Kind.ACTIVITY: "The subject {text} is an activity, which is singular, so",
+    Kind.IN_S: "The subject {text} ends in -s but is {number}, so",
+}
 
 _TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
     Reason.PAST_IRREG: _past_irregular,

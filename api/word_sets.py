@@ -13,21 +13,17 @@ BE_PARTS = frozenset(BE_FORMS) | _words("'m 're 's")
 HAVE_PARTS = _words("have has had having 've 's 'd")
 DO_PARTS = _words("do does did")
 MODAL_PARTS = MODALS | _words("ca wo sha 'll 'd")  # can't, won't and shan't without their n't
+QUESTION_WORDS = _words("what where when why how who which whom whose often many much long far old")
 INVERTED = BE_PARTS | _words("do does have has")  # these come before the subject of a question
 INVERTED_PARTS = BE_PARTS | HAVE_PARTS | DO_PARTS | MODAL_PARTS  # and before that of any question with an auxiliary
 NEGATIVE_PARTS = _words("not no")
 CONTRACTED_IS = _words("he she it that there here what who where how")  # their 's is no possessive
 CERTAIN_SUBJECTS = _words("i he she we they")  # these are never objects
-CLAUSE_OPENERS = _words("that because if when while as but so before after until")
 CLAUSE_WORDS = _words("when if until till unless before after once while whenever as")
-DETERMINERS = _words("the a an this that these those my your his her its our their every each")
-NO_SUBJECTS = DETERMINERS | _words(
-    "there here today yesterday sometimes not never always often also only then now how why where who what which"
-)
-QUANTIFIERS = _words("many several few two three four five six seven eight nine ten")
 PREPOSITIONS = _words(
-    "about after against at before besides by despite for from in instead into like of off on over since than through "
-    "till toward towards until upon via with without"
+    "about above across after against along among around at before behind below beneath beside besides between beyond "
+    "by despite during for from in inside instead into like near of off on opposite outside over past since than "
+    "through till toward towards under until upon via with within without"
 )
 BARE_VERBS = _words(
     "let lets letting make makes made making help helps helped see sees saw seen hear hears heard watch watched "

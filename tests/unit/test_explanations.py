@@ -27,17 +27,17 @@ Ann walk home | 1 | 1 | walks | SVA_SG | The subject 'Ann' is singular, so the v
 THE DOG WALK HOME | 2 | 1 | walks | SVA_SG | The subject 'the dog' is singular, so the verb is 'walks', not 'walk'.
 LAST NIGHT WE SING | 3 | 1 | sang | TENSE_PAST | 'last night' asks for the past tense of 'sing': 'sang', not 'sing'.
 The dog walk home | 2 | 1 | walks | SVA_SG | The subject 'the dog' is singular, so the verb is 'walks', not 'walk'.
-The box of apples cost a lot | 4 | 1 | costs | SVA_SG | The subject is singular, so 'cost' takes its he/she/it form 'costs'.
-Why do she sing? | 1 | 1 | does | SVA_SG | The subject 'she' is singular, so the verb is 'does', not 'do'.
-The man near you don't sing | 4 | 1 | doesn't | SVA_SG | The subject is singular, so the verb is 'doesn't', not 'don't'.
+The box of apples cost a lot | 4 | 1 | costs | SVA_SG | The subject is 'the box', which is singular, and not 'apples', so the verb is 'costs', not 'cost'.
+Why do she sing? | 1 | 1 | does | SVA_SG | With the subject 'she' the verb is 'does', not 'do'.
+The man near you don't sing | 4 | 1 | doesn't | SVA_SG | The subject is 'the man', which is singular, and not 'you', so the verb is 'doesn't', not 'don't'.
 The man know she is here | 2 | 1 | knows | SVA_SG | The subject 'the man' is singular, so the verb is 'knows', not 'know'.
 Today we walks home | 2 | 1 | walk | SVA_PL | With the subject 'we' the verb is 'walk', not 'walks'.
-Tom and she walks home | 3 | 1 | walk | SVA_PL | A plural subject, 'I' or 'you' takes the base form 'walk', not 'walks'.
-There is many people here | 1 | 1 | are | SVA_BE | With the subject 'many people' the form of 'be' is 'are', not 'is'.
-Is there two cars in the yard? | 0 | 1 | are | SVA_BE | With the subject 'two cars' the form of 'be' is 'are', not 'is'.
+Tom and she walks home | 3 | 1 | walk | SVA_PL | The subject 'Tom and she' names more than one, so the verb is 'walk', not 'walks'.
+There is many people here | 1 | 1 | are | SVA_BE | The subject 'many people' is plural, so the form of 'be' is 'are', not 'is'.
+Is there two cars in the yard? | 0 | 1 | are | SVA_BE | The subject 'two cars' is plural, so the form of 'be' is 'are', not 'is'.
 There is the men I saw yesterday | 1 | 1 | are | SVA_BE | The form of 'be' that fits this subject is 'are', not 'is'.
 You is late | 1 | 1 | are | SVA_BE | With the subject 'you' the form of 'be' is 'are', not 'is'.
-The box of apples are here | 4 | 1 | is | SVA_BE | The form of 'be' that fits this subject is 'is', not 'are'.
+The box of apples are here | 4 | 1 | is | SVA_BE | The subject is 'the box', which is singular, and not 'apples', so the form of 'be' is 'is', not 'are'.
 He didn't came home | 2 | 1 | come | BASE_DO | After 'didn't' the verb stays in its base form: 'come', not 'came'.
 He must leaves now | 2 | 1 | leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'leaves'.
 He must to leave now | 2 | 2 | leave | BASE_MODAL | After 'must' the verb stays in its base form: 'leave', not 'to leave'.

@@ -1,0 +1,73 @@
+"""Finds the subject after its verb: "There are many people", "Do the boys like it?"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.noun_phrases import Number, PhraseReader
+from api.subject_words import CLOSED_CLASS, QUANTITIES, SUBJECT_PRONOUNS
+from api.subjects import Kind, Subject, judge, quoted
+from api.verb_words import VerbWords, plain
+from api.word_sets import AFTER_A_NOUN, BE_PARTS, DO_PARTS
+
+
+class FollowingSubjectFinder:
+    """Reads the words after a verb, up to the next mark; keeps no state."""
+
+    def __init__(self, words: VerbWords) -> None:
+        self._verbs = words
+        self._reader = PhraseReader(words)
+
+    def after_there(self, words: Sequence[str], wanted: Number) -> Subject | None:
+        """`words` follow 'there is'."""
+        end = next((at for at, word in enumerate(words) if at and plain(word).endswith("ing")), len(words))
+        phrase = self._reader.read(words[:end], 0)
+        if phrase is None or phrase.plain[0] in SUBJECT_PRONOUNS:
+            return None
+        following = plain(words[phrase.end]) if phrase.end < len(words) else None
+        if following == "of" and " ".join(phrase.plain) in QUANTITIES:
+            whole = self._reader.read(words[:end], phrase.end + 1)
+            is_fitting = whole is not None and whole.number is wanted
+            return Subject(quoted(words[: whole.end]), Kind.QUANTITY, wanted) if is_fitting else None
+        has_ended = following is None or following in AFTER_A_NOUN or following.endswith("ing")
+        return judge(phrase, wanted) if has_ended else None
+
+    def in_question(self, words: Sequence[str], auxiliary: str, wanted: Number) -> Subject | None:
+        """`words` follow the auxiliary that begins a question."""
+        if not words:
+            return None
+        if plain(words[0]) in SUBJECT_PRONOUNS:
+            phrase = self._reader.read(words, 0)
+            return judge(phrase, wanted) if phrase else None
+        first = self._reader.read(words[:1], 0)
+        if first is not None and words[0][0].isupper() and not first.is_pronoun:
+            return self._name(words, wanted)
+        ends = [end for end in (2, 3) if end <= len(words) and self._ends_here(words, end, auxiliary)]
+        if len(ends) != 1:
+            return None
+        phrase = self._reader.read(words[: ends[0]], 0)
+        return judge(phrase, wanted) if phrase and phrase.end == ends[0] else None
+
+    def _name(self, words: Sequence[str], wanted: Number) -> Subject | None:
+        """Tom, or Tom and Mary."""
+        name = self._reader.read(words, 0)
+        if name is None or not all(word[0].isupper() for word in name.words):
+            name = self._reader.read(words[:1], 0)
+        if words[name.end : name.end + 1] not in (["and"], ["or"]):
+            return judge(name, wanted)
+        other = self._reader.read(words[: name.end + 2], name.end + 1)
+        is_pair = words[name.end] == "and" and other is not None and words[name.end + 1][0].isupper()
+        if not is_pair or wanted is not Number.PLURAL:
+            return None
+        return Subject(quoted(words[: other.end]), Kind.PAIR, wanted)
+
+    def _ends_here(self, words: Sequence[str], end: int, auxiliary: str) -> bool:
+        """Whether what follows is the rest of the verb, or no part of a phrase at all."""
+        if end == len(words):
+            return auxiliary in BE_PARTS
+        following = plain(words[end])
+        lemmas = self._verbs.lemmas_of(following)
+        if auxiliary in DO_PARTS:
+            return following in lemmas and following not in AFTER_A_NOUN
+        is_verb = bool(lemmas) and following not in lemmas and not following.endswith("s")
+        return is_verb or following in AFTER_A_NOUN or following in CLOSED_CLASS

@@ -1,0 +1,174 @@
+"""Noun phrases by their outsides: an article and up to three words, names, a quantity, a pronoun.
+
+There is no tagger here, so only plain shapes are read, greedily and up to the next word of a closed class. What does
+not fit a shape is no phrase: the explanations then name none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from api.subject_words import (
+    ADVERBS,
+    AMOUNTS,
+    CLOSED_CLASS,
+    COLLECTIVE_NOUNS,
+    COUNTS,
+    DETERMINERS,
+    INDEFINITE_PRONOUNS,
+    LONG_PREPOSITIONS,
+    NOT_ADVERBS,
+    PLURAL_DETERMINERS,
+    PLURAL_NOUNS,
+    PREDETERMINERS,
+    SINGULAR_NOUNS_IN_S,
+    SUBJECT_PRONOUNS,
+    TIME_NOUNS,
+)
+from api.verb_words import VerbWords, plain
+from api.word_sets import PREPOSITIONS
+
+_MOST_WORDS = 3  # after the article: "the old red car"
+
+
+class Number(Enum):
+    """What the looks of a phrase say."""
+
+    SINGULAR = "singular"
+    PLURAL = "plural"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words [start, end) of a clause."""
+
+    words: tuple[str, ...]  # as the user wrote them
+    end: int
+    number: Number
+    is_pronoun: bool = False
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        return tuple(map(plain, self.words))
+
+
+class PhraseReader:
+    """Reads phrases at a place in a clause."""
+
+    def __init__(self, words: VerbWords) -> None:
+        self._verbs = words
+
+    def read(self, clause: Sequence[str], start: int) -> Phrase | None:
+        """The longest phrase that begins here."""
+        if start >= len(clause):
+            return None
+        first = plain(clause[start])
+        if first in SUBJECT_PRONOUNS or first in INDEFINITE_PRONOUNS:
+            return Phrase((clause[start],), start + 1, _pronoun_number(first), is_pronoun=True)
+        begin = start + (first in PREDETERMINERS and _is_determiner(clause, start + 1))
+        if [plain(word) for word in clause[start : start + 2]] == ["every", "one"]:
+            return Phrase(tuple(clause[start : start + 2]), start + 2, Number.SINGULAR, is_pronoun=True)
+        if _is_determiner(clause, begin):
+            return self._with_determiner(clause, start, begin + 1)
+        return self._bare(clause, start)
+
+    def _with_determiner(self, clause: Sequence[str], start: int, begin: int) -> Phrase | None:
+        if begin < len(clause) and plain(clause[begin]) in COUNTS:
+            begin += 1  # "the two cars"
+        end = self._end_of_content(clause, begin, _MOST_WORDS)
+        determiner = plain(clause[begin - 1])
+        if end == begin:
+            is_alone = determiner in ("this", "that", "these", "those", "each") or determiner in AMOUNTS
+            number = Number.PLURAL if determiner in PLURAL_DETERMINERS else Number.SINGULAR
+            return Phrase(tuple(clause[start:end]), end, number, is_pronoun=True) if is_alone else None
+        words = clause[start:end]
+        nouns = clause[begin:end]
+        has_other_subject = any(_is_name(word) and not _is_name(before) for before, word in pairwise(nouns))
+        if has_other_subject or any(plain(word) in TIME_NOUNS for word in nouns[:-1]):
+            return None  # "the book Tom reads", "the day birds sing"
+        number = Number.PLURAL if determiner in PLURAL_DETERMINERS else _noun_number(words[-1])
+        return Phrase(tuple(words), end, number)
+
+    def _bare(self, clause: Sequence[str], start: int) -> Phrase | None:
+        end = start
+        while end < len(clause) and end - start < _MOST_WORDS and _is_name(clause[end]) and _is_content(clause[end]):
+            end += 1
+        if end == start:
+            end = self._end_of_content(clause, start, 2)
+        words = clause[start:end]
+        if not words or (len(words) > 1 and plain(words[0]) in TIME_NOUNS):
+            return None
+        number = _noun_number(words[-1])
+        if len(words) > 1 and number is not Number.PLURAL and not all(map(_is_name, words)):
+            return None  # "young people" is one, "cook dinner" may be anything
+        return Phrase(tuple(words), end, number)
+
+    def _end_of_content(self, clause: Sequence[str], start: int, most: int) -> int:
+        end = start
+        while end < len(clause) and end - start < most and _is_content(clause[end]):
+            if end > start and (self._opens_a_modifier(clause, end) or preposition_at(clause, end)):
+                break
+            end += 1
+        return end
+
+    def _opens_a_modifier(self, clause: Sequence[str], at: int) -> bool:
+        """'standing' of "the man standing there": a participle with something of its own after it."""
+        return is_participle(self._verbs, clause[at]) and at + 1 < len(clause) and not _is_content(clause[at + 1])
+
+
+def is_adverb(word: str) -> bool:
+    """A word that may stand between a subject and its verb."""
+    text = plain(word)
+    return text in ADVERBS or (word.islower() and text.endswith("ly") and len(text) > 4 and text not in NOT_ADVERBS)
+
+
+def is_participle(verbs: VerbWords, word: str) -> bool:
+    """By its looks; a past form looks the same."""
+    text = plain(word)
+    lemmas = verbs.lemmas_of(text)
+    return bool(lemmas) and text not in lemmas and not text.endswith("s")
+
+
+def preposition_at(words: Sequence[str], at: int) -> int:
+    """How many words the preposition here has; 0 if there is none."""
+    rest = " ".join(map(plain, words[at : at + 3])) + " "
+    longest = max((text for text in LONG_PREPOSITIONS if rest.startswith(text + " ")), key=len, default="")
+    return len(longest.split()) or int(plain(words[at]) in PREPOSITIONS)
+
+
+def _is_content(word: str) -> bool:
+    text = plain(word)
+    return text not in CLOSED_CLASS and not is_adverb(word) and "'" not in text.removesuffix("'s").removesuffix("s'")
+
+
+def _is_determiner(clause: Sequence[str], at: int) -> bool:
+    if at >= len(clause):
+        return False
+    text = plain(clause[at])
+    is_possessive = text.endswith("'s") and text.removesuffix("'s") not in CLOSED_CLASS
+    return is_possessive or text in DETERMINERS or text in PLURAL_DETERMINERS or text in AMOUNTS or text.isdigit()
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and not word.isupper()
+
+
+def _pronoun_number(pronoun: str) -> Number:
+    if pronoun in INDEFINITE_PRONOUNS or pronoun in ("he", "she", "it"):
+        return Number.SINGULAR
+    return Number.PLURAL  # I and you take the same forms of every verb but 'be'
+
+
+def _noun_number(noun: str) -> Number:
+    text = plain(noun)
+    if text in PLURAL_NOUNS:
+        return Number.PLURAL
+    if text in COLLECTIVE_NOUNS or (_is_name(noun) and text.endswith("s")):
+        return Number.UNKNOWN
+    if text in SINGULAR_NOUNS_IN_S or not text.endswith("s") or text.endswith(("ss", "us", "is")):
+        return Number.SINGULAR
+    return Number.PLURAL

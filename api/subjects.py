@@ -1,0 +1,240 @@
+"""Finds the subject of a verb, also at a distance, or says that it cannot tell.
+
+The words before the verb must fit one of a few plain shapes from the beginning of a clause on: a phrase, a phrase with
+prepositional phrases or a relative clause after it, two phrases joined by 'and', an activity. The number the verb is
+given must fit the looks of the phrase, too: what the two do not agree on is not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from api.noun_phrases import Number, Phrase, PhraseReader, is_adverb, is_participle, preposition_at
+from api.subject_words import (
+    ASIDES,
+    CLAUSE_STARTS,
+    CLOSED_CLASS,
+    DETERMINERS,
+    FIRST_WORDS,
+    INDEFINITE_PRONOUNS,
+    PLURAL_NOUNS,
+    QUANTITIES,
+    RELATIVE_PRONOUNS,
+    REPORTING_VERBS,
+    SINGLE_PARTS,
+    SINGULAR_NOUNS_IN_S,
+    SUBJECT_PRONOUNS,
+    TIME_NOUNS,
+)
+from api.verb_words import VerbWords, plain
+
+_LONGEST_ACTIVITY = 4  # words: "swimming in the sea"
+
+
+class Kind(Enum):
+    """What there is to say about a subject."""
+
+    PRONOUN = "pronoun"
+    NOUN = "noun"
+    PAIR = "pair"  # Tom and Mary
+    ONE_OF = "one of"  # each of the boys
+    QUANTITY = "quantity"  # a lot of people, or a noun whose number does not show
+    ACTIVITY = "activity"  # swimming in the sea
+    RELATIVE = "relative"  # the girls who
+    IN_S = "in s"  # the news
+    NEARER = "nearer"  # Mary of "neither Tom nor Mary"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """`text` as it is quoted; `rival` is a noun of the other number that stands nearer to the verb."""
+
+    text: str
+    kind: Kind
+    number: Number
+    rival: str | None = None
+    pronoun: str | None = None  # the one that stands for it in a relative clause; 'nor' before the nearer of two
+
+
+UNCLEAR = Subject("", Kind.NOUN, Number.UNKNOWN)  # a subject was read, but not one to rely on
+
+
+class SubjectFinder:
+    """Reads the words before a verb; keeps no state."""
+
+    def __init__(self, words: VerbWords) -> None:
+        self._verbs = words
+        self._reader = PhraseReader(words)
+
+    def find(self, segments: Sequence[Sequence[str]], wanted: Number) -> Subject | None:
+        """`segments`: the words before the verb, cut at the marks between them; the last one ends at the verb."""
+        clause = segments[-1]
+        if not clause and len(segments) > 2 and plain(segments[-2][0]) in ASIDES:
+            clause = segments[-3]  # "Tom, with his friends, is"
+        elif clause and len(segments) > 1 and plain(clause[0]) in ("who", "which"):
+            clause = [*segments[-2], *clause]
+        for start in _starts(clause):
+            subject = self._read(clause[start:], wanted)
+            if subject is not None:
+                return None if subject is UNCLEAR else subject
+        return self._before_a_relative(clause, wanted)
+
+    def _before_a_relative(self, words: Sequence[str], wanted: Number) -> Subject | None:
+        """'the boys' of "I like the boys who": the phrase right before the pronoun that ends the words."""
+        while words and is_adverb(words[-1]):
+            words = words[:-1]
+        if len(words) < 2 or plain(words[-1]) not in ("who", "which"):
+            return None
+        for start in range(max(0, len(words) - 5), len(words) - 2):
+            phrase = self._reader.read(words, start)
+            if phrase and phrase.end == len(words) - 1 and plain(words[start]) in DETERMINERS:
+                subject = judge(phrase, wanted)
+                return None if subject is UNCLEAR else replace(subject, kind=Kind.RELATIVE, pronoun=plain(words[-1]))
+        return None
+
+    def _read(self, words: Sequence[str], wanted: Number) -> Subject | None:
+        while words and is_adverb(words[-1]):
+            words = words[:-1]
+        if words and plain(words[0]) in ("either", "neither"):
+            return self._nearer(words, wanted)
+        head = self._reader.read(words, 0)
+        if head is None:
+            return None
+        if wanted is Number.SINGULAR and self._is_activity(words):
+            return Subject(quoted(words), Kind.ACTIVITY, wanted)
+        if head.end == len(words):
+            return judge(head, wanted)
+        following = plain(words[head.end])
+        if following == "and":
+            return self._pair(head, words, wanted)
+        start = " ".join(head.plain)
+        if following == "of" and (start in SINGLE_PARTS or start in QUANTITIES):
+            return self._part(head, words, wanted)
+        return self._at_a_distance(head, words, wanted)
+
+    def _is_activity(self, words: Sequence[str]) -> bool:
+        first = plain(words[0])
+        is_ing = first.endswith("ing") and first not in INDEFINITE_PRONOUNS and self._is_verb(first)
+        return is_ing and len(words) <= _LONGEST_ACTIVITY and _is_one_clause(words)
+
+    def _pair(self, head: Phrase, words: Sequence[str], wanted: Number) -> Subject | None:
+        other = self._reader.read(words, head.end + 1)
+        if other is None or other.end != len(words):
+            return None
+        if plain(words[0]) in ("every", "each"):
+            return Subject(quoted(words), Kind.NOUN, wanted) if wanted is Number.SINGULAR else UNCLEAR
+        return Subject(quoted(words), Kind.PAIR, wanted) if wanted is Number.PLURAL else UNCLEAR
+
+    def _nearer(self, words: Sequence[str], wanted: Number) -> Subject | None:
+        """'Mary' of "Neither Tom nor Mary"; "neither of them" is another matter."""
+        link = {"either": "or", "neither": "nor"}[plain(words[0])]
+        at = next((at for at, word in enumerate(words) if plain(word) == link), None)
+        if at is None:
+            is_part = [plain(word) for word in words[1:2]] == ["of"]
+            return self._part(Phrase((words[0],), 1, Number.SINGULAR), words, wanted) if is_part else None
+        other = self._reader.read(words, at + 1)
+        if other is None or other.end != len(words) or judge(other, wanted) is UNCLEAR:
+            return UNCLEAR
+        return Subject(quoted(other.words), Kind.NEARER, wanted, pronoun=link)
+
+    def _part(self, head: Phrase, words: Sequence[str], wanted: Number) -> Subject | None:
+        """Each of the boys, a lot of people: the verb looks at 'each', but at 'people'."""
+        whole = self._reader.read(words, head.end + 1)
+        if words[head.end + 1 :] and plain(words[head.end + 1]) in ("them", "us", "you"):
+            whole = Phrase((words[head.end + 1],), head.end + 2, Number.PLURAL)
+        if whole is None or whole.end != len(words):
+            return UNCLEAR
+        if " ".join(head.plain) in SINGLE_PARTS:
+            return Subject(quoted(words), Kind.ONE_OF, wanted) if wanted is Number.SINGULAR else UNCLEAR
+        is_fitting = whole.number in (wanted, Number.UNKNOWN)
+        return Subject(quoted(words), Kind.QUANTITY, wanted) if is_fitting else UNCLEAR
+
+    def _at_a_distance(self, head: Phrase, words: Sequence[str], wanted: Number) -> Subject | None:
+        """Past prepositional phrases, a participle or a relative clause."""
+        at, nearest = head.end, head
+        while at < len(words) and (length := preposition_at(words, at)):
+            inner = self._reader.read(words, at + length)
+            if inner is None:
+                return None
+            at, nearest = inner.end, inner
+        if at == len(words):
+            return judge(head, wanted, nearest)
+        word = plain(words[at])
+        if word in RELATIVE_PRONOUNS:
+            return self._relative((head, nearest), words[at:], wanted)
+        is_modified = at == head.end and is_participle(self._verbs, words[at]) and not head.is_pronoun
+        return judge(head, wanted) if is_modified and _is_one_clause(words[at:]) else None
+
+    def _relative(self, phrases: tuple[Phrase, Phrase], words: Sequence[str], wanted: Number) -> Subject | None:
+        """The verb of the relative clause itself, or the main verb after it."""
+        head, antecedent = phrases
+        pronoun, rest = plain(words[0]), words[1:]
+        while rest and is_adverb(rest[0]):
+            rest = rest[1:]
+        if not rest:
+            found = judge(antecedent, wanted)
+            is_clear = found is not UNCLEAR and pronoun != "whom"
+            return Subject(found.text, Kind.RELATIVE, wanted, pronoun=pronoun) if is_clear else UNCLEAR
+        inner = None if self._is_verb(rest[0]) else self._reader.read(rest, 0)
+        if inner is not None and inner.end == len(rest):
+            may_hold_a_verb = len(inner.words) > 2 and self._is_verb(inner.words[-1])  # "who the man wants"
+            return UNCLEAR if may_hold_a_verb else judge(inner, wanted)
+        at = inner.end if inner is not None else 0
+        has_verb = at < len(rest) and self._is_verb(rest[at])
+        return judge(head, wanted) if has_verb and _is_one_clause(rest) else None
+
+    def _is_verb(self, word: str) -> bool:
+        return bool(self._verbs.lemmas_of(plain(word).removesuffix("n't")))
+
+
+def _starts(clause: Sequence[str]) -> Iterator[int]:
+    """Where a clause may begin: at the front, after 'because', after 'I think'."""
+    words = list(map(plain, clause))
+    start = 0
+    while start < len(words) and words[start] in FIRST_WORDS:
+        start += 1
+    if start + 2 < len(words) and words[start] in ("every", "each", "this", "last") and words[start + 1] in TIME_NOUNS:
+        start += 2
+    yield start
+    for at in range(start, len(words)):
+        if words[at] == "that" and at > start and _is_pronoun(words[at + 1 : at + 2]):
+            yield at + 1
+        if words[at] in CLAUSE_STARTS or (words[at] in REPORTING_VERBS and at > start):
+            yield at + 1 + (words[at + 1 : at + 2] == ["that"] and at + 2 < len(words))
+
+
+def _is_pronoun(words: Sequence[str]) -> bool:
+    return bool(words) and (words[0] in SUBJECT_PRONOUNS or words[0] in INDEFINITE_PRONOUNS)
+
+
+def judge(head: Phrase, wanted: Number, nearest: Phrase | None = None) -> Subject:
+    """The phrase as the subject; UNCLEAR if its looks speak against it."""
+    if head.number not in (wanted, Number.UNKNOWN):
+        return UNCLEAR
+    kind = Kind.NOUN
+    if head.is_pronoun and head.plain[0] not in INDEFINITE_PRONOUNS:
+        kind = Kind.PRONOUN
+    elif head.plain[-1] in SINGULAR_NOUNS_IN_S:
+        kind = Kind.IN_S
+    elif head.number is Number.UNKNOWN:
+        kind = Kind.QUANTITY
+    is_rival = nearest is not None and Number.UNKNOWN is not nearest.number is not head.number is wanted
+    return Subject(quoted(head.words), kind, wanted, nearest.words[-1] if is_rival else None)
+
+
+def _is_one_clause(words: Sequence[str]) -> bool:
+    return not any(plain(word) in CLAUSE_STARTS or plain(word) in RELATIVE_PRONOUNS for word in words)
+
+
+def quoted(words: Sequence[str]) -> str:
+    """As it would stand inside a sentence, as far as can be told: "Birds" may be a name."""
+    text = " ".join(words)
+    first = plain(words[0])
+    is_common = first in CLOSED_CLASS or first in PLURAL_NOUNS or first.endswith("ing")
+    if text.isupper() and len(text) > 1:
+        return text.lower()
+    if first == "i":
+        return "I" + text[1:]
+    return text[0].lower() + text[1:] if is_common else text
