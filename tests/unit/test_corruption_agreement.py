@@ -136,3 +136,20 @@ def test_a_noun_inside_a_second_clause_is_no_head() -> None:
     made = corruptions("The/DT man/NN in/IN the/DT car/NN and/CC the/DT woman/NN in/IN the/DT bus/NN are/VBP old/JJ")
 
     assert not made
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Does/VBZ your/PRP$ old/JJ mother/NN work/VB", "Do your old mother work?"),
+        ("Does/VBZ your/PRP$ mother/NN work/VB", "Does your mother works?"),
+        ("Have/VBP your/PRP$ friends/NNS arrived/VBN", "Has your friends arrived?"),
+        ("Where/WRB is/VBZ Tom/NNP", "Where are Tom?"),
+    ],
+)
+def test_a_noun_behind_its_auxiliary_is_a_subject_too(right: str, wrong: str) -> None:
+    assert wrong in corruptions(right, "?")
+
+
+def test_a_noun_behind_its_auxiliary_that_goes_on_has_no_certain_number() -> None:
+    assert not corruptions("Is/VBZ the/DT bread/NN and/CC butter/NN here/RB", "?")

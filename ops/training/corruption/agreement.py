@@ -54,8 +54,23 @@ def inverted_subject(view: View, aux: int) -> Subject | None:
         return None
     if after.lower in lex.PRONOUN_NUMBER and not after.is_contraction:
         is_joint = view.at(aux + 2).lower in ("and", "or") and after.is_joined
-        return None if is_joint else Subject(lex.PRONOUN_NUMBER[after.lower], aux + 1, True)
-    return None
+        return None if is_joint else Subject(lex.PRONOUN_NUMBER[after.lower], aux + 1, True, aux + 1)
+    return _inverted_noun(view, aux + 1)
+
+
+def _inverted_noun(view: View, first: int) -> Subject | None:
+    """ "your brother" of "Does your brother work?", "Tom" of "Where is Tom?"; behind it stands no noun and no link."""
+    last = first
+    if view.at(first).tag in ("DT", "PRP$"):
+        while view.at(last + 1).tag in ("JJ", "NN", "NNS") and view.words[last].is_joined:
+            last += 1
+    if view.at(last).tag not in ("NN", "NNS", "NNP") or view.at(last).is_contraction:
+        return None
+    after = view.at(last + 1)
+    is_alone = not view.words[last].is_joined or after.tag in ("VB", "VBN", "VBG", "JJ", "RB", "IN")
+    if not is_alone or after.lower in ("of", "and", "or", "'s"):
+        return None
+    return Subject(view.number_of(first, last), first, False, last)
 
 
 def _existential(view: View, index: int) -> Subject | None:

@@ -9,7 +9,7 @@ from ops.training.corruption.agreement import inverted_subject
 from ops.training.corruption.contracted import add_contraction_errors
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.questions import add_question_errors
-from ops.training.corruption.view import View, is_adverb
+from ops.training.corruption.view import Subject, View, is_adverb
 
 _WANTING_FORMS = words(
     "want wants wanted need needs needed plan plans planned start starts started hope hopes hoped decide decides "
@@ -53,14 +53,13 @@ def add_base_form_errors(view: View) -> None:
             _add_extra_be(view, index)
 
 
-def _verb_after(view: View, auxiliary: int, *, is_inverted: bool) -> int:
+def _verb_after(view: View, auxiliary: int, inverted: Subject | None) -> int:
     """The word the auxiliary governs: the next that is no adverb, past the subject in a question; -1 if none."""
     if not view.words[auxiliary].is_joined:
         return -1
-    if not is_inverted:
+    if inverted is None:
         return view.skip_adverbs(auxiliary + 1)
-    subject = view.words[auxiliary + 1]
-    return view.skip_adverbs(auxiliary + 2) if subject.is_joined else -1
+    return view.skip_adverbs(inverted.last + 1) if view.words[inverted.last].is_joined else -1
 
 
 def _base_at(view: View, index: int) -> VerbForms | None:
@@ -71,9 +70,9 @@ def _base_at(view: View, index: int) -> VerbForms | None:
 
 def _add_after_do(view: View, index: int) -> None:
     word = view.words[index]
-    is_inverted = inverted_subject(view, index) is not None
+    inverted = inverted_subject(view, index)
     is_negated = word.is_contraction or view.at(index + 1).lower == "not"
-    verb_index = _verb_after(view, index, is_inverted=is_inverted) if is_inverted or is_negated else -1
+    verb_index = _verb_after(view, index, inverted) if inverted or is_negated else -1
     verb = _base_at(view, verb_index)
     if verb is None:
         return
@@ -84,7 +83,7 @@ def _add_after_do(view: View, index: int) -> None:
 
 def _add_after_modal(view: View, index: int) -> None:
     word = view.words[index]
-    verb_index = _verb_after(view, index, is_inverted=inverted_subject(view, index) is not None)
+    verb_index = _verb_after(view, index, inverted_subject(view, index))
     if verb_index < 0 or view.words[verb_index].tag not in ("VB", "VBP"):
         return
     lower = view.words[verb_index].lower
@@ -121,10 +120,10 @@ def _add_after_to(view: View, index: int) -> None:
 
 def _add_after_have(view: View, index: int) -> None:
     word = view.words[index]
-    is_inverted = inverted_subject(view, index) is not None
-    if not (is_inverted or word.is_contraction or view.subject(index) or _follows_modal(view, index)):
+    inverted = inverted_subject(view, index)
+    if not (inverted or word.is_contraction or view.subject(index) or _follows_modal(view, index)):
         return
-    verb_index = _verb_after(view, index, is_inverted=is_inverted)
+    verb_index = _verb_after(view, index, inverted)
     at = view.at(verb_index)
     verb = view.lexicon.participle.get(at.lower)
     if verb is None or at.tag not in ("VBN", "VBD") or at.lower in ("got", "been"):
@@ -150,13 +149,13 @@ def _follows_modal(view: View, have: int) -> bool:
 
 def _add_after_be(view: View, index: int) -> None:
     be = view.words[index]
-    is_inverted = inverted_subject(view, index) is not None
-    verb_index = _verb_after(view, index, is_inverted=is_inverted)
+    inverted = inverted_subject(view, index)
+    verb_index = _verb_after(view, index, inverted)
     at = view.at(verb_index)
     if at.tag == "VBN":
         _add_passive(view, verb_index)
     verb = view.lexicon.ing.get(at.lower)
-    subject = view.subject(index) or inverted_subject(view, index)
+    subject = view.subject(index) or inverted
     if at.tag != "VBG" or verb is None or subject is None or be.lower in ("be", "been", "being"):
         return
     is_weather = verb.lemma in _WEATHER
@@ -167,7 +166,7 @@ def _add_after_be(view: View, index: int) -> None:
         is_person = view.at(index - 1).tag in ("NNP", "NNS") and not view.may_be_noun(verb.lemma, verb_index)
     if (is_person and _is_no_predicate(view, verb) and not _may_be_passive(view, verb, verb_index)) or is_weather:
         view.add(Reason.BE_ING, verb.lemma, verb_index, verb.lemma)
-    if verb_index == index + 1 and not is_inverted and not be.is_contraction:
+    if verb_index == index + 1 and not inverted and not be.is_contraction:
         _add_missing_be(view, index, verb)
 
 

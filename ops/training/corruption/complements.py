@@ -14,6 +14,7 @@ _TO_VERBS = words(
 )
 _NEVER_ING = words("want hope decide refuse promise expect agree manage plan wish offer afford pretend hesitate")
 _OBJECT_TO_VERBS = words("ask tell want allow advise order expect force invite persuade encourage warn teach enable")
+_NEVER_OBJECT_ING = words("ask tell allow advise order invite persuade encourage warn enable")
 _TO_WORDS = words("able going used")
 _BARE_VERBS = words("let make see hear watch notice")
 _ING_VERBS = words(
@@ -75,7 +76,8 @@ def _add_dropped_to(view: View, to: int) -> None:
         return
     if base.lower == "be" or not view.may_be_noun(base.lower, to + 1) or before.lower in lex.OBJECT_PRONOUNS:
         view.add(Reason.TO_INF, base.lower, to, base.lower, 2)
-    if lemma in _NEVER_ING and before.lower not in lex.OBJECT_PRONOUNS:
+    is_persuaded = before.lower in lex.OBJECT_PRONOUNS and _lemma(view, to - 2) in _NEVER_OBJECT_ING
+    if (lemma in _NEVER_ING and before.lower not in lex.OBJECT_PRONOUNS) or is_persuaded:
         view.add(Reason.TO_INF, base.lower, to, view.lexicon.ing_of(base.lower), 2)
 
 

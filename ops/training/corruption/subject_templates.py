@@ -26,8 +26,21 @@ one/CD of/IN <Pp>
 one/CD of/IN his/PRP$ <pp>
 one/CD of/IN the/DT <pp> from/IN <Ts>
 only/RB one/CD of/IN the/DT <pp>
+neither/DT of/IN <Pp>
+either/DT of/IN <Pp>
+neither/DT of/IN the/DT two/CD <pp>
+neither/DT of/IN them/PRP
+each/DT of/IN them/PRP
+one/CD of/IN us/PRP
+a/DT <ps> of/IN most/JJS <pp>
+a/DT <ps> of/IN many/JJ <pp>
+the/DT <ps> across/IN from/IN <Pp>
+the/DT <ps> in/IN front/NN of/IN the/DT <xp>
+the/DT <ps> to/TO the/DT side/NN of/IN the/DT <xp>
 each/DT <ps>
 every/DT <ps>
+every/DT <ps> and/CC every/DT <ps>
+no/DT one/NN
 every/DT <ps> and/CC <ps>
 each/DT <ps> in/IN the/DT <tp>
 either/DT <name> or/CC <name>
@@ -89,6 +102,17 @@ her/PRP$ mother/NN and/CC father/NN
 both/DT <name> and/CC <name>
 both/DT <ps> and/CC <ps>
 both/DT of/IN <Pp>
+both/DT of/IN them/PRP
+many/JJ of/IN them/PRP
+all/DT of/IN us/PRP
+several/JJ of/IN the/DT <pp>
+few/JJ of/IN <Pp>
+the/DT children/NNS
+these/DT people/NNS
+those/DT women/NNS
+the/DT <pp> in/IN front/NN of/IN the/DT <xs>
+the/DT <pp> across/IN from/IN <Ps>
+some/DT <pp> of/IN the/DT <ps>
 both/DT <pp>
 either/DT <Ps> or/CC <Pp>
 neither/DT <Ps> nor/CC <Pp>
@@ -203,6 +227,10 @@ how/WRB <be:pl> <Pp> ?
 <does:pl> <name> and/CC <name> <base> ?
 <does:sg> everyone/NN <base> ?
 where/WRB <does:sg> <Ps> <works> ?
+what/WP time/NN <does:sg> the/DT <ts> <works> ?
+when/WRB <does:pl> the/DT <tp> open/VB ?
+how/WRB much/RB <does:pl> these/DT <tp> cost/VB ?
+how/WRB much/RB <does:sg> this/DT <ts> cost/VB ?
 why/WRB <does:pl> <Pp> <base> ?
 when/WRB <does:sg> <name> <base> ?
 <has:sg> <Ps> <done> ?

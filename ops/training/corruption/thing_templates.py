@@ -22,7 +22,16 @@ every/DT one/CD of/IN <Tp>
 one/CD of/IN <Tp>
 one/CD of/IN the/DT <adj> <tp>
 one/CD of/IN the/DT <tp> on/IN the/DT <ts>
+neither/DT of/IN <Tp>
+either/DT of/IN <Tp>
+neither/DT of/IN the/DT <tp>
+a/DT bag/NN of/IN <adj> <tp>
+a/DT basket/NN of/IN <tp>
+the/DT bouquet/NN of/IN <adj> flowers/NNS
+what/WP he/PRP says/VBZ
+what/WP she/PRP told/VBD the/DT <pp>
 each/DT <ts>
+every/DT <ts> and/CC every/DT <ts>
 every/DT <ts>
 every/DT <ts> and/CC <ts>
 either/DT the/DT <tp> or/CC the/DT <ts>
@@ -101,6 +110,10 @@ half/NN of/IN <Tp>
 two/CD thirds/NNS of/IN the/DT <tp>
 many/JJ of/IN <Tp>
 both/DT of/IN the/DT <tp>
+both/DT of/IN them/PRP
+many/JJ of/IN them/PRP
+his/PRP$ mice/NNS
+those/DT geese/NNS
 two/CD <tp> on/IN the/DT <ts>
 the/DT two/CD <tp>
 several/JJ <adj> <tp>

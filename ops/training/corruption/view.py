@@ -50,6 +50,7 @@ class Subject(NamedTuple):
     number: str
     first: int
     is_pronoun: bool
+    last: int = -1  # its last word, where it stands behind its verb
 
 
 class View:
@@ -160,7 +161,7 @@ class View:
             if link not in lex.PREPOSITIONS or self.words[outer].tag not in _DETERMINER_TAGS:
                 return None
             first, last = outer, first - 2
-        return Subject(self._number(first, last), first, False)
+        return Subject(self.number_of(first, last), first, False)
 
     def _outer_phrase(self, first: int) -> int | None:
         """Where the noun phrase before the link at `first - 1` begins: "the box" of "the box of books"."""
@@ -181,7 +182,8 @@ class View:
             first -= 1
         return first
 
-    def _number(self, first: int, last: int) -> str:
+    def number_of(self, first: int, last: int) -> str:
+        """The number of the noun phrase at words [first, last]; "" where it is not certain."""
         head, start = self.words[last], self.words[first]
         if head.lower in lex.COLLECTIVES or any(w.tag in ("CD", "JJS") for w in self.words[first : last + 1]):
             return ""
