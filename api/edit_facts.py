@@ -7,8 +7,8 @@ templates then say less. Texts are plain (lower case, straight apostrophes) unle
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from api.following_subjects import FollowingSubjectFinder
 from api.noun_phrases import Number
@@ -26,6 +26,7 @@ from api.word_sets import (
     QUESTION_WORDS,
 )
 from api.words import split_pieces
+from scheduler.messages import MAX_WORDS
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
 _OPENERS = CLAUSE_STARTS | FIRST_WORDS | {"that"}
@@ -46,12 +47,18 @@ class EditFacts:
     after: tuple[str, ...]
     sentence: str
     verb_before: str | None  # what stands right before the edit, if a verb: 'avoid', 'gave up', "can't help"
+    capitals: Mapping[str, str] = field(default_factory=dict)  # how words are written that are names
     subject: Subject | None = None  # of edits for agreement, where it can be told
 
     @property
     def not_old(self) -> str:
         """The end of many a template."""
-        return f"'{self.new}', not '{self.old}'"
+        return f"'{self._shown(self.new)}', not '{self._shown(self.old)}'"
+
+    def _shown(self, text: str) -> str:
+        """With the capitals of names and of 'I'."""
+        return " ".join(self.capitals.get(word, "I" + word[1:] if parts_of(word)[0] == "i" else word)
+                        for word in text.split(" "))  # fmt: skip
 
     @property
     def previous(self) -> str | None:
@@ -63,9 +70,9 @@ class EditFacts:
         """True if the head is what the rule makes of the lemma."""
         return self.verb is not None and self.head in regular_ed_spellings(self.verb.lemma)
 
-    def nearest(self, parts: Collection[str]) -> str | None:
+    def nearest(self, parts: Collection[str], within: int = MAX_WORDS) -> str | None:
         """The closest earlier word that is one of `parts` or begins or ends in one: "didn't" is found by 'did'."""
-        for word in reversed(self.before):
+        for word in reversed(self.before[-within:]):
             first, last = parts_of(word)[0], parts_of(word)[-1]
             is_possessive = last == "'s" and first not in CONTRACTED_IS
             if first in parts or (last in parts and not is_possessive):
@@ -109,7 +116,7 @@ class FactFinder:
         facts = EditFacts(
             edit.reason, " ".join(old), " ".join(new), head=parts_of(new[-1])[0], verb=None,
             before=tuple(words[:first]), after=tuple(words[last:]), sentence=sentence,
-            verb_before=self._verb_at_the_end([plain(word) for word in words[:first]]),
+            verb_before=self._verb_at_the_end([plain(word) for word in words[:first]]), capitals=_names(edit),
         )  # fmt: skip
         facts = replace(facts, verb=self._verb(facts, old))
         if edit.reason not in _AGREEMENT:
@@ -165,6 +172,12 @@ class EditWords:
     old: tuple[str, ...]
     new: tuple[str, ...]
     reason: Reason
+
+
+def _names(edit: EditWords) -> dict[str, str]:
+    """Words that keep a capital where another word stands before them: 'Tom' of "is Tom"."""
+    moved = [*edit.old[1:], *edit.new[1:]]
+    return {plain(word): word for word in moved if word[0].isupper() and not word.isupper()}
 
 
 def _number(facts: EditFacts) -> Number:

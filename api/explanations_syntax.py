@@ -25,23 +25,33 @@ _PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|(?:mo
 _MONTHS = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _COUNT = r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|twenty|some|several|many|few|long|\d+)"
 _PAST_PHRASE = re.compile(
-    rf"\b(?:yesterday|last {_PERIODS}|{_COUNT}(?: \w+)? ago|in (?:1\d|20)\d\d|ago)\b", re.IGNORECASE
+    rf"\b(?:when \w+ (?:was|were) (?:an? \w+|young|little|small)|yesterday|last {_PERIODS}|{_COUNT}(?: \w+)? ago"
+    r"|in (?:1\d|20)\d\d|ago)\b",
+    re.IGNORECASE,
 )
 _FUTURE_PHRASE = re.compile(
     rf"\b(?:tomorrow|next {_PERIODS}|in {_COUNT} {_UNITS}|tonight|soon|one day)\b", re.IGNORECASE
 )
 _PERFECT_PHRASE = re.compile(
-    rf"\b(?:since(?: (?:last )?{_PERIODS}| {_MONTHS}| \d{{4}}| yesterday| then)?"
+    rf"\b(?:since(?: (?:last |this )?{_PERIODS}| {_MONTHS}| \d{{4}}| yesterday| then)?"
     rf"|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b",
     re.IGNORECASE,
 )
+_SO_FAR_PHRASE = re.compile(
+    r"\b(?:the (?:first|second|third|fourth|fifth|only) time|so far|up to now|until now|already|yet|recently|lately)\b",
+    re.IGNORECASE,
+)
 _HABIT_PHRASE = re.compile(
-    rf"\b(?:every \w+|each {_UNITS}|(?:once|twice) an? \w+|always|usually|normally|often|sometimes|rarely|seldom"
+    rf"\b(?:every \w+|each {_UNITS}|(?:once|twice) an? \w+|always|usually|normally|generally|regularly|frequently|often"
+    r"|sometimes|rarely|seldom|hardly ever|never"
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
     re.IGNORECASE,
 )  # fmt: skip
 _BETTER_PHRASE = re.compile(r"(?:\b(?:had|would|have)|'d) (better|rather|sooner)(?: not)?$")
 _CLAUSE_PHRASE = re.compile(r"\b(?:(?:as soon|as long) as|by the time|the moment)\b")
+_UNREAL_MODALS = frozenset(["would", "could", "might", "'d"])
+_RESULT_PHRASE = re.compile(r"\b(?:would|could|might)(?:n['\u2019]t)?\b", re.IGNORECASE)
+_NEAR = 6  # words: farther away an auxiliary belongs to another verb
 _WISH_PHRASE = re.compile(r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather)\b", re.IGNORECASE)
 
 
@@ -54,18 +64,20 @@ def _base_after(parts: frozenset[str], unnamed: str) -> Callable[[EditFacts], st
 
 
 def _participle_after_have(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(HAVE_PARTS)) or "a form of 'have'"
+    trigger = _quoted(facts.nearest(HAVE_PARTS, _NEAR)) or "a form of 'have'"
     return f"After {trigger} comes the past participle{_of_verb(facts, _participles(facts))}: {facts.not_old}."
 
 
 def _participle_in_passive(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(BE_PARTS)) or "a form of 'be'"
-    needs = f"needs the past participle{_of_verb(facts, _participles(facts))}"
-    return f"The passive with {trigger} {needs}: {facts.not_old}."
+    trigger = _quoted(facts.nearest(BE_PARTS, _NEAR))
+    participle = f"the past participle{_of_verb(facts, _participles(facts))}"
+    if trigger is None:
+        return f"Here the verb says what was done to something and is {participle}: {facts.not_old}."
+    return f"The passive with {trigger} needs {participle}: {facts.not_old}."
 
 
 def _ing_after_be(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(BE_PARTS)) or "a form of 'be'"
+    trigger = _quoted(facts.nearest(BE_PARTS, _NEAR)) or "a form of 'be'"
     return f"The progressive with {trigger} needs the -ing form{_of_ing(facts)}: {facts.not_old}."
 
 
@@ -99,9 +111,11 @@ def _future_tense(facts: EditFacts) -> str:
 
 def _perfect_tense(facts: EditFacts) -> str:
     tense = "present perfect" if facts.new.startswith(("has ", "have ")) else "perfect"
-    if phrase := facts.phrase(_PERFECT_PHRASE):
+    if not facts.new.startswith("had ") and (phrase := facts.phrase(_PERFECT_PHRASE)):
         return f"'{phrase}' asks for the {tense}: {facts.not_old}."
-    return f"What began earlier and still goes on takes the {tense}: {facts.not_old}."
+    if phrase := facts.phrase(_SO_FAR_PHRASE):
+        return f"With '{phrase}', about the time up to now, the verb is in the {tense}: {facts.not_old}."
+    return f"What reaches up to the time spoken of takes the {tense}: {facts.not_old}."
 
 
 def _past_not_perfect(facts: EditFacts) -> str:
@@ -113,7 +127,7 @@ def _past_not_perfect(facts: EditFacts) -> str:
 def _tense_sequence(facts: EditFacts) -> str:
     verb = facts.verb
     if verb is not None and facts.new in verb.pasts:
-        return f"The other verb is in the past tense, so '{verb.lemma}' is, too: {facts.not_old}."
+        return f"The rest of the sentence is in the past, so '{verb.lemma}' is, too: {facts.not_old}."
     return f"This verb keeps to the tense of the other verb in the sentence: {facts.not_old}."
 
 
@@ -165,18 +179,28 @@ def _ing_after_to(facts: EditFacts) -> str:
 
 
 def _unreal_past(facts: EditFacts) -> str:
+    modal = parts_of(facts.previous or "")[-1]
+    if facts.new.startswith("have ") and modal in _UNREAL_MODALS:
+        return f"What did not happen takes 'have' and the past participle after '{facts.previous}': {facts.not_old}."
+    if facts.head in _UNREAL_MODALS:
+        return f"What would follow from something only imagined takes '{facts.head}': {facts.not_old}."
     if phrase := facts.phrase(_WISH_PHRASE):
         return f"What is only imagined takes a past form after '{phrase}': {facts.not_old}."
     return f"What is only imagined takes a past form: {facts.not_old}."
 
 
 def _habit(facts: EditFacts) -> str:
+    if facts.verb is None and facts.old.endswith(" " + facts.new):  # "is usually", before "playing"
+        be = facts.old.removesuffix(" " + facts.new)
+        return f"A habit takes the simple tense, without '{be}': {facts.not_old}."
     if phrase := facts.phrase(_HABIT_PHRASE):
         return f"A habit ('{phrase}') takes the simple tense: {facts.not_old}."
     return f"A habit takes the simple tense: {facts.not_old}."
 
 
 def _past_perfect(facts: EditFacts) -> str:
+    if facts.nearest({"if"}) and _RESULT_PHRASE.search(facts.sentence):
+        return f"What did not happen takes the past perfect after 'if': {facts.not_old}."
     return f"What came before another past event takes the past perfect: {facts.not_old}."
 
 

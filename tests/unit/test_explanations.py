@@ -48,6 +48,8 @@ I've broke it | 1 | 1 | broken | PERF_PART | After 'I've' comes the past partici
 If you hadn't save me, I would've drown | 7 | 1 | drowned | PERF_PART | After 'would've' comes the past participle of 'drown': 'drowned', not 'drown'.
 Anna's dog has broke it | 3 | 1 | broken | PERF_PART | After 'has' comes the past participle of 'break': 'broken', not 'broke'.
 It was write by her | 2 | 1 | written | PASSIVE_PART | The passive with 'was' needs the past participle of 'write': 'written', not 'write'.
+Yoke the mistook oxen | 2 | 1 | mistaken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'mistake': 'mistaken', not 'mistook'.
+If he has asked, I would have come | 2 | 1 | had | PAST_PERF | What did not happen takes the past perfect after 'if': 'had', not 'has'.
 It is rain | 2 | 1 | raining | BE_ING | The progressive with 'is' needs the -ing form of 'rain': 'raining', not 'rain'.
 Ann sleeping now | 1 | 1 | is sleeping | MISSING_BE | The -ing form 'sleeping' needs a form of 'be' before it: 'is sleeping'.
 Ann happy now | 1 | 1 | is happy | MISSING_BE | A form of 'be' is missing here: 'is happy', not 'happy'.
@@ -62,7 +64,7 @@ Since he came she works here | 4 | 1 | has worked | TENSE_PERF | 'since' asks fo
 She works since last summer | 1 | 1 | has worked | TENSE_PERF | 'since last summer' asks for the present perfect: 'has worked', not 'works'.
 She works here for three years | 1 | 1 | has worked | TENSE_PERF | 'for three years' asks for the present perfect: 'has worked', not 'works'.
 He has left an hour ago | 1 | 2 | left | PAST_NOT_PERF | 'an hour ago' is a finished time and takes the simple past: 'left', not 'has left'.
-He sat down and opens it | 4 | 1 | opened | TENSE_SEQ | The other verb is in the past tense, so 'open' is, too: 'opened', not 'opens'.
+He sat down and opens it | 4 | 1 | opened | TENSE_SEQ | The rest of the sentence is in the past, so 'open' is, too: 'opened', not 'opens'.
 We hope win | 2 | 1 | to win | TO_INF | After 'hope' comes the infinitive with 'to': 'to win', not 'win'.
 Let Ann to rest | 2 | 2 | rest | BARE_INF | After 'let' the infinitive has no 'to': 'rest', not 'to rest'.
 You had better to go | 3 | 2 | go | BARE_INF | After 'had better' the infinitive has no 'to': 'go', not 'to go'.
@@ -86,6 +88,15 @@ I look forward to see you | 4 | 1 | seeing | ING_TO | Here 'to' is a preposition
 I wish I am rich | 3 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'wish': 'were', not 'am'.
 She is drinking tea every day | 1 | 2 | drinks | HABIT | A habit ('every day') takes the simple tense: 'drinks', not 'is drinking'.
 When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before another past event takes the past perfect: 'had left', not 'left'.
+Where I'm going? | 1 | 1 | am i | QUESTION_ORDER | In a question 'am' comes before the subject: 'am I', not 'I'm'.
+I'm wanting it | 0 | 2 | i want | STATIVE | 'want' names a state here, so it takes the simple tense: 'I want', not 'I'm wanting'.
+If I had time, I would helped you | 6 | 1 | have helped | WISH_PAST | What did not happen takes 'have' and the past participle after 'would': 'have helped', not 'helped'.
+If I had time, I will help you | 5 | 1 | would | WISH_PAST | What would follow from something only imagined takes 'would': 'would', not 'will'.
+If I would have a car, I would go | 2 | 2 | had | WISH_PAST | What is only imagined takes a past form after 'if': 'had', not 'would have'.
+He is usually playing chess | 1 | 2 | usually | HABIT | A habit takes the simple tense, without 'is': 'usually', not 'is usually'.
+This is the first time I see it | 6 | 1 | have seen | TENSE_PERF | With 'the first time', about the time up to now, the verb is in the present perfect: 'have seen', not 'see'.
+They live here all their lives | 1 | 1 | have lived | TENSE_PERF | What reaches up to the time spoken of takes the present perfect: 'have lived', not 'live'.
+I see it when I was a boy | 1 | 1 | saw | TENSE_PAST | 'when I was a boy' asks for the past tense of 'see': 'saw', not 'see'.
 What you want? | 1 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
 You like it? | 0 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
 When Tom cook? | 0 | 1 | when does | DO_SUPPORT | A question like this needs 'does' before the subject: 'when does', not 'when'.
@@ -93,7 +104,7 @@ Who you met? | 1 | 2 | did you meet | DO_SUPPORT | A question like this needs 'd
 He not like it | 1 | 2 | does not like | DO_SUPPORT | To become negative, this verb needs 'does': 'does not like', not 'not like'.
 He no like it | 1 | 2 | doesn't like | DO_SUPPORT | To become negative, this verb needs 'doesn't': 'doesn't like', not 'no like'.
 Why you didn't come? | 1 | 2 | didn't you | QUESTION_ORDER | In a question 'didn't' comes before the subject: 'didn't you', not 'you didn't'.
-Where Tom can sit? | 1 | 2 | can Tom | QUESTION_ORDER | In a question 'can' comes before the subject: 'can tom', not 'tom can'.
+Where Tom can sit? | 1 | 2 | can Tom | QUESTION_ORDER | In a question 'can' comes before the subject: 'can Tom', not 'Tom can'.
 I know where is he | 3 | 2 | he is | QUESTION_ORDER | Inside another sentence a question keeps the order of a statement: 'he is', not 'is he'.
 """  # noqa: E501 one case a line
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
