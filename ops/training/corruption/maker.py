@@ -17,6 +17,7 @@ from ops.training.corruption.agreement import add_agreement_errors
 from ops.training.corruption.base_forms import add_base_form_errors
 from ops.training.corruption.complements import add_complement_errors
 from ops.training.corruption.forms import add_form_errors
+from ops.training.corruption.fragments import fragments
 from ops.training.corruption.hard_clean import hard_clean_sentence
 from ops.training.corruption.lexicon import Lexicon
 from ops.training.corruption.longer import Joiner
@@ -32,6 +33,7 @@ from ops.training.corruption.view import Candidate, View
 CLEAN_SHARE = 0.52
 _EDIT_COUNT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
 # Parts of the clean examples; the rest is drawn from the whole text.
+_FRAGMENT_SHARE = 0.02
 _HARD_CLEAN_SHARE = 0.11
 _CONTRAST_SHARE = 0.48
 _LONG_CLEAN_SHARE = 0.14
@@ -93,6 +95,7 @@ class ExampleMaker:
         self._kept_out_verbs = kept_out_verbs
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._joiner = Joiner(sentences)
+        self._fragments = fragments(sentences, random.Random(0))
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
@@ -139,6 +142,8 @@ class ExampleMaker:
         return self._index
 
     def _clean_sentence(self, rng: random.Random, index: CandidateIndex) -> TaggedSentence:
+        if self._fragments and rng.random() < _FRAGMENT_SHARE:
+            return rng.choice(self._fragments)
         roll = rng.random()
         if roll < _HARD_CLEAN_SHARE:
             return hard_clean_sentence(rng)
