@@ -13,6 +13,7 @@ from api.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.verb_frames import verb_frame_sentences
+from tests.unit.test_corruption import corruptions
 
 
 def tagged(text: str, mark: str) -> TaggedSentence:
@@ -162,3 +163,21 @@ UNTOUCHED = [
 @pytest.mark.parametrize(("right", "mark"), UNTOUCHED, ids=[text for text, _ in UNTOUCHED])
 def test_a_question_that_could_be_right_either_way_is_left_alone(right: str, mark: str) -> None:
     assert not broken(right, Reason.DO_SUPPORT, mark) | broken(right, Reason.QUESTION_ORDER, mark)
+
+
+@pytest.mark.parametrize(
+    ("right", "mark", "wrong"),
+    [
+        ("English/NNP is/VBZ spoken/VBN here/RB", ".", "English is spoke here."),
+        ("He/PRP was/VBD broken/VBN by/IN it/PRP", ".", "He was broke by it."),
+        ("What/WP are/VBP you/PRP doing/VBG", "?", "What are you do?"),
+        ("Would/MD you/PRP like/VB to/TO drink/VB tea/NN", "?", "Would you like drinking tea?"),
+        ("I/PRP have/VBP known/VBN him/PRP", ".", "I have been knowing him."),
+    ],
+)
+def test_what_the_first_weights_missed_is_made(right: str, mark: str, wrong: str) -> None:
+    assert wrong in corruptions(right, mark)
+
+
+def test_a_past_that_may_follow_be_is_left_alone() -> None:
+    assert "He was broke." not in corruptions("He/PRP was/VBD broken/VBN")

@@ -31,6 +31,8 @@ _GOING_ON = (
     )
 )  # fmt: skip
 _NO_PASSIVE = words("go come become do finish get tire marry interest excite bear be have use suppose")
+# "He was broke", "It was a bit" and the like are right.
+_MAY_FOLLOW_BE = words("broke bit bore got did went felt wove")
 _PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
 
@@ -172,6 +174,8 @@ def _add_after_be(view: View, index: int) -> None:
 
 def _may_be_passive(view: View, verb: VerbForms, index: int) -> bool:
     """ "They are give it" may lack "given", "He was hit by a car" lacks nothing."""
+    if verb.lemma == "do":
+        return False  # "What are you do?"
     if verb.lemma in _TWO_OBJECTS:
         return True
     word, after = view.words[index], view.at(index + 1)
@@ -212,7 +216,7 @@ def _add_passive(view: View, index: int) -> None:
     if verb is None or verb.lemma in _NO_PASSIVE:
         return
     past = verb.pasts[0]
-    if _differs(verb) and past not in view.lexicon.nouns and past not in view.lexicon.base:
+    if _differs(verb) and (past not in _MAY_FOLLOW_BE or after.lower == "by"):
         view.add(Reason.PASSIVE_PART, verb.lemma, index, past)
     ends = not word.is_joined or after.lower in _PASSIVE_FOLLOWERS
     is_base_wrong = verb.lemma not in verb.participles and verb.lemma not in view.lexicon.nouns
@@ -228,7 +232,8 @@ def _add_extra_be(view: View, index: int) -> None:
     present = {"i": "am", "pl": "are", "sg": "is"}[subject.number]
     if word.tag == "VBD":
         verb = view.lexicon.past.get(word.lower)
-        if verb and verb.lemma not in ("have", "do") and _is_no_passive(view, index, verb):
+        # "was came late" has a be too many; "was wrote in 1900", "was ate by the dog" lack the participle instead.
+        if verb and verb.lemma in lex.INTRANSITIVE_VERBS:
             view.add(Reason.EXTRA_BE, verb.lemma, index, f"{'were' if present == 'are' else 'was'} {word.lower}")
         return
     verb = (view.lexicon.third if subject.number == "sg" else view.lexicon.base).get(word.lower)
@@ -241,12 +246,3 @@ def _add_extra_be(view: View, index: int) -> None:
         view.add(Reason.EXTRA_BE, verb.lemma, index, f"{present} {verb.lemma}")
     if verb.lemma in lex.STATE_VERBS and subject.number == "sg" and verb.lemma not in ("like", "mean", "need", "own"):
         view.add(Reason.EXTRA_BE, verb.lemma, index, f"is {verb.lemma}")
-
-
-def _is_no_passive(view: View, index: int, verb: VerbForms) -> bool:
-    """ "was came late", "was broke the window", but never "was wrote in 1900", which lacks the participle."""
-    if verb.lemma in lex.INTRANSITIVE_VERBS:
-        return True
-    takes_two_objects = verb.lemma in ("give", "show", "write", "throw")  # "was given the book"
-    past = view.words[index].lower
-    return verb.is_irregular and past not in verb.participles and view.object_follows(index) and not takes_two_objects

@@ -64,7 +64,8 @@ def _add_dropped_to(view: View, to: int) -> None:
     if base.tag != "VB" or not before.is_joined or (verb is None and base.lower != "be"):
         return
     lemma = _lemma(view, to - 1) if before.tag[:1] == "V" else ""
-    if before.lower == "like" and view.at(to - 2).lower in ("would", "i'd", "you'd"):
+    is_asked = view.at(to - 2).tag == "PRP" and view.at(to - 3).lower == "would"  # "Would you like to"
+    if before.lower == "like" and (is_asked or view.at(to - 2).lower in ("would", "i'd", "you'd")):
         lemma = "want"
     governs = lemma in _TO_VERBS or before.lower in _TO_WORDS
     if before.lower == "used" and not view.subject(to - 1):

@@ -20,7 +20,7 @@ _VERB_POWER = 0.65
 # The rule behind "goed" and "taked" is learnt from many verbs, not from many sentences of a few.
 _IRREGULAR_VERB_POWER = 0.3
 _IRREGULAR = frozenset((Reason.PAST_IRREG, Reason.PART_IRREG))
-_LEAST_SHARE = 0.015
+_LEAST_SHARE = 0.018
 _AGREEMENT = frozenset((Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE))
 
 

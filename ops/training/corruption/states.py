@@ -11,6 +11,7 @@ from ops.training.corruption.wrong_forms import PAST_BE, PRESENT_BE
 _STATES = lex.STATIVE_VERBS | words("love remember exist depend resemble lack agree belong matter")
 # "I was wanting to ask" is polite; "was meaning to", "were loving it" are said.
 _PAST_STATES = _STATES - words("want love matter agree remember lack exist depend")
+_PERFECT_STATES = words("know own belong believe understand possess contain consist like hate deserve")
 _SENSES = words("taste smell sound look seem feel")
 _POSSESSIONS = words(
     "car house home brother brothers sister sisters dog dogs cat cats son sons daughter daughters book books money "
@@ -23,6 +24,8 @@ _GAPS = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they'
 
 def add_state_errors(view: View) -> None:
     for index, word in enumerate(view.words):
+        if (word.lower in lex.HAVE_WORDS or word.lower.endswith("'ve")) and word.is_joined:
+            _add_perfect(view, index + 1)
         if word.is_contraction:
             if word.lower in ("doesn't", "don't"):
                 _add_negative(view, index)
@@ -50,6 +53,13 @@ def _add_present(view: View, index: int) -> None:
         view.add(Reason.STATIVE, verb.lemma, index - 1, f"{be} {pronoun.lower} {verb.ing}", 2)
     if subject.is_pronoun and subject.first == index - 1 and pronoun.lower in _GAPS and index == 1:
         view.add(Reason.STATIVE, verb.lemma, index - 1, f"{_GAPS[pronoun.lower]} {verb.ing}", 2)
+
+
+def _add_perfect(view: View, index: int) -> None:
+    """ "I have been knowing him for years"."""
+    verb = view.lexicon.participle.get(view.at(index).lower)
+    if view.at(index).tag in ("VBN", "VBD") and verb and verb.lemma in _PERFECT_STATES:
+        view.add(Reason.STATIVE, verb.lemma, index, f"been {verb.ing}")
 
 
 def _is_state(view: View, index: int, lemma: str) -> bool:

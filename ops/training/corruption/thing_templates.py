@@ -78,6 +78,15 @@ the/DT only/JJ criterion/NN
 what/WP the/DT <pp> need/VBP?
 what/WP <Pp> said/VBD about/IN the/DT <tp>
 swimming/VBG in/IN cold/JJ rivers/NNS
+swimming/VBG in/IN the/DT <tp>
+walking/VBG in/IN the/DT mountains/NNS
+writing/VBG letters/NNS
+driving/VBG fast/JJ cars/NNS
+cooking/VBG for/IN <Pp>
+speaking/VBG foreign/JJ languages/NNS
+taking/VBG long/JJ walks/NNS
+talking/VBG to/TO <Pp>
+running/VBG in/IN the/DT mornings/NNS
 reading/VBG books/NNS
 watching/VBG old/JJ movies/NNS
 playing/VBG with/IN <Pp>
