@@ -13,11 +13,19 @@ from dataclasses import dataclass, field, replace
 from api.following_subjects import FollowingSubjectFinder
 from api.noun_phrases import Number
 from api.reasons import Reason
-from api.subject_words import CLAUSE_STARTS, FIRST_WORDS
-from api.subjects import Kind, Subject, SubjectFinder
+from api.subject_words import (
+    CLAUSE_STARTS,
+    CLOSED_CLASS,
+    FIRST_WORDS,
+    OBJECT_PRONOUNS,
+    PHRASE_STARTS,
+    SUBJECT_PRONOUNS,
+)
+from api.subjects import UNCLEAR, Kind, Subject, SubjectFinder
 from api.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.verbs import VerbForms, regular_ed_spellings
 from api.word_sets import (
+    BE_PARTS,
     CERTAIN_SUBJECTS,
     CONTRACTED_IS,
     INVERTED,
@@ -26,7 +34,6 @@ from api.word_sets import (
     QUESTION_WORDS,
 )
 from api.words import split_pieces
-from scheduler.messages import MAX_WORDS
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
 _OPENERS = CLAUSE_STARTS | FIRST_WORDS | {"that"}
@@ -46,7 +53,7 @@ class EditFacts:
     before: tuple[str, ...]  # all words before the edit, as the user wrote them
     after: tuple[str, ...]
     sentence: str
-    verb_before: str | None  # what stands right before the edit, if a verb: 'avoid', 'gave up', "can't help"
+    expression_before: str | None  # right before the edit: 'avoid', 'gave up', "can't help", 'asked me', 'worth'
     capitals: Mapping[str, str] = field(default_factory=dict)  # how words are written that are names
     subject: Subject | None = None  # of edits for agreement, where it can be told
 
@@ -70,13 +77,28 @@ class EditFacts:
         """True if the head is what the rule makes of the lemma."""
         return self.verb is not None and self.head in regular_ed_spellings(self.verb.lemma)
 
-    def nearest(self, parts: Collection[str], within: int = MAX_WORDS) -> str | None:
+    def nearest(self, parts: Collection[str]) -> str | None:
         """The closest earlier word that is one of `parts` or begins or ends in one: "didn't" is found by 'did'."""
-        for word in reversed(self.before[-within:]):
-            first, last = parts_of(word)[0], parts_of(word)[-1]
+        at = self._place_of(parts)
+        return None if at is None else _quotable(self.before[at])
+
+    def auxiliary(self, parts: Collection[str]) -> str | None:
+        """The same, but only if it is of the verb at hand: "is the man known" has two, unless it asks."""
+        at = self._place_of(parts)
+        if at is None:
+            return None
+        between = list(map(plain, self.before[at + 1 :]))
+        if at == 0 or plain(self.before[at - 1]) in QUESTION_WORDS:
+            return None if CLAUSE_STARTS.intersection(between) else _quotable(self.before[at])
+        between = between[between[:1] != [] and between[0] in SUBJECT_PRONOUNS :]  # "Why, have you seen it?"
+        return None if PHRASE_STARTS.intersection(between) else _quotable(self.before[at])
+
+    def _place_of(self, parts: Collection[str]) -> int | None:
+        for at in reversed(range(len(self.before))):
+            first, last = parts_of(self.before[at])[0], parts_of(self.before[at])[-1]
             is_possessive = last == "'s" and first not in CONTRACTED_IS
             if first in parts or (last in parts and not is_possessive):
-                return _quotable(word)
+                return at
         return None
 
     def phrase(self, pattern: re.Pattern[str]) -> str | None:
@@ -116,12 +138,13 @@ class FactFinder:
         facts = EditFacts(
             edit.reason, " ".join(old), " ".join(new), head=parts_of(new[-1])[0], verb=None,
             before=tuple(words[:first]), after=tuple(words[last:]), sentence=sentence,
-            verb_before=self._verb_at_the_end([plain(word) for word in words[:first]]), capitals=_names(edit),
+            expression_before=self._expression_at_the_end(list(map(plain, words[:first]))), capitals=_names(edit),
         )  # fmt: skip
         facts = replace(facts, verb=self._verb(facts, old))
         if edit.reason not in _AGREEMENT:
             return facts
-        return replace(facts, subject=self._subject(facts, _cut_at_marks(sentence, first, len(old))))
+        subject = self._subject(facts, _cut_at_marks(sentence, first, len(old)))
+        return facts if subject is UNCLEAR else replace(facts, subject=subject)
 
     def _subject(self, facts: EditFacts, clauses: tuple[list[list[str]], list[str]]) -> Subject | None:
         """The subject of the changed verb, wherever it stands."""
@@ -142,8 +165,16 @@ class FactFinder:
                 return found
         return self._subjects.find(before, wanted)
 
+    def _expression_at_the_end(self, words: Sequence[str]) -> str | None:
+        """The verb that these words end in, with its object, or the word after 'be': "asked me", "is easy"."""
+        if len(words) > 1 and words[-1] in OBJECT_PRONOUNS and self._is_verb(words[-2]):
+            return " ".join(words[-2:])
+        if len(words) > 1 and parts_of(words[-2])[-1] in BE_PARTS and words[-1] not in CLOSED_CLASS:
+            return words[-1]
+        return self._verb_at_the_end(words)
+
     def _verb_at_the_end(self, words: Sequence[str]) -> str | None:
-        """The verb that these words end in, with its particle, or with 'can't' where it means nothing without it."""
+        """A verb with its particle, or with 'can't' where it means nothing without it."""
         start = len(words) - 1
         if start > 0 and words[start] in PARTICLES and self._is_verb(words[start - 1]):
             start -= 1
@@ -195,8 +226,10 @@ def _cut_at_marks(sentence: str, first: int, num_words: int) -> tuple[list[list[
         if piece.word_number is None:
             if last >= first + num_words - 1:
                 break
-            is_title = bool(before[-1]) and plain(before[-1][-1]) in _TITLES and piece.text == "."
-            if before[-1] and not is_title:
+            word = before[-1][-1] if before[-1] else ""
+            if plain(piece.text) == "'" and plain(word).endswith("s"):
+                before[-1][-1] += piece.text  # the boys' room
+            elif word and not (piece.text == "." and plain(word) in _TITLES):
                 before.append([])
             continue
         last = piece.word_number

@@ -13,6 +13,7 @@ from api.edit_facts import EditFacts
 from api.explanations_syntax import SYNTAX_TEMPLATES
 from api.reasons import Reason
 from api.subjects import Kind, Subject
+from api.verbs import VerbForms
 
 NOTHING_WRONG = "The sentence looks correct: no verb mistakes found."
 
@@ -22,45 +23,34 @@ def explain(facts: EditFacts) -> str:
     return _TEMPLATES[facts.reason](facts)
 
 
-def _past_irregular(facts: EditFacts) -> str:
-    if facts.verb is None or facts.head not in facts.verb.pasts:
-        return f"The past tense needed here is {facts.not_old}."
-    kind = "" if facts.has_regular_head else "the irregular form "
-    return f"The past tense of '{facts.verb.lemma}' is {kind}'{facts.head}'."
+def _irregular(name: str, forms_of: Callable[[VerbForms], tuple[str, ...]]) -> Callable[[EditFacts], str]:
+    def template(facts: EditFacts) -> str:
+        if facts.verb is None or facts.head not in forms_of(facts.verb):
+            return f"The {name} needed here is {facts.not_old}."
+        if facts.head == facts.verb.lemma:
+            return f"The {name} of '{facts.head}' looks like its base form: {facts.not_old}."
+        kind = "" if facts.has_regular_head else "the irregular form "
+        return f"The {name} of '{facts.verb.lemma}' is {kind}'{facts.head}'."
 
-
-def _participle_irregular(facts: EditFacts) -> str:
-    if facts.verb is None or facts.head not in facts.verb.participles:
-        return f"The past participle needed here is {facts.not_old}."
-    kind = "" if facts.has_regular_head else "the irregular form "
-    return f"The past participle of '{facts.verb.lemma}' is {kind}'{facts.head}'."
+    return template
 
 
 def _past_not_participle(facts: EditFacts) -> str:
     verb = facts.verb
     if verb is None or facts.head not in verb.pasts:
         return f"Without 'have' or 'be' before it, the verb takes the simple past here: {facts.not_old}."
-    if facts.old not in verb.participles:
+    if facts.old not in verb.participles or facts.old == verb.lemma:
         return f"The simple past of '{verb.lemma}' is {facts.not_old}."
     return f"'{facts.old}' is the past participle of '{verb.lemma}'; on its own the past tense is '{facts.head}'."
 
 
-def _regular_spelling(facts: EditFacts) -> str:
-    if facts.verb is None:
-        return f"The -ed form is spelled {facts.not_old}."
-    return f"The -ed form of '{facts.verb.lemma}' is spelled '{facts.new}'{_rule(facts)}."
+def _spelling(form: str) -> Callable[[EditFacts], str]:
+    def template(facts: EditFacts) -> str:
+        name = "past" if form == "-ed" and not facts.head.endswith("ed") else form  # paid
+        of_verb = f" of '{facts.verb.lemma}'" if facts.verb else ""
+        return f"The {name} form{of_verb} is {facts.not_old}{_rule(facts)}."
 
-
-def _ing_spelling(facts: EditFacts) -> str:
-    if facts.verb is None:
-        return f"The -ing form is spelled {facts.not_old}."
-    return f"The -ing form of '{facts.verb.lemma}' is spelled '{facts.new}'{_rule(facts)}."
-
-
-def _third_person_spelling(facts: EditFacts) -> str:
-    if facts.verb is None:
-        return f"The he/she/it form is spelled {facts.not_old}."
-    return f"The he/she/it form of '{facts.verb.lemma}' is '{facts.new}', not '{facts.old}'{_rule(facts)}."
+    return template
 
 
 def _rule(facts: EditFacts) -> str:
@@ -80,26 +70,12 @@ def _rule(facts: EditFacts) -> str:
     return ""
 
 
-def _singular_agreement(facts: EditFacts) -> str:
-    if facts.subject:
-        return f"{_about(facts.subject)} the verb is {facts.not_old}."
-    if facts.verb and facts.new == facts.verb.third:
-        return f"The subject is singular, so '{facts.verb.lemma}' takes its he/she/it form '{facts.new}'."
-    return f"The subject is singular, so the verb is {facts.not_old}."
+def _agreement(named: str, unnamed: str) -> Callable[[EditFacts], str]:
+    def template(facts: EditFacts) -> str:
+        beginning = f"{_about(facts.subject)} {named}" if facts.subject else unnamed
+        return f"{beginning} {facts.not_old}."
 
-
-def _plural_agreement(facts: EditFacts) -> str:
-    if facts.subject:
-        return f"{_about(facts.subject)} the verb is {facts.not_old}."
-    if facts.verb and facts.new == facts.verb.lemma:
-        return f"A plural subject, 'I' or 'you' takes the base form '{facts.new}', not '{facts.old}'."
-    return f"A plural subject, 'I' or 'you' takes {facts.not_old}."
-
-
-def _be_agreement(facts: EditFacts) -> str:
-    if facts.subject:
-        return f"{_about(facts.subject)} the form of 'be' is {facts.not_old}."
-    return f"The form of 'be' that fits this subject is {facts.not_old}."
+    return template
 
 
 def _about(subject: Subject) -> str:
@@ -124,14 +100,14 @@ _BEGINNINGS = {
 }
 
 _TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
-    Reason.PAST_IRREG: _past_irregular,
-    Reason.PART_IRREG: _participle_irregular,
+    Reason.PAST_IRREG: _irregular("past tense", lambda verb: verb.pasts),
+    Reason.PART_IRREG: _irregular("past participle", lambda verb: verb.participles),
     Reason.PAST_NOT_PART: _past_not_participle,
-    Reason.REG_SPELL: _regular_spelling,
-    Reason.ING_SPELL: _ing_spelling,
-    Reason.S_SPELL: _third_person_spelling,
-    Reason.SVA_SG: _singular_agreement,
-    Reason.SVA_PL: _plural_agreement,
-    Reason.SVA_BE: _be_agreement,
+    Reason.REG_SPELL: _spelling("-ed"),
+    Reason.ING_SPELL: _spelling("-ing"),
+    Reason.S_SPELL: _spelling("he/she/it"),
+    Reason.SVA_SG: _agreement("the verb is", "The subject is singular, so the verb takes its he/she/it form:"),
+    Reason.SVA_PL: _agreement("the verb is", "A plural subject, 'I' or 'you' takes the base form:"),
+    Reason.SVA_BE: _agreement("the form of 'be' is", "The form of 'be' that fits this subject is"),
     **SYNTAX_TEMPLATES,
 }

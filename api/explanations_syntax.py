@@ -21,8 +21,9 @@ from api.word_sets import (
 )
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
-_PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-_MONTHS = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_PERIODS = rf"(?:{_UNITS}|morning|evening|summer|winter|spring|autumn|fall|{_DAYS}|{_MONTHS})"
 _COUNT = r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|twenty|some|several|many|few|long|\d+)"
 _PAST_PHRASE = re.compile(
     rf"\b(?:when \w+ (?:was|were) (?:an? \w+|young|little|small)|yesterday|last {_PERIODS}|{_COUNT}(?: \w+)? ago"
@@ -33,7 +34,7 @@ _FUTURE_PHRASE = re.compile(
     rf"\b(?:tomorrow|next {_PERIODS}|in {_COUNT} {_UNITS}|tonight|soon|one day)\b", re.IGNORECASE
 )
 _PERFECT_PHRASE = re.compile(
-    rf"\b(?:since(?: (?:last |this )?{_PERIODS}| {_MONTHS}| \d{{4}}| yesterday| then)?"
+    rf"\b(?:since(?: (?:last |this )?{_PERIODS}| \d{{4}}| yesterday| then)?"
     rf"|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b",
     re.IGNORECASE,
 )
@@ -44,15 +45,18 @@ _SO_FAR_PHRASE = re.compile(
 _HABIT_PHRASE = re.compile(
     rf"\b(?:every \w+|each {_UNITS}|(?:once|twice) an? \w+|always|usually|normally|generally|regularly|frequently|often"
     r"|sometimes|rarely|seldom|hardly ever|never"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
+    rf"|on {_DAYS}s)\b",
     re.IGNORECASE,
 )  # fmt: skip
 _BETTER_PHRASE = re.compile(r"(?:\b(?:had|would|have)|'d) (better|rather|sooner)(?: not)?$")
 _CLAUSE_PHRASE = re.compile(r"\b(?:(?:as soon|as long) as|by the time|the moment)\b")
 _UNREAL_MODALS = frozenset(["would", "could", "might", "'d"])
 _RESULT_PHRASE = re.compile(r"\b(?:would|could|might)(?:n['\u2019]t)?\b", re.IGNORECASE)
-_NEAR = 6  # words: farther away an auxiliary belongs to another verb
-_WISH_PHRASE = re.compile(r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather)\b", re.IGNORECASE)
+_NO_BARE_OBJECT = frozenset(["but", "than", "is", "was"])  # "nothing to do but wait"
+_INVERTING = frozenset(["never", "nor", "neither", "so", "rarely", "seldom"])  # "Never have I seen it"
+_WISH_PHRASE = re.compile(
+    r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather|it(?:'s| is) (?:high |about )?time)\b", re.IGNORECASE
+)
 
 
 def _base_after(parts: frozenset[str], unnamed: str) -> Callable[[EditFacts], str]:
@@ -64,12 +68,12 @@ def _base_after(parts: frozenset[str], unnamed: str) -> Callable[[EditFacts], st
 
 
 def _participle_after_have(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(HAVE_PARTS, _NEAR)) or "a form of 'have'"
+    trigger = _quoted(facts.auxiliary(HAVE_PARTS)) or "a form of 'have'"
     return f"After {trigger} comes the past participle{_of_verb(facts, _participles(facts))}: {facts.not_old}."
 
 
 def _participle_in_passive(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(BE_PARTS, _NEAR))
+    trigger = _quoted(facts.auxiliary(BE_PARTS))
     participle = f"the past participle{_of_verb(facts, _participles(facts))}"
     if trigger is None:
         return f"Here the verb says what was done to something and is {participle}: {facts.not_old}."
@@ -77,7 +81,7 @@ def _participle_in_passive(facts: EditFacts) -> str:
 
 
 def _ing_after_be(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(BE_PARTS, _NEAR)) or "a form of 'be'"
+    trigger = _quoted(facts.auxiliary(BE_PARTS)) or "a form of 'be'"
     return f"The progressive with {trigger} needs the -ing form{_of_ing(facts)}: {facts.not_old}."
 
 
@@ -90,6 +94,8 @@ def _missing_be(facts: EditFacts) -> str:
 
 def _extra_be(facts: EditFacts) -> str:
     be = parts_of(facts.old.split(" ")[0])[0]
+    if facts.head in DO_PARTS or parts_of(facts.new)[0] in DO_PARTS:
+        return f"This verb takes a form of 'do' and not of 'be': {facts.not_old}."
     if facts.verb is None or be not in BE_PARTS:
         return f"No form of 'be' belongs before this verb: {facts.not_old}."
     lemma = f", a form of '{facts.verb.lemma}'," if facts.new.lower() != facts.verb.lemma else ""
@@ -110,11 +116,11 @@ def _future_tense(facts: EditFacts) -> str:
 
 
 def _perfect_tense(facts: EditFacts) -> str:
-    tense = "present perfect" if facts.new.startswith(("has ", "have ")) else "perfect"
+    tense = "perfect" if facts.new.startswith("had") else "present perfect"
     if not facts.new.startswith("had ") and (phrase := facts.phrase(_PERFECT_PHRASE)):
         return f"'{phrase}' asks for the {tense}: {facts.not_old}."
     if phrase := facts.phrase(_SO_FAR_PHRASE):
-        return f"With '{phrase}', about the time up to now, the verb is in the {tense}: {facts.not_old}."
+        return f"Looking back, '{phrase}' goes with the {tense}: {facts.not_old}."
     return f"What reaches up to the time spoken of takes the {tense}: {facts.not_old}."
 
 
@@ -132,7 +138,7 @@ def _tense_sequence(facts: EditFacts) -> str:
 
 
 def _to_infinitive(facts: EditFacts) -> str:
-    trigger = _quoted(facts.verb_before) or "this expression"
+    trigger = _quoted(facts.expression_before) or "this expression"
     return f"After {trigger} comes the infinitive with 'to': {facts.not_old}."
 
 
@@ -140,7 +146,8 @@ def _bare_infinitive(facts: EditFacts) -> str:
     if match := _BETTER_PHRASE.search(_text_before(facts)):
         trigger = "'had better'" if match.group(1) == "better" else f"'would {match.group(1)}'"
     else:
-        trigger = _quoted(facts.nearest(BARE_VERBS)) or "this expression"
+        verb = None if facts.previous in _NO_BARE_OBJECT else facts.nearest(BARE_VERBS)
+        trigger = _quoted(verb) or "this expression"
     rule = "the infinitive has no 'to'" if facts.old.startswith("to ") else "the verb stays in its base form"
     return f"After {trigger} {rule}: {facts.not_old}."
 
@@ -151,7 +158,7 @@ def _ing_after_preposition(facts: EditFacts) -> str:
 
 
 def _ing_after_verb(facts: EditFacts) -> str:
-    trigger = _quoted(facts.verb_before) or "this expression"
+    trigger = _quoted(facts.expression_before) or "this expression"
     return f"After {trigger} the verb takes the -ing form: {facts.not_old}."
 
 
@@ -182,8 +189,8 @@ def _unreal_past(facts: EditFacts) -> str:
     modal = parts_of(facts.previous or "")[-1]
     if facts.new.startswith("have ") and modal in _UNREAL_MODALS:
         return f"What did not happen takes 'have' and the past participle after '{facts.previous}': {facts.not_old}."
-    if facts.head in _UNREAL_MODALS:
-        return f"What would follow from something only imagined takes '{facts.head}': {facts.not_old}."
+    if _UNREAL_MODALS.intersection(parts_of(facts.new.split(" ")[0])):
+        return f"What is only imagined takes {facts.not_old}."
     if phrase := facts.phrase(_WISH_PHRASE):
         return f"What is only imagined takes a past form after '{phrase}': {facts.not_old}."
     return f"What is only imagined takes a past form: {facts.not_old}."
@@ -208,7 +215,7 @@ def _do_support(facts: EditFacts) -> str:
     do = next((word for word in facts.new.split() if parts_of(word)[0] in DO_PARTS), None)
     if do is None:
         return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
-    if not NEGATIVE_PARTS.isdisjoint(facts.old.split()):
+    if any(NEGATIVE_PARTS.intersection(parts_of(word)) for word in facts.old.split()):
         return f"To become negative, this verb needs '{do}': {facts.not_old}."
     if facts.verb and facts.head == facts.verb.lemma != "do":
         return f"A question like this needs '{do}' before the subject and the base form of the verb: {facts.not_old}."
@@ -218,7 +225,8 @@ def _do_support(facts: EditFacts) -> str:
 def _question_order(facts: EditFacts) -> str:
     first, *others = facts.new.split(" ")
     if parts_of(first)[0] in INVERTED_PARTS and others:
-        return f"In a question '{first}' comes before the subject: {facts.not_old}."
+        place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
+        return f"{place} '{first}' comes before the subject: {facts.not_old}."
     if parts_of(facts.old.split(" ")[0])[0] in INVERTED_PARTS:
         return f"Inside another sentence a question keeps the order of a statement: {facts.not_old}."
     return f"The order of the words is {facts.not_old}."

@@ -36,11 +36,7 @@ class FollowingSubjectFinder:
         """`words` follow the auxiliary that begins a question."""
         if not words:
             return None
-        if plain(words[0]) in SUBJECT_PRONOUNS:
-            phrase = self._reader.read(words, 0)
-            return judge(phrase, wanted) if phrase else None
-        first = self._reader.read(words[:1], 0)
-        if first is not None and words[0][0].isupper() and not first.is_pronoun:
+        if plain(words[0]) in SUBJECT_PRONOUNS or words[0][0].isupper():
             return self._name(words, wanted)
         ends = [end for end in (2, 3) if end <= len(words) and self._ends_here(words, end, auxiliary)]
         if len(ends) != 1:
@@ -49,10 +45,12 @@ class FollowingSubjectFinder:
         return judge(phrase, wanted) if phrase and phrase.end == ends[0] else None
 
     def _name(self, words: Sequence[str], wanted: Number) -> Subject | None:
-        """Tom, or Tom and Mary."""
+        """Tom, Tom and Mary, or a pronoun."""
         name = self._reader.read(words, 0)
         if name is None or not all(word[0].isupper() for word in name.words):
             name = self._reader.read(words[:1], 0)
+        if name is None:
+            return None
         if words[name.end : name.end + 1] not in (["and"], ["or"]):
             return judge(name, wanted)
         other = self._reader.read(words[: name.end + 2], name.end + 1)

@@ -167,7 +167,7 @@ def _noun_number(noun: str) -> Number:
     text = plain(noun)
     if text in PLURAL_NOUNS:
         return Number.PLURAL
-    if text in COLLECTIVE_NOUNS or (_is_name(noun) and text.endswith("s")):
+    if text in COLLECTIVE_NOUNS or text.endswith("'") or (_is_name(noun) and text.endswith("s")):
         return Number.UNKNOWN
     if text in SINGULAR_NOUNS_IN_S or not text.endswith("s") or text.endswith(("ss", "us", "is")):
         return Number.SINGULAR

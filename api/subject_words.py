@@ -10,17 +10,14 @@ def _words(text: str) -> frozenset[str]:
 
 
 SUBJECT_PRONOUNS = _words("i you he she it we they")
+OBJECT_PRONOUNS = _words("me you him her it us them")
 INDEFINITE_PRONOUNS = _words(
     "everyone everybody everything someone somebody something anyone anybody anything nobody nothing"
 )
 DETERMINERS = _words("the a an this that these those my your his her its our their every each another")
-AMOUNTS = _words(
-    "many several few both most some all no any one two three four five six seven eight nine ten twelve twenty fifty"
-)
-PLURAL_DETERMINERS = _words(
-    "these those many several few both two three four five six seven eight nine ten twelve twenty fifty"
-)
 COUNTS = _words("many several few two three four five six seven eight nine ten twelve twenty fifty")
+AMOUNTS = COUNTS | _words("both most some all no any one")
+PLURAL_DETERMINERS = COUNTS | _words("these those both")
 PREDETERMINERS = _words("all both half")
 PLURAL_NOUNS = _words(
     "people children men women police mice feet teeth geese oxen cattle policemen firemen grandchildren sportsmen "
@@ -50,7 +47,7 @@ LONG_PREPOSITIONS = (
 REPORTING_VERBS = _words("think thinks thought know knows knew say says said hope hopes believe believes guess suppose")
 ASIDES = _words("who which with along together including like besides unlike as")  # "Tom, with his friends, is"
 FIRST_WORDS = _words(
-    "only and but so or yes no well oh now then today yesterday tomorrow sometimes usually often finally perhaps maybe "
+    "only and but so or yes well oh now then today yesterday tomorrow sometimes usually often finally perhaps maybe "
     "because if when while although though"
 )
 TIME_NOUNS = _words(
@@ -64,6 +61,8 @@ ADVERBS = _words(
 NOT_ADVERBS = _words(
     "family butterfly jelly belly assembly ally fly monopoly anomaly lily bully reply supply bodily italy july"
 )
+# After one of these another noun may be what the verb belongs to.
+PHRASE_STARTS = DETERMINERS | SUBJECT_PRONOUNS | PREPOSITIONS | RELATIVE_PRONOUNS | CLAUSE_STARTS - {"but", "so"}
 CLOSED_CLASS = (
     SUBJECT_PRONOUNS | INDEFINITE_PRONOUNS | DETERMINERS | AMOUNTS | PLURAL_DETERMINERS | RELATIVE_PRONOUNS
     | CLAUSE_STARTS | FIRST_WORDS | PREDETERMINERS | MODAL_PARTS | PREPOSITIONS | ADVERBS
@@ -71,6 +70,6 @@ CLOSED_CLASS = (
         "me him them us whose what why how than as nor neither either none lots plenty not n't please let let's "
         "mine yours hers ours theirs myself yourself himself herself itself ourselves yourselves themselves "
         "am is are was were be been being do does did don't doesn't didn't have has had isn't aren't wasn't weren't "
-        "haven't hasn't hadn't won't can't to there here too very much"
+        "haven't hasn't hadn't won't can't to there here too very much more less"
     )
 )  # fmt: skip

@@ -78,8 +78,15 @@ class SubjectFinder:
         for start in _starts(clause):
             subject = self._read(clause[start:], wanted)
             if subject is not None:
-                return None if subject is UNCLEAR else subject
+                return self._with_list(segments, subject) if subject.kind is Kind.PAIR else subject
         return self._before_a_relative(clause, wanted)
+
+    def _with_list(self, segments: Sequence[Sequence[str]], pair: Subject) -> Subject:
+        """'my mother, father and sister': a pair after a phrase and a mark."""
+        words = segments[-2] if len(segments) > 1 else ()
+        first = self._reader.read(words, 0)
+        is_list = first is not None and first.end == len(words) and pair.text.endswith(segments[-1][-1])
+        return replace(pair, text=f"{quoted(first.words)}, {pair.text}") if is_list else pair
 
     def _before_a_relative(self, words: Sequence[str], wanted: Number) -> Subject | None:
         """'the boys' of "I like the boys who": the phrase right before the pronoun that ends the words."""
@@ -91,7 +98,8 @@ class SubjectFinder:
             phrase = self._reader.read(words, start)
             if phrase and phrase.end == len(words) - 1 and plain(words[start]) in DETERMINERS:
                 subject = judge(phrase, wanted)
-                return None if subject is UNCLEAR else replace(subject, kind=Kind.RELATIVE, pronoun=plain(words[-1]))
+                is_clear = subject is not UNCLEAR
+                return replace(subject, kind=Kind.RELATIVE, pronoun=plain(words[-1])) if is_clear else UNCLEAR
         return None
 
     def _read(self, words: Sequence[str], wanted: Number) -> Subject | None:

@@ -17,10 +17,10 @@ They wented home | 1 | 1 | went | PAST_IRREG | The past tense of 'go' is the irr
 He layed there | 1 | 1 | lay | PAST_IRREG | The past tense of 'lie' is the irregular form 'lay'.
 She has taked it | 2 | 1 | taken | PART_IRREG | The past participle of 'take' is the irregular form 'taken'.
 He begun to sing | 1 | 1 | began | PAST_NOT_PART | 'begun' is the past participle of 'begin'; on its own the past tense is 'began'.
-We planed a trip | 1 | 1 | planned | REG_SPELL | The -ed form of 'plan' is spelled 'planned': the final 'n' is doubled.
-We carryed it | 1 | 1 | carried | REG_SPELL | The -ed form of 'carry' is spelled 'carried': the 'y' becomes 'i' before -ed.
-I am writeing | 2 | 1 | writing | ING_SPELL | The -ing form of 'write' is spelled 'writing': the final 'e' is dropped.
-I was lieing | 2 | 1 | lying | ING_SPELL | The -ing form of 'lie' is spelled 'lying': the 'ie' becomes 'y'.
+We planed a trip | 1 | 1 | planned | REG_SPELL | The -ed form of 'plan' is 'planned', not 'planed': the final 'n' is doubled.
+We carryed it | 1 | 1 | carried | REG_SPELL | The -ed form of 'carry' is 'carried', not 'carryed': the 'y' becomes 'i' before -ed.
+I am writeing | 2 | 1 | writing | ING_SPELL | The -ing form of 'write' is 'writing', not 'writeing': the final 'e' is dropped.
+I was lieing | 2 | 1 | lying | ING_SPELL | The -ing form of 'lie' is 'lying', not 'lieing': the 'ie' becomes 'y'.
 She carrys it | 1 | 1 | carries | S_SPELL | The he/she/it form of 'carry' is 'carries', not 'carrys': the 'y' becomes 'ie'.
 She haves it | 1 | 1 | has | S_SPELL | The he/she/it form of 'have' is 'has', not 'haves'.
 Ann walk home | 1 | 1 | walks | SVA_SG | The subject 'Ann' is singular, so the verb is 'walks', not 'walk'.
@@ -91,10 +91,10 @@ When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before a
 Where I'm going? | 1 | 1 | am i | QUESTION_ORDER | In a question 'am' comes before the subject: 'am I', not 'I'm'.
 I'm wanting it | 0 | 2 | i want | STATIVE | 'want' names a state here, so it takes the simple tense: 'I want', not 'I'm wanting'.
 If I had time, I would helped you | 6 | 1 | have helped | WISH_PAST | What did not happen takes 'have' and the past participle after 'would': 'have helped', not 'helped'.
-If I had time, I will help you | 5 | 1 | would | WISH_PAST | What would follow from something only imagined takes 'would': 'would', not 'will'.
+If I had time, I will help you | 5 | 1 | would | WISH_PAST | What is only imagined takes 'would', not 'will'.
 If I would have a car, I would go | 2 | 2 | had | WISH_PAST | What is only imagined takes a past form after 'if': 'had', not 'would have'.
 He is usually playing chess | 1 | 2 | usually | HABIT | A habit takes the simple tense, without 'is': 'usually', not 'is usually'.
-This is the first time I see it | 6 | 1 | have seen | TENSE_PERF | With 'the first time', about the time up to now, the verb is in the present perfect: 'have seen', not 'see'.
+This is the first time I see it | 6 | 1 | have seen | TENSE_PERF | Looking back, 'the first time' goes with the present perfect: 'have seen', not 'see'.
 They live here all their lives | 1 | 1 | have lived | TENSE_PERF | What reaches up to the time spoken of takes the present perfect: 'have lived', not 'live'.
 I see it when I was a boy | 1 | 1 | saw | TENSE_PAST | 'when I was a boy' asks for the past tense of 'see': 'saw', not 'see'.
 What you want? | 1 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
@@ -106,6 +106,24 @@ He no like it | 1 | 2 | doesn't like | DO_SUPPORT | To become negative, this ver
 Why you didn't come? | 1 | 2 | didn't you | QUESTION_ORDER | In a question 'didn't' comes before the subject: 'didn't you', not 'you didn't'.
 Where Tom can sit? | 1 | 2 | can Tom | QUESTION_ORDER | In a question 'can' comes before the subject: 'can Tom', not 'Tom can'.
 I know where is he | 3 | 2 | he is | QUESTION_ORDER | Inside another sentence a question keeps the order of a statement: 'he is', not 'is he'.
+The ball hitted him | 2 | 1 | hit | PAST_IRREG | The past tense of 'hit' looks like its base form: 'hit', not 'hitted'.
+He become king | 1 | 1 | became | PAST_NOT_PART | The simple past of 'become' is 'became', not 'become'.
+She payed it | 1 | 1 | paid | REG_SPELL | The past form of 'pay' is 'paid', not 'payed'.
+He is the man know as Tom | 4 | 1 | known | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'know': 'known', not 'know'.
+Was the house near the river sell? | 6 | 1 | sold | PASSIVE_PART | The passive with 'was' needs the past participle of 'sell': 'sold', not 'sell'.
+Where have you be? | 3 | 1 | been | PERF_PART | After 'have' comes the past participle of 'be': 'been', not 'be'.
+They weren't agree | 1 | 1 | didn't | EXTRA_BE | This verb takes a form of 'do' and not of 'be': 'didn't', not 'weren't'.
+We meet last May | 1 | 1 | met | TENSE_PAST | 'last May' asks for the past tense of 'meet': 'met', not 'meet'.
+I don't see him lately | 1 | 2 | haven't seen | TENSE_PERF | Looking back, 'lately' goes with the present perfect: 'haven't seen', not 'don't see'.
+I want you go | 2 | 2 | you to go | TO_INF | After 'want you' comes the infinitive with 'to': 'to go', not 'go'.
+It is easy learn | 3 | 1 | to learn | TO_INF | After 'easy' comes the infinitive with 'to': 'to learn', not 'learn'.
+It's worth to see | 2 | 2 | seeing | ING_VERB | After 'worth' the verb takes the -ing form: 'seeing', not 'to see'.
+We have no choice but to wait | 5 | 2 | wait | BARE_INF | After this expression the infinitive has no 'to': 'wait', not 'to wait'.
+I wish I can fly | 3 | 1 | could | WISH_PAST | What is only imagined takes 'could', not 'can'.
+If he asked, I help | 4 | 1 | would help | WISH_PAST | What is only imagined takes 'would help', not 'help'.
+It's time we go | 3 | 1 | went | WISH_PAST | What is only imagined takes a past form after 'it's time': 'went', not 'go'.
+She hasn't a car | 1 | 1 | doesn't have | DO_SUPPORT | To become negative, this verb needs 'doesn't': 'doesn't have', not 'hasn't'.
+Never I have seen it | 1 | 2 | have I | QUESTION_ORDER | After 'never' 'have' comes before the subject: 'have I', not 'I have'.
 """  # noqa: E501 one case a line
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
 R = Reason

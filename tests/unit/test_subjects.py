@@ -72,6 +72,10 @@ Every day Tom *walk/walks* home. | SVA_SG | The subject 'Tom' is singular, so
 They *wasn't/weren't* there. | SVA_BE | With the subject 'they' the
 He said, "The dogs *barks/bark*." | SVA_PL | The subject 'the dogs' is plural, so
 Mr. Brown *live/lives* here. | SVA_SG | The subject 'Mr Brown' is singular, so
+The boys' room *are/is* dirty. | SVA_BE | The subject 'the boys' room' is singular, so
+No students *has/have* come. | SVA_PL | The subject 'no students' is plural, so
+My mother, father and sister *is/are* here. | SVA_BE | The subject 'my mother, father and sister' names more than one, so
+*Is/Are* you and Tom friends? | SVA_BE | The subject 'you and Tom' names more than one, so
 """  # noqa: E501 one case a line
 # Where the words fit no plain shape, or speak against the number, nothing is named.
 UNNAMED = """
@@ -81,6 +85,9 @@ Ten dollars *are/is* enough. | SVA_BE
 The musicians Jim loves *sings/sing*. | SVA_PL
 The children who the policeman wants *was/were* here. | SVA_BE
 What the singers need *are/is* rest. | SVA_BE
+*Is/Are* your parents home? | SVA_BE
+When *does/do* the shop and the bank open? | SVA_PL
+More students *comes/come*. | SVA_PL
 Ann cooks dinner and *wash/washes* up. | SVA_SG
 The day birds *sings/sing* is here. | SVA_PL
 The girls who live here are nice and *is/are* kind. | SVA_BE
@@ -109,7 +116,7 @@ def test_where_the_subject_cannot_be_told_none_is_named(case: str) -> None:
 
     general = (
         "A plural subject, 'I' or 'you'",
-        "The subject is singular, so",
+        "The subject is singular, so the verb takes",
         "The form of 'be' that fits this subject",
     )
     assert explanation.startswith(general)
