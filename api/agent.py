@@ -171,7 +171,10 @@ class Agent:
         source = tuple(piece.text for piece in pieces)
         replacement = script_edit.replacement.split()
         gap = _gap(sentence, pieces)
-        if gap is None or not self._guard.allows(source, replacement, script_edit.reason):
+        previous = words[script_edit.word - 1].text if script_edit.word else None
+        if gap is None or self._guard.is_noun(source[0], previous, script_edit.reason):
+            return None
+        if not self._guard.allows(source, replacement, script_edit.reason):
             return None
         start, end = pieces[0].start, pieces[-1].end
         new = dress(source, replacement, "\u2019" in sentence, is_start=script_edit.word == 0)

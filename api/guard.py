@@ -2,7 +2,8 @@
 
 The model may put any text in the place of any word. An edit is applied only if every word it writes is a form of a
 known verb, an auxiliary or a word it replaces, if what it writes is a form of the verb it replaces, and if nothing but
-auxiliaries and 'to' goes away. So no noun, name or number is ever changed, and no 'not' is gained or lost.
+'to' and a be, have, do or will goes away. So no number is ever changed, and no 'not' or 'can' is gained or lost. Nouns
+and names that look like verbs are told by the word before them and by their capital.
 
 Two reasons have rights of their own: `do_support` alone may bring in a 'do', `question_order` alone may move words,
 and does nothing else.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from api.reasons import Reason
-from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of
+from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of, plain
 
 # Auxiliaries an edit may bring in without replacing one: 'is' singing, 'has' lived, 'will' come.
 _INSERTABLE = frozenset(["be", "have", "will"])
@@ -36,6 +37,16 @@ _SUCCESSORS: dict[Reason, frozenset[str]] = {
     Reason.MISSING_BE: frozenset(["be"]),
     Reason.BE_ING: frozenset(["be"]),
 }
+_NOUN_NEXT = frozenset(["a", "an", "the", "my", "your", "our", "their", "every"])  # not 'its', which may be it's
+_NAMES_LIKE_AUXILIARIES = frozenset(["Will", "May"])
+# What these ask for is the first verb of a clause: no verb that follows 'the', nor a word with a capital of its own.
+_FINITE = frozenset(
+    [
+        Reason.PAST_IRREG, Reason.PAST_NOT_PART, Reason.S_SPELL, Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE,
+        Reason.MISSING_BE, Reason.TENSE_PAST, Reason.TENSE_FUT, Reason.TENSE_PERF, Reason.TENSE_SEQ, Reason.PAST_PERF,
+        Reason.PAST_NOT_PERF, Reason.WISH_PAST, Reason.HABIT, Reason.STATIVE, Reason.NO_WILL,
+    ]
+)  # fmt: skip
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
 
 
@@ -59,6 +70,18 @@ class Guard:
 
     def __init__(self, words: VerbWords) -> None:
         self._words = words
+
+    def is_noun(self, word: str, previous: str | None, reason: Reason) -> bool:
+        """Whether a verb of this kind would be a noun or a name here: "the walk", "met Rose"; `previous` is as written.
+
+        Only a word in small letters but for the first may be a name, and misspelled ones are none: "He Goed Home".
+        """
+        if previous is None or reason not in _FINITE:
+            return False
+        is_auxiliary = bool(self._words.lemmas_of(parts_of(word)[0]) & AUXILIARY_LEMMAS)
+        may_be_name = word.istitle() and (not is_auxiliary or word in _NAMES_LIKE_AUXILIARIES)
+        is_name = may_be_name and reason is not Reason.MISSING_BE and self._words.is_right_form(plain(word))
+        return is_name or plain(previous) in _NOUN_NEXT
 
     def allows(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
         """Whether the words `replacement` may stand for the words `source`; case and apostrophes do not count."""
@@ -112,7 +135,7 @@ class Guard:
     def _may_go(self, change: _Change, place: int) -> bool:
         part = change.old[place]
         lemmas = change.old_lemmas[part]
-        if part in change.new or part in change.negations or lemmas & AUXILIARY_LEMMAS:
+        if part in change.new or part in change.negations or lemmas & _TENSED:
             return True
         if part == "to":
             return self._has_a_verb_next(change.old, place)

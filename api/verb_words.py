@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from api.verbs import VerbTable
 
-_VOWELS = frozenset("aeiou")
 # What is left of an auxiliary in a contraction, or an auxiliary itself, and the verbs it may stand for.
 _AUXILIARIES = {
     **dict.fromkeys(("be", "am", "is", "are", "was", "were", "been", "being", "'m", "'re"), ("be",)),
@@ -90,6 +89,6 @@ def _possible_stems(word: str) -> Iterator[str]:
         yield stem
         if ending in ("ed", "ing"):
             yield from (stem + "e", stem + "y")
-            if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in _VOWELS:
+            if len(stem) > 2 and stem[-1] == stem[-2]:
                 yield stem[:-1]
                 yield stem[:-1] + "e"

@@ -39,6 +39,7 @@ studing > studying ING_SPELL
 carrys > carries S_SPELL
 haves > has S_SPELL
 gos > goes S_SPELL
+beeing > being ING_SPELL
 of > have MODAL_OF
 arrived > will arrive TENSE_FUT
 works > has worked TENSE_PERF
@@ -145,6 +146,9 @@ went to > went SVA_SG
 went > went to SVA_SG
 never like > don't like DO_SUPPORT
 his > her SVA_SG
+can run > runs SVA_SG
+must go > goes TENSE_SEQ
+should go > go BARE_INF
 a > the SVA_SG
 in > on SVA_SG
 planed > planed\u0301 REG_SPELL
@@ -166,6 +170,29 @@ def test_a_form_of_the_same_verb_may_replace_it(old: list[str], new: list[str], 
 @pytest.mark.parametrize(("old", "new", "reason"), cases(REFUSED))
 def test_other_words_negations_and_unknown_forms_are_refused(old: list[str], new: list[str], reason: Reason) -> None:
     assert not GUARD.allows(old, new, reason)
+
+
+@pytest.mark.parametrize(
+    ("previous", "word", "reason"),
+    [
+        ("the", "walk", Reason.SVA_SG), ("My", "drive", Reason.TENSE_PAST), ("a", "singing", Reason.MISSING_BE),
+        ("met", "Rose", Reason.SVA_SG), ("ask", "Will", Reason.TENSE_SEQ),
+    ],
+)  # fmt: skip
+def test_a_noun_or_a_name_is_no_first_verb_of_a_clause(previous: str, word: str, reason: Reason) -> None:
+    assert GUARD.is_noun(word, previous, reason)
+
+
+@pytest.mark.parametrize(
+    ("previous", "word", "reason"),
+    [
+        (None, "Walk", Reason.SVA_SG), ("dog", "walk", Reason.SVA_SG), ("He", "Goed", Reason.PAST_IRREG),
+        ("HE", "WALK", Reason.SVA_SG), ("he", "Is", Reason.SVA_BE), ("why", "Do", Reason.SVA_SG),
+        ("the", "breaked", Reason.PART_IRREG), ("its", "rain", Reason.BE_ING), ("where", "Mark", Reason.MISSING_BE),
+    ],
+)  # fmt: skip
+def test_other_words_may_be_verbs_here(previous: str | None, word: str, reason: Reason) -> None:
+    assert not GUARD.is_noun(word, previous, reason)
 
 
 def test_an_edit_that_writes_nothing_is_refused() -> None:
