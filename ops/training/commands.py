@@ -72,7 +72,10 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
     envvar="MINISERVE_BPE_DROPOUT", show_envvar=True,
     help="Share of the tokenizer's merges left out at random in prompts, 0 to 0.9.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True, help="Go on from a checkpoint.")
+@click.option(
+    "--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True,
+    help="Go on from the checkpoint in OUT; a new run where there is none.",
+)  # fmt: skip
 def train(**values: object) -> None:
     """Train the Mini-GPT and write OUT/mini-gpt.safetensors."""
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("tqdm") is None:

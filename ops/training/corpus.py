@@ -43,14 +43,23 @@ def is_held_out(text: str) -> bool:
 
 
 def read_corpus(paths: Iterable[Path | str]) -> list[TaggedSentence]:
-    """All sentences of the `.tsv` and `.tsv.gz` files whose words line up with ours, in the files' order."""
+    """All sentences of the `.tsv` and `.tsv.gz` files whose words line up with ours, in the files' order.
+
+    Raises ValueError naming the line that is not in this form.
+    """
     # Tokens repeat a great deal; sharing them keeps 280,000 sentences in some hundred MB.
     shared: dict[tuple[str, int | None], TaggedToken] = {}
     sentences = []
-    for path in paths:
-        for line in _lines(Path(path)):
-            source, text, tagged = line.rstrip("\n").split("\t")
-            tokens = _aligned_tokens(text, tagged, shared)
+    for path in map(Path, paths):
+        for number, line in enumerate(_lines(path), start=1):
+            try:
+                source, text, tagged = line.rstrip("\n").split("\t")
+                tokens = _aligned_tokens(text, tagged, shared)
+            except ValueError:
+                raise ValueError(
+                    f"{path}, line {number}: not a source, a sentence and its tagged tokens (token/TAG/index), "
+                    "separated by tabs"
+                ) from None
             if tokens:
                 sentences.append(TaggedSentence(source, text, tokens))
     return sentences

@@ -22,8 +22,21 @@ from ops.training.corruption import Example, ExampleMaker
 
 NUM_EXAMPLES = 200_000
 _SEED = 0
-# Shown in the table: what the generator wrote itself, and text that is free of any condition.
+# Shown in the table: what the generator put together from short phrases, and text that is free of any condition.
 _FREE_SOURCES = ("made", "commonvoice")
+# The sources, or how their names begin, and whose text that is: some licences ask that it is said.
+_LICENCES = {
+    "tanaka": "Tanaka corpus, as in graded-enja-corpus by marmooo, CC BY-SA 4.0; the text is of Tatoeba, CC BY 2.0 FR",
+    "tatoeba": "tatoeba.org, CC BY 2.0 FR",
+    "commonvoice": "Mozilla Common Voice sentences, CC0 1.0",
+    "masc": "Manually Annotated Sub-Corpus of the American National Corpus, free for research and products",
+    "state-union": "State of the Union addresses, US public domain",
+    "inaugural": "inaugural addresses, US public domain",
+    "made": "written by the generator with words and phrases of the text above",
+    "frames": "written by the generator with verb phrases of the text above",
+    "fragment": "noun phrases cut out of the text above",
+    "hard": "written for this project",
+}
 _LONGEST_SHOWN = 60  # characters
 _LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64)  # upper bounds of the bins, in words
 
@@ -73,6 +86,10 @@ def corpus_page(counts: Tally, in_index: dict[Reason, int]) -> Iterator[str]:
     yield from _shares("Source of the right sentences", counts.clean_sources, counts.num_edits[0])
     bounds = {f"{low + 1} to {high}": counts.lengths[high] for low, high in zip((0, *_LENGTHS), _LENGTHS, strict=False)}
     yield from _shares("Words in a sentence", bounds, counts.num_examples)
+    yield ""
+    yield "| Source | whose text, and its licence |"
+    yield "|---|---|"
+    yield from (f"| {source} | {licence} |" for source, licence in _LICENCES.items())
 
 
 def _reasons_table(counts: Tally, in_index: dict[Reason, int]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from api.tokenizer import Tokenizer
 from ops.training.averaging import WeightAverage
@@ -53,11 +53,14 @@ class Trainer:
     def start_from(self, path: Path, tokenizer: Tokenizer) -> None:
         """Begin with exported weights. The detection head, which no weights file holds, starts afresh.
 
-        Raises ValueError where they were made for another tokenizer or another shape of the model.
+        Raises ValueError where the file is damaged, or was made for another tokenizer or another shape of the model.
         """
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(f"{path} is no weights file, or a damaged one: {error}") from None
         if metadata.get("tokenizer") != tokenizer.fingerprint:
             raise ValueError(
                 f"{path} was trained with tokenizer {metadata.get('tokenizer')}, this one is {tokenizer.fingerprint}: "

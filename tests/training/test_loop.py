@@ -119,6 +119,15 @@ def test_weights_for_another_tokenizer_or_of_another_shape_are_refused(tmp_path)
         trainer.start_from(small, tokenizer)
 
 
+def test_a_file_that_holds_no_weights_is_no_start(tmp_path):
+    path = tmp_path / "notes.safetensors"
+    path.write_text("no weights")
+    trainer = Trainer(TrainOptions((), device="cpu"), TwinConfig(vocab_size=Tokenizer.load().vocab_size))
+
+    with pytest.raises(ValueError, match="no weights file"):
+        trainer.start_from(path, Tokenizer.load())
+
+
 def test_the_average_follows_the_weights_and_forgets_the_random_start():
     model = torch.nn.Linear(3, 2)
     average = WeightAverage(model, decay=0.9)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pytest
+
 from ops.training.corpus import TaggedToken, is_held_out, read_corpus
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
@@ -33,6 +35,15 @@ def test_a_sentence_cut_differently_is_left_out(tmp_path: Path) -> None:
     path.write_text("made\tWe go.\tWe/PRP/0 goes/VBZ/1 ././2\n" + LINE, encoding="utf-8")
 
     assert [sentence.text for sentence in read_corpus([path])] == ["No, we don't."]
+
+
+@pytest.mark.parametrize("line", ["He went home.\n", "made\tWe go.\tWe/PRP go/VBP\n"])
+def test_a_line_in_another_form_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "text.tsv"
+    path.write_text(LINE + line, encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"text\.tsv, line 2: .*tabs"):
+        read_corpus([path])
 
 
 def test_about_two_in_a_hundred_sentences_are_held_out() -> None:

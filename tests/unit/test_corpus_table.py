@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from api.edit_script import ScriptEdit
@@ -12,6 +14,7 @@ pytest.importorskip("tqdm")
 
 from ops.training.corpus_table import corpus_page, tally
 
+PAGE = Path(__file__).parents[2] / "docs" / "training" / "corpus.md"
 GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "commonvoice")
 OTHER = Example("He goed there.", "He went there.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "tanaka")
 CLEAN = Example("We all like the sea.", "We all like the sea.", (), "tanaka")
@@ -30,6 +33,23 @@ def test_every_reason_has_a_row_with_its_count_its_share_and_an_example():
 
 def test_only_text_that_is_free_is_shown():
     assert "goed" not in page(OTHER)
+
+
+def test_the_text_is_attributed_with_its_licence():
+    text = page(GOED)
+
+    for said in ("tatoeba.org, CC BY 2.0 FR", "marmooo, CC BY-SA 4.0", "CC0 1.0", "American National Corpus", "public"):
+        assert said in text
+
+
+def test_the_page_in_the_repository_tells_all_that_the_generator_makes_and_quotes_nothing_long():
+    text = PAGE.read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if " -> " in line]
+
+    assert [row[0] for row in rows] == [f"`{reason.value}`" for reason in Reason]
+    assert all(int(row[1].replace(",", "")) >= 1000 and float(row[2].rstrip("%")) >= 1.0 for row in rows)
+    assert all(len(row[3]) < 150 for row in rows)
+    assert page(GOED)[page(GOED).index("| Source |") :] in text
 
 
 def test_shares_are_told_of_mistakes_sources_and_lengths():
