@@ -171,7 +171,8 @@ class Agent:
         source = tuple(piece.text for piece in pieces)
         replacement = script_edit.replacement.split()
         gap = _gap(sentence, pieces)
-        previous = words[script_edit.word - 1].text if script_edit.word else None
+        near = words[max(0, script_edit.word - 1) : script_edit.word + 1]
+        previous = near[0].text if len(near) > 1 and _gap(sentence, near) else None  # "A: Does you" has none
         if gap is None or self._guard.is_noun(source[0], previous, script_edit.reason):
             return None
         if not self._guard.allows(source, replacement, script_edit.reason):
@@ -187,7 +188,7 @@ class Agent:
 
 
 def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:
-    """The white space between the two words of an edit; None where anything else lies there."""
+    """The white space between two words, a blank for one; None where anything else lies there."""
     gap = sentence[pieces[0].end : pieces[-1].start] if len(pieces) > 1 else " "
     return gap if gap.isspace() else None
 

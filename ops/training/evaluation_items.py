@@ -28,7 +28,10 @@ class Item:
 
 def read_items(path: Path) -> list[Item]:
     """The items of a file; blank lines are skipped. Raises ValueError naming the line that is none."""
-    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8") from None
     return [_parse_item(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
@@ -43,13 +46,23 @@ def write_items(items: Iterable[Item], path: Path) -> None:
 
 def _parse_item(line: str, path: Path, number: int) -> Item:
     try:
-        document = json.loads(line)
-        reasons = document.get("reasons")
-        parsed = None if reasons is None else tuple(Reason(slug) for slug in reasons)
-        sentence, corrected = document["sentence"], document["corrected"]
-        if not (isinstance(sentence, str) and isinstance(corrected, str)):
-            raise TypeError("`sentence` and `corrected` are texts")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _as_item(json.loads(line))
+    except ValueError as error:
         fault = error.msg if isinstance(error, json.JSONDecodeError) else error  # its own line number counts from here
-        raise ValueError(f'{path.name}, line {number}: not {{"sentence", "corrected", "reasons"?}}: {fault}') from None
-    return Item(sentence, corrected, parsed)
+        raise ValueError(f'{path}, line {number}: not {{"sentence", "corrected", "reasons"?}}: {fault}') from None
+
+
+def _as_item(document: object) -> Item:
+    if not isinstance(document, dict):
+        raise ValueError("write an object in {}")
+    sentence, corrected, reasons = (document.get(name) for name in ("sentence", "corrected", "reasons"))
+    if not (isinstance(sentence, str) and isinstance(corrected, str)):
+        raise ValueError("`sentence` and `corrected` must be there and be texts")
+    if reasons is None:
+        return Item(sentence, corrected)
+    slugs = {reason.value: reason for reason in Reason}
+    if not isinstance(reasons, list) or not all(isinstance(slug, str) for slug in reasons):
+        raise ValueError("`reasons` must be a list of texts")
+    if unknown := [slug for slug in reasons if slug not in slugs]:
+        raise ValueError(f"no reason is called {unknown[0]!r}; the README has the table of them")
+    return Item(sentence, corrected, tuple(slugs[slug] for slug in reasons))

@@ -31,7 +31,7 @@ class EvaluationRun:
         items = {path: read_items(path) for path in files}
         for path, found in items.items():
             if not found:
-                raise ValueError(f"{path.name} holds no sentence to score")
+                raise ValueError(f"{path} holds no sentence to score; write at least one line")
         return cls(ProductCorrector(settings), items)
 
     def correct(self, progress: TextIO) -> None:

@@ -173,13 +173,30 @@ def test_items_survive_a_round_trip_through_the_file(tmp_path):
     assert read_items(tmp_path / "items.jsonl") == items
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[]", '{"sentence": "a"}', '{"sentence": 1, "corrected": "a"}',
-                                  '{"sentence": "a", "corrected": "b", "reasons": ["bad"]}'])  # fmt: skip
-def test_a_line_that_is_no_item_is_named(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("nonsense", "Expecting value"),
+        ("[]", "write an object"),
+        ('{"sentence": "a"}', "`corrected` must be there"),
+        ('{"sentence": 1, "corrected": "a"}', "be texts"),
+        ('{"sentence": "a", "corrected": "b", "reasons": "habit"}', "a list of texts"),
+        ('{"sentence": "a", "corrected": "b", "reasons": ["bad"]}', "no reason is called 'bad'; the README"),
+    ],
+)
+def test_a_line_that_is_no_item_is_named_with_a_remedy(tmp_path, line, remedy):
     path = tmp_path / "items.jsonl"
     path.write_text('{"sentence": "a", "corrected": "b"}\n' + line + "\n")
 
-    with pytest.raises(ValueError, match="items.jsonl, line 2"):
+    with pytest.raises(ValueError, match=f"items.jsonl, line 2: .*{remedy}"):
+        read_items(path)
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path):
+    path = tmp_path / "items.jsonl"
+    path.write_bytes("{é}".encode("latin-1"))
+
+    with pytest.raises(ValueError, match="items.jsonl is not UTF-8"):
         read_items(path)
 
 
