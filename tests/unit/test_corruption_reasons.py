@@ -170,3 +170,17 @@ def test_every_mistake_made_of_a_typical_sentence_is_mended_by_its_edit(text: st
     for wrong, edit in corruptions(text).items():
         if edit.num_words <= 2:  # longer ones become two edits, which the maker's own tests apply
             assert apply_edits(wrong, [edit]) == right, (wrong, edit)
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "left_alone"),
+    [
+        ("I/PRP remember/VBP to/TO lock/VB it/PRP", ".", "I am remembering to lock it."),
+        ("Why/WRB are/VBP you/PRP two/CD late/JJ", "?", "Why you are two late?"),
+        ("It/PRP has/VBZ grown/VBN since/IN May/NNP and/CC I/PRP have/VBP come/VBN", ".",
+         "It grows since May and I have come."),
+        ("I/PRP would/MD like/VB to/TO go/VB", ".", "I would like to going."),
+    ],
+)  # fmt: skip
+def test_what_a_rule_passes_over_on_purpose_is_not_made(text: str, mark: str, left_alone: str) -> None:
+    assert left_alone not in corruptions(text, mark)
