@@ -18,7 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-import matplotlib
+
+try:
+    import matplotlib
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("the figures need matplotlib: pip install '.[plots]'") from None
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -190,7 +194,10 @@ def _save(figure: plt.Figure, path: Path) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=DATA)
 def main(folder: Path) -> None:
     """Draw what FOLDER has the data for, and say where."""
-    for path in draw_all(folder):
+    paths = draw_all(folder)
+    if not paths:
+        raise click.ClickException(f"{folder} holds none of metrics.csv, evaluation.json and eos_bias*.csv")
+    for path in paths:
         click.echo(path)
 
 

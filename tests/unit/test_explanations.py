@@ -111,6 +111,8 @@ He become king | 1 | 1 | became | PAST_NOT_PART | The simple past of 'become' is
 She payed it | 1 | 1 | paid | REG_SPELL | The past form of 'pay' is 'paid', not 'payed'.
 He is the man know as Tom | 4 | 1 | known | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'know': 'known', not 'know'.
 Was the house near the river sell? | 6 | 1 | sold | PASSIVE_PART | The passive with 'was' needs the past participle of 'sell': 'sold', not 'sell'.
+Was he ill when the cup got break? | 7 | 1 | broken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'break': 'broken', not 'break'.
+I saw Tom's break arm | 3 | 1 | broken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'break': 'broken', not 'break'.
 Where have you be? | 3 | 1 | been | PERF_PART | After 'have' comes the past participle of 'be': 'been', not 'be'.
 They weren't agree | 1 | 1 | didn't | EXTRA_BE | This verb takes a form of 'do' and not of 'be': 'didn't', not 'weren't'.
 We meet last May | 1 | 1 | met | TENSE_PAST | 'last May' asks for the past tense of 'meet': 'met', not 'meet'.

@@ -88,6 +88,8 @@ What the singers need *are/is* rest. | SVA_BE
 *Is/Are* your parents home? | SVA_BE
 When *does/do* the shop and the bank open? | SVA_PL
 More students *comes/come*. | SVA_PL
+First dogs *barks/bark*, then cats. | SVA_PL
+*Do/Does* the fish tank leak? | SVA_SG
 Ann cooks dinner and *wash/washes* up. | SVA_SG
 The day birds *sings/sing* is here. | SVA_PL
 The girls who live here are nice and *is/are* kind. | SVA_BE

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ops.training.evaluation import Scores
+import pytest
+
+from ops.training.evaluation import Answer, Scores
 from ops.training.evaluation_items import Item
 from ops.training.sweep import STRICTNESSES, sweep, write_sweep
 from scheduler.settings import Settings
@@ -18,6 +20,17 @@ def test_more_certainty_never_changes_more() -> None:
     edits = [scores[bias].num_edits for bias in STRICTNESSES]
     assert edits == sorted(edits, reverse=True)
     assert list(scores) == list(STRICTNESSES)
+
+
+def test_every_row_is_scored_at_its_own_strictness(monkeypatch: pytest.MonkeyPatch) -> None:
+    def corrector(settings: Settings) -> object:
+        return lambda sentences: [Answer("x" if settings.strictness < 2 else text) for text in sentences]
+
+    monkeypatch.setattr("ops.training.sweep.ProductCorrector", corrector)
+
+    scores = sweep([Item("a", "a")], Settings.from_env({}))
+
+    assert [bias for bias in STRICTNESSES if scores[bias].num_false_positives] == [b for b in STRICTNESSES if b < 2]
 
 
 def test_the_table_has_the_columns_of_the_one_that_training_writes(tmp_path: Path) -> None:
