@@ -10,33 +10,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from api import word_sets
 from api.following_subjects import FollowingSubjectFinder
 from api.noun_phrases import Number
 from api.reasons import Reason
-from api.subject_words import (
-    CLAUSE_STARTS,
-    CLOSED_CLASS,
-    FIRST_WORDS,
-    OBJECT_PRONOUNS,
-    PHRASE_STARTS,
-    SUBJECT_PRONOUNS,
-)
 from api.subjects import UNCLEAR, Kind, Subject, SubjectFinder
 from api.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.verbs import VerbForms, regular_ed_spellings
-from api.word_sets import (
-    BE_PARTS,
-    CERTAIN_SUBJECTS,
-    CONTRACTED_IS,
-    INVERTED,
-    NEGATED_TRIGGERS,
-    PARTICLES,
-    QUESTION_WORDS,
-)
 from api.words import split_pieces
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
-_OPENERS = CLAUSE_STARTS | FIRST_WORDS | {"that"}
+_OPENERS = word_sets.CLAUSE_STARTS | word_sets.FIRST_WORDS | {"that"}
 _TITLES = frozenset(["mr", "mrs", "ms", "dr", "st", "mt"])
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
 
@@ -88,15 +72,15 @@ class EditFacts:
         if at is None:
             return None
         between = list(map(plain, self.before[at + 1 :]))
-        if at == 0 or plain(self.before[at - 1]) in QUESTION_WORDS:
-            return None if CLAUSE_STARTS.intersection(between) else _quotable(self.before[at])
-        between = between[between[:1] != [] and between[0] in SUBJECT_PRONOUNS :]  # "Why, have you seen it?"
-        return None if PHRASE_STARTS.intersection(between) else _quotable(self.before[at])
+        if at == 0 or plain(self.before[at - 1]) in word_sets.QUESTION_WORDS:
+            return None if word_sets.CLAUSE_STARTS.intersection(between) else _quotable(self.before[at])
+        between = between[between[:1] != [] and between[0] in word_sets.SUBJECT_PRONOUNS :]  # "Why, have you seen it?"
+        return None if word_sets.PHRASE_STARTS.intersection(between) else _quotable(self.before[at])
 
     def _place_of(self, parts: Collection[str]) -> int | None:
         for at in reversed(range(len(self.before))):
             first, last = parts_of(self.before[at])[0], parts_of(self.before[at])[-1]
-            is_possessive = last == "'s" and first not in CONTRACTED_IS
+            is_possessive = last == "'s" and first not in word_sets.CONTRACTED_IS
             if first in parts or (last in parts and not is_possessive):
                 return at
         return None
@@ -154,12 +138,12 @@ class FactFinder:
         is_opened = len(place) < 2 or place[-2] in _OPENERS
         if place[-1:] in (["there"], ["here"]) and is_opened:
             return self._following.after_there(after, wanted)
-        is_question = not place or place[-1] in QUESTION_WORDS
+        is_question = not place or place[-1] in word_sets.QUESTION_WORDS
         if is_question and after and plain(after[0]) == "there":
             return self._following.after_there(after[1:], wanted)
-        if place[-1:] and place[-1] in CERTAIN_SUBJECTS and place[-2:-1] not in (["and"], ["or"], ["nor"]):
+        if place[-1:] and place[-1] in word_sets.CERTAIN_SUBJECTS and place[-2:-1] not in (["and"], ["or"], ["nor"]):
             return Subject("I" if place[-1] == "i" else place[-1], Kind.PRONOUN, wanted)
-        if facts.head in INVERTED and is_question:
+        if facts.head in word_sets.INVERTED and is_question:
             found = self._following.in_question(after, facts.head, wanted)
             if found is not None or not any(before):
                 return found
@@ -167,20 +151,20 @@ class FactFinder:
 
     def _expression_at_the_end(self, words: Sequence[str]) -> str | None:
         """The verb that these words end in, with its object, or the word after 'be': "asked me", "is easy"."""
-        if len(words) > 1 and words[-1] in OBJECT_PRONOUNS and self._is_verb(words[-2]):
+        if len(words) > 1 and words[-1] in word_sets.OBJECT_PRONOUNS and self._is_verb(words[-2]):
             return " ".join(words[-2:])
-        if len(words) > 1 and parts_of(words[-2])[-1] in BE_PARTS and words[-1] not in CLOSED_CLASS:
+        if len(words) > 1 and parts_of(words[-2])[-1] in word_sets.BE_PARTS and words[-1] not in word_sets.CLOSED_CLASS:
             return words[-1]
         return self._verb_at_the_end(words)
 
     def _verb_at_the_end(self, words: Sequence[str]) -> str | None:
         """A verb with its particle, or with 'can't' where it means nothing without it."""
         start = len(words) - 1
-        if start > 0 and words[start] in PARTICLES and self._is_verb(words[start - 1]):
+        if start > 0 and words[start] in word_sets.PARTICLES and self._is_verb(words[start - 1]):
             start -= 1
         elif start < 0 or words[start] == "up" or not self._is_verb(words[start]):  # the table knows 'up' as a verb
             return None
-        if start > 0 and words[start] in NEGATED_TRIGGERS and parts_of(words[start - 1])[-1] in NEGATIONS:
+        if start > 0 and words[start] in word_sets.NEGATED_TRIGGERS and parts_of(words[start - 1])[-1] in NEGATIONS:
             start -= 2 if words[start - 1] == "not" and start > 1 else 1
         return " ".join(words[start:])
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from api import word_sets
 from api.edit_facts import EditFacts
 from api.reasons import Reason
 from api.verb_words import parts_of, plain
-from api.word_sets import (
-    BARE_VERBS,
-    BE_PARTS,
-    CLAUSE_WORDS,
-    DO_PARTS,
-    HAVE_PARTS,
-    INVERTED_PARTS,
-    MODAL_PARTS,
-    NEGATIVE_PARTS,
-    PREPOSITIONS,
-)
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
 _DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -68,12 +58,12 @@ def _base_after(parts: frozenset[str], unnamed: str) -> Callable[[EditFacts], st
 
 
 def _participle_after_have(facts: EditFacts) -> str:
-    trigger = _quoted(facts.auxiliary(HAVE_PARTS)) or "a form of 'have'"
+    trigger = _quoted(facts.auxiliary(word_sets.HAVE_PARTS)) or "a form of 'have'"
     return f"After {trigger} comes the past participle{_of_verb(facts, _participles(facts))}: {facts.not_old}."
 
 
 def _participle_in_passive(facts: EditFacts) -> str:
-    trigger = _quoted(facts.auxiliary(BE_PARTS))
+    trigger = _quoted(facts.auxiliary(word_sets.BE_PARTS))
     participle = f"the past participle{_of_verb(facts, _participles(facts))}"
     if trigger is None:
         return f"Here the verb says what was done to something and is {participle}: {facts.not_old}."
@@ -81,7 +71,7 @@ def _participle_in_passive(facts: EditFacts) -> str:
 
 
 def _ing_after_be(facts: EditFacts) -> str:
-    trigger = _quoted(facts.auxiliary(BE_PARTS)) or "a form of 'be'"
+    trigger = _quoted(facts.auxiliary(word_sets.BE_PARTS)) or "a form of 'be'"
     return f"The progressive with {trigger} needs the -ing form{_of_ing(facts)}: {facts.not_old}."
 
 
@@ -94,9 +84,9 @@ def _missing_be(facts: EditFacts) -> str:
 
 def _extra_be(facts: EditFacts) -> str:
     be = parts_of(facts.old.split(" ")[0])[0]
-    if facts.head in DO_PARTS or parts_of(facts.new)[0] in DO_PARTS:
+    if facts.head in word_sets.DO_PARTS or parts_of(facts.new)[0] in word_sets.DO_PARTS:
         return f"This verb takes a form of 'do' and not of 'be': {facts.not_old}."
-    if facts.verb is None or be not in BE_PARTS:
+    if facts.verb is None or be not in word_sets.BE_PARTS:
         return f"No form of 'be' belongs before this verb: {facts.not_old}."
     lemma = f", a form of '{facts.verb.lemma}'," if facts.new.lower() != facts.verb.lemma else ""
     return f"The verb '{facts.new}'{lemma} needs no '{be}' before it."
@@ -146,14 +136,14 @@ def _bare_infinitive(facts: EditFacts) -> str:
     if match := _BETTER_PHRASE.search(_text_before(facts)):
         trigger = "'had better'" if match.group(1) == "better" else f"'would {match.group(1)}'"
     else:
-        verb = None if facts.previous in _NO_BARE_OBJECT else facts.nearest(BARE_VERBS)
+        verb = None if facts.previous in _NO_BARE_OBJECT else facts.nearest(word_sets.BARE_VERBS)
         trigger = _quoted(verb) or "this expression"
     rule = "the infinitive has no 'to'" if facts.old.startswith("to ") else "the verb stays in its base form"
     return f"After {trigger} {rule}: {facts.not_old}."
 
 
 def _ing_after_preposition(facts: EditFacts) -> str:
-    trigger = f"the preposition '{facts.previous}'" if facts.previous in PREPOSITIONS else "a preposition"
+    trigger = f"the preposition '{facts.previous}'" if facts.previous in word_sets.PREPOSITIONS else "a preposition"
     return f"After {trigger} the verb takes the -ing form: {facts.not_old}."
 
 
@@ -163,7 +153,7 @@ def _ing_after_verb(facts: EditFacts) -> str:
 
 
 def _no_will(facts: EditFacts) -> str:
-    trigger = facts.nearest(CLAUSE_WORDS)
+    trigger = facts.nearest(word_sets.CLAUSE_WORDS)
     if trigger in (None, "as") and (phrases := _CLAUSE_PHRASE.findall(_text_before(facts))):
         trigger = phrases[-1]
     clause = f"a clause with '{trigger}'" if trigger else "a clause of time or condition"
@@ -171,7 +161,7 @@ def _no_will(facts: EditFacts) -> str:
 
 
 def _modal_have(facts: EditFacts) -> str:
-    trigger = _quoted(facts.nearest(MODAL_PARTS)) or "a modal verb"
+    trigger = _quoted(facts.nearest(word_sets.MODAL_PARTS)) or "a modal verb"
     return f"'of' is no verb: after {trigger} comes 'have'."
 
 
@@ -212,10 +202,10 @@ def _past_perfect(facts: EditFacts) -> str:
 
 
 def _do_support(facts: EditFacts) -> str:
-    do = next((word for word in facts.new.split() if parts_of(word)[0] in DO_PARTS), None)
+    do = next((word for word in facts.new.split() if parts_of(word)[0] in word_sets.DO_PARTS), None)
     if do is None:
         return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
-    if any(NEGATIVE_PARTS.intersection(parts_of(word)) for word in facts.old.split()):
+    if any(word_sets.NEGATIVE_PARTS.intersection(parts_of(word)) for word in facts.old.split()):
         return f"To become negative, this verb needs '{do}': {facts.not_old}."
     if facts.verb and facts.head == facts.verb.lemma != "do":
         return f"A question like this needs '{do}' before the subject and the base form of the verb: {facts.not_old}."
@@ -224,10 +214,10 @@ def _do_support(facts: EditFacts) -> str:
 
 def _question_order(facts: EditFacts) -> str:
     first, *others = facts.new.split(" ")
-    if parts_of(first)[0] in INVERTED_PARTS and others:
+    if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
         place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
         return f"{place} '{first}' comes before the subject: {facts.not_old}."
-    if parts_of(facts.old.split(" ")[0])[0] in INVERTED_PARTS:
+    if parts_of(facts.old.split(" ")[0])[0] in word_sets.INVERTED_PARTS:
         return f"Inside another sentence a question keeps the order of a statement: {facts.not_old}."
     return f"The order of the words is {facts.not_old}."
 
@@ -253,8 +243,8 @@ def _text_before(facts: EditFacts) -> str:
 
 
 SYNTAX_TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
-    Reason.BASE_DO: _base_after(DO_PARTS, "'do', 'does' or 'did'"),
-    Reason.BASE_MODAL: _base_after(MODAL_PARTS, "a modal verb"),
+    Reason.BASE_DO: _base_after(word_sets.DO_PARTS, "'do', 'does' or 'did'"),
+    Reason.BASE_MODAL: _base_after(word_sets.MODAL_PARTS, "a modal verb"),
     Reason.BASE_TO: _base_after(frozenset(["to"]), "'to'"),
     Reason.PERF_PART: _participle_after_have,
     Reason.PASSIVE_PART: _participle_in_passive,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from api import word_sets
 from api.noun_phrases import Number, PhraseReader
-from api.subject_words import CLOSED_CLASS, QUANTITIES, SUBJECT_PRONOUNS
 from api.subjects import Kind, Subject, judge, quoted
 from api.verb_words import VerbWords, plain
-from api.word_sets import AFTER_A_NOUN, BE_PARTS, DO_PARTS
 
 
 class FollowingSubjectFinder:
@@ -22,21 +21,21 @@ class FollowingSubjectFinder:
         """`words` follow 'there is'."""
         end = next((at for at, word in enumerate(words) if at and plain(word).endswith("ing")), len(words))
         phrase = self._reader.read(words[:end], 0)
-        if phrase is None or phrase.plain[0] in SUBJECT_PRONOUNS:
+        if phrase is None or phrase.plain[0] in word_sets.SUBJECT_PRONOUNS:
             return None
         following = plain(words[phrase.end]) if phrase.end < len(words) else None
-        if following == "of" and " ".join(phrase.plain) in QUANTITIES:
+        if following == "of" and " ".join(phrase.plain) in word_sets.QUANTITIES:
             whole = self._reader.read(words[:end], phrase.end + 1)
             is_fitting = whole is not None and whole.number is wanted
             return Subject(quoted(words[: whole.end]), Kind.QUANTITY, wanted) if is_fitting else None
-        has_ended = following is None or following in AFTER_A_NOUN or following.endswith("ing")
+        has_ended = following is None or following in word_sets.AFTER_A_NOUN or following.endswith("ing")
         return judge(phrase, wanted) if has_ended else None
 
     def in_question(self, words: Sequence[str], auxiliary: str, wanted: Number) -> Subject | None:
         """`words` follow the auxiliary that begins a question."""
         if not words:
             return None
-        if plain(words[0]) in SUBJECT_PRONOUNS or words[0][0].isupper():
+        if plain(words[0]) in word_sets.SUBJECT_PRONOUNS or words[0][0].isupper():
             return self._name(words, wanted)
         ends = [end for end in (2, 3) if end <= len(words) and self._ends_here(words, end, auxiliary)]
         if len(ends) != 1:
@@ -62,10 +61,10 @@ class FollowingSubjectFinder:
     def _ends_here(self, words: Sequence[str], end: int, auxiliary: str) -> bool:
         """Whether what follows is the rest of the verb, or no part of a phrase at all."""
         if end == len(words):
-            return auxiliary in BE_PARTS
+            return auxiliary in word_sets.BE_PARTS
         following = plain(words[end])
         lemmas = self._verbs.lemmas_of(following)
-        if auxiliary in DO_PARTS:
-            return following in lemmas and following not in AFTER_A_NOUN
+        if auxiliary in word_sets.DO_PARTS:
+            return following in lemmas and following not in word_sets.AFTER_A_NOUN
         is_verb = bool(lemmas) and following not in lemmas and not following.endswith("s")
-        return is_verb or following in AFTER_A_NOUN or following in CLOSED_CLASS
+        return is_verb or following in word_sets.AFTER_A_NOUN or following in word_sets.CLOSED_CLASS

@@ -11,25 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from api.subject_words import (
-    ADVERBS,
-    AMOUNTS,
-    CLOSED_CLASS,
-    COLLECTIVE_NOUNS,
-    COUNTS,
-    DETERMINERS,
-    INDEFINITE_PRONOUNS,
-    LONG_PREPOSITIONS,
-    NOT_ADVERBS,
-    PLURAL_DETERMINERS,
-    PLURAL_NOUNS,
-    PREDETERMINERS,
-    SINGULAR_NOUNS_IN_S,
-    SUBJECT_PRONOUNS,
-    TIME_NOUNS,
-)
+from api import word_sets
 from api.verb_words import VerbWords, plain
-from api.word_sets import PREPOSITIONS
 
 _MOST_WORDS = 3  # after the article: "the old red car"
 
@@ -67,9 +50,9 @@ class PhraseReader:
         if start >= len(clause):
             return None
         first = plain(clause[start])
-        if first in SUBJECT_PRONOUNS or first in INDEFINITE_PRONOUNS:
+        if first in word_sets.SUBJECT_PRONOUNS or first in word_sets.INDEFINITE_PRONOUNS:
             return Phrase((clause[start],), start + 1, _pronoun_number(first), is_pronoun=True)
-        begin = start + (first in PREDETERMINERS and _is_determiner(clause, start + 1))
+        begin = start + (first in word_sets.PREDETERMINERS and _is_determiner(clause, start + 1))
         if [plain(word) for word in clause[start : start + 2]] == ["every", "one"]:
             return Phrase(tuple(clause[start : start + 2]), start + 2, Number.SINGULAR, is_pronoun=True)
         if _is_determiner(clause, begin):
@@ -77,20 +60,20 @@ class PhraseReader:
         return self._bare(clause, start)
 
     def _with_determiner(self, clause: Sequence[str], start: int, begin: int) -> Phrase | None:
-        if begin < len(clause) and plain(clause[begin]) in COUNTS:
+        if begin < len(clause) and plain(clause[begin]) in word_sets.COUNTS:
             begin += 1  # "the two cars"
         end = self._end_of_content(clause, begin, _MOST_WORDS)
         determiner = plain(clause[begin - 1])
         if end == begin:
-            is_alone = determiner in ("this", "that", "these", "those", "each") or determiner in AMOUNTS
-            number = Number.PLURAL if determiner in PLURAL_DETERMINERS else Number.SINGULAR
+            is_alone = determiner in ("this", "that", "these", "those", "each") or determiner in word_sets.AMOUNTS
+            number = Number.PLURAL if determiner in word_sets.PLURAL_DETERMINERS else Number.SINGULAR
             return Phrase(tuple(clause[start:end]), end, number, is_pronoun=True) if is_alone else None
         words = clause[start:end]
         nouns = clause[begin:end]
         has_other_subject = any(_is_name(word) and not _is_name(before) for before, word in pairwise(nouns))
-        if has_other_subject or any(plain(word) in TIME_NOUNS for word in nouns[:-1]):
+        if has_other_subject or any(plain(word) in word_sets.TIME_NOUNS for word in nouns[:-1]):
             return None  # "the book Tom reads", "the day birds sing"
-        number = Number.PLURAL if determiner in PLURAL_DETERMINERS else _noun_number(words[-1])
+        number = Number.PLURAL if determiner in word_sets.PLURAL_DETERMINERS else _noun_number(words[-1])
         return Phrase(tuple(words), end, number)
 
     def _bare(self, clause: Sequence[str], start: int) -> Phrase | None:
@@ -100,7 +83,7 @@ class PhraseReader:
         if end == start:
             end = self._end_of_content(clause, start, 2)
         words = clause[start:end]
-        if not words or (len(words) > 1 and plain(words[0]) in TIME_NOUNS):
+        if not words or (len(words) > 1 and plain(words[0]) in word_sets.TIME_NOUNS):
             return None
         number = _noun_number(words[-1])
         if len(words) > 1 and number is not Number.PLURAL and not all(map(_is_name, words)):
@@ -123,7 +106,9 @@ class PhraseReader:
 def is_adverb(word: str) -> bool:
     """A word that may stand between a subject and its verb."""
     text = plain(word)
-    return text in ADVERBS or (word.islower() and text.endswith("ly") and len(text) > 4 and text not in NOT_ADVERBS)
+    return text in word_sets.ADVERBS or (
+        word.islower() and text.endswith("ly") and len(text) > 4 and text not in word_sets.NOT_ADVERBS
+    )
 
 
 def is_participle(verbs: VerbWords, word: str) -> bool:
@@ -136,21 +121,31 @@ def is_participle(verbs: VerbWords, word: str) -> bool:
 def preposition_at(words: Sequence[str], at: int) -> int:
     """How many words the preposition here has; 0 if there is none."""
     rest = " ".join(map(plain, words[at : at + 3])) + " "
-    longest = max((text for text in LONG_PREPOSITIONS if rest.startswith(text + " ")), key=len, default="")
-    return len(longest.split()) or int(plain(words[at]) in PREPOSITIONS)
+    longest = max((text for text in word_sets.LONG_PREPOSITIONS if rest.startswith(text + " ")), key=len, default="")
+    return len(longest.split()) or int(plain(words[at]) in word_sets.PREPOSITIONS)
 
 
 def _is_content(word: str) -> bool:
     text = plain(word)
-    return text not in CLOSED_CLASS and not is_adverb(word) and "'" not in text.removesuffix("'s").removesuffix("s'")
+    return (
+        text not in word_sets.CLOSED_CLASS
+        and not is_adverb(word)
+        and "'" not in text.removesuffix("'s").removesuffix("s'")
+    )
 
 
 def _is_determiner(clause: Sequence[str], at: int) -> bool:
     if at >= len(clause):
         return False
     text = plain(clause[at])
-    is_possessive = text.endswith("'s") and text.removesuffix("'s") not in CLOSED_CLASS
-    return is_possessive or text in DETERMINERS or text in PLURAL_DETERMINERS or text in AMOUNTS or text.isdigit()
+    is_possessive = text.endswith("'s") and text.removesuffix("'s") not in word_sets.CLOSED_CLASS
+    return (
+        is_possessive
+        or text in word_sets.DETERMINERS
+        or text in word_sets.PLURAL_DETERMINERS
+        or text in word_sets.AMOUNTS
+        or text.isdigit()
+    )
 
 
 def _is_name(word: str) -> bool:
@@ -158,17 +153,17 @@ def _is_name(word: str) -> bool:
 
 
 def _pronoun_number(pronoun: str) -> Number:
-    if pronoun in INDEFINITE_PRONOUNS or pronoun in ("he", "she", "it"):
+    if pronoun in word_sets.INDEFINITE_PRONOUNS or pronoun in ("he", "she", "it"):
         return Number.SINGULAR
     return Number.PLURAL  # I and you take the same forms of every verb but 'be'
 
 
 def _noun_number(noun: str) -> Number:
     text = plain(noun)
-    if text in PLURAL_NOUNS:
+    if text in word_sets.PLURAL_NOUNS:
         return Number.PLURAL
-    if text in COLLECTIVE_NOUNS or text.endswith("'") or (_is_name(noun) and text.endswith("s")):
+    if text in word_sets.COLLECTIVE_NOUNS or text.endswith("'") or (_is_name(noun) and text.endswith("s")):
         return Number.UNKNOWN
-    if text in SINGULAR_NOUNS_IN_S or not text.endswith("s") or text.endswith(("ss", "us", "is")):
+    if text in word_sets.SINGULAR_NOUNS_IN_S or not text.endswith("s") or text.endswith(("ss", "us", "is")):
         return Number.SINGULAR
     return Number.PLURAL

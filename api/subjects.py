@@ -11,23 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from api import word_sets
 from api.noun_phrases import Number, Phrase, PhraseReader, is_adverb, is_participle, preposition_at
-from api.subject_words import (
-    ASIDES,
-    CLAUSE_STARTS,
-    CLOSED_CLASS,
-    DETERMINERS,
-    FIRST_WORDS,
-    INDEFINITE_PRONOUNS,
-    PLURAL_NOUNS,
-    QUANTITIES,
-    RELATIVE_PRONOUNS,
-    REPORTING_VERBS,
-    SINGLE_PARTS,
-    SINGULAR_NOUNS_IN_S,
-    SUBJECT_PRONOUNS,
-    TIME_NOUNS,
-)
 from api.verb_words import VerbWords, plain
 
 _LONGEST_ACTIVITY = 4  # words: "swimming in the sea"
@@ -71,7 +56,7 @@ class SubjectFinder:
     def find(self, segments: Sequence[Sequence[str]], wanted: Number) -> Subject | None:
         """`segments`: the words before the verb, cut at the marks between them; the last one ends at the verb."""
         clause = segments[-1]
-        if not clause and len(segments) > 2 and plain(segments[-2][0]) in ASIDES:
+        if not clause and len(segments) > 2 and plain(segments[-2][0]) in word_sets.ASIDES:
             clause = segments[-3]  # "Tom, with his friends, is"
         elif clause and len(segments) > 1 and plain(clause[0]) in ("who", "which"):
             clause = [*segments[-2], *clause]
@@ -96,7 +81,7 @@ class SubjectFinder:
             return None
         for start in range(max(0, len(words) - 5), len(words) - 2):
             phrase = self._reader.read(words, start)
-            if phrase and phrase.end == len(words) - 1 and plain(words[start]) in DETERMINERS:
+            if phrase and phrase.end == len(words) - 1 and plain(words[start]) in word_sets.DETERMINERS:
                 subject = judge(phrase, wanted)
                 is_clear = subject is not UNCLEAR
                 return replace(subject, kind=Kind.RELATIVE, pronoun=plain(words[-1])) if is_clear else UNCLEAR
@@ -118,13 +103,13 @@ class SubjectFinder:
         if following == "and":
             return self._pair(head, words, wanted)
         start = " ".join(head.plain)
-        if following == "of" and (start in SINGLE_PARTS or start in QUANTITIES):
+        if following == "of" and (start in word_sets.SINGLE_PARTS or start in word_sets.QUANTITIES):
             return self._part(head, words, wanted)
         return self._at_a_distance(head, words, wanted)
 
     def _is_activity(self, words: Sequence[str]) -> bool:
         first = plain(words[0])
-        is_ing = first.endswith("ing") and first not in INDEFINITE_PRONOUNS and self._is_verb(first)
+        is_ing = first.endswith("ing") and first not in word_sets.INDEFINITE_PRONOUNS and self._is_verb(first)
         return is_ing and len(words) <= _LONGEST_ACTIVITY and _is_one_clause(words)
 
     def _pair(self, head: Phrase, words: Sequence[str], wanted: Number) -> Subject | None:
@@ -154,7 +139,7 @@ class SubjectFinder:
             whole = Phrase((words[head.end + 1],), head.end + 2, Number.PLURAL)
         if whole is None or whole.end != len(words):
             return UNCLEAR
-        if " ".join(head.plain) in SINGLE_PARTS:
+        if " ".join(head.plain) in word_sets.SINGLE_PARTS:
             return Subject(quoted(words), Kind.ONE_OF, wanted) if wanted is Number.SINGULAR else UNCLEAR
         is_fitting = whole.number in (wanted, Number.UNKNOWN)
         return Subject(quoted(words), Kind.QUANTITY, wanted) if is_fitting else UNCLEAR
@@ -170,7 +155,7 @@ class SubjectFinder:
         if at == len(words):
             return judge(head, wanted, nearest)
         word = plain(words[at])
-        if word in RELATIVE_PRONOUNS:
+        if word in word_sets.RELATIVE_PRONOUNS:
             return self._relative((head, nearest), words[at:], wanted)
         is_modified = at == head.end and is_participle(self._verbs, words[at]) and not head.is_pronoun
         return judge(head, wanted) if is_modified and _is_one_clause(words[at:]) else None
@@ -201,20 +186,24 @@ def _starts(clause: Sequence[str]) -> Iterator[int]:
     """Where a clause may begin: at the front, after 'because', after 'I think'."""
     words = list(map(plain, clause))
     start = 0
-    while start < len(words) and words[start] in FIRST_WORDS:
+    while start < len(words) and words[start] in word_sets.FIRST_WORDS:
         start += 1
-    if start + 2 < len(words) and words[start] in ("every", "each", "this", "last") and words[start + 1] in TIME_NOUNS:
+    if (
+        start + 2 < len(words)
+        and words[start] in ("every", "each", "this", "last")
+        and words[start + 1] in word_sets.TIME_NOUNS
+    ):
         start += 2
     yield start
     for at in range(start, len(words)):
         if words[at] == "that" and at > start and _is_pronoun(words[at + 1 : at + 2]):
             yield at + 1
-        if words[at] in CLAUSE_STARTS or (words[at] in REPORTING_VERBS and at > start):
+        if words[at] in word_sets.CLAUSE_STARTS or (words[at] in word_sets.REPORTING_VERBS and at > start):
             yield at + 1 + (words[at + 1 : at + 2] == ["that"] and at + 2 < len(words))
 
 
 def _is_pronoun(words: Sequence[str]) -> bool:
-    return bool(words) and (words[0] in SUBJECT_PRONOUNS or words[0] in INDEFINITE_PRONOUNS)
+    return bool(words) and (words[0] in word_sets.SUBJECT_PRONOUNS or words[0] in word_sets.INDEFINITE_PRONOUNS)
 
 
 def judge(head: Phrase, wanted: Number, nearest: Phrase | None = None) -> Subject:
@@ -222,9 +211,9 @@ def judge(head: Phrase, wanted: Number, nearest: Phrase | None = None) -> Subjec
     if head.number not in (wanted, Number.UNKNOWN):
         return UNCLEAR
     kind = Kind.NOUN
-    if head.is_pronoun and head.plain[0] not in INDEFINITE_PRONOUNS:
+    if head.is_pronoun and head.plain[0] not in word_sets.INDEFINITE_PRONOUNS:
         kind = Kind.PRONOUN
-    elif head.plain[-1] in SINGULAR_NOUNS_IN_S:
+    elif head.plain[-1] in word_sets.SINGULAR_NOUNS_IN_S:
         kind = Kind.IN_S
     elif head.number is Number.UNKNOWN:
         kind = Kind.QUANTITY
@@ -233,14 +222,16 @@ def judge(head: Phrase, wanted: Number, nearest: Phrase | None = None) -> Subjec
 
 
 def _is_one_clause(words: Sequence[str]) -> bool:
-    return not any(plain(word) in CLAUSE_STARTS or plain(word) in RELATIVE_PRONOUNS for word in words)
+    return not any(
+        plain(word) in word_sets.CLAUSE_STARTS or plain(word) in word_sets.RELATIVE_PRONOUNS for word in words
+    )
 
 
 def quoted(words: Sequence[str]) -> str:
     """As it would stand inside a sentence, as far as can be told: "Birds" may be a name."""
     text = " ".join(words)
     first = plain(words[0])
-    is_common = first in CLOSED_CLASS or first in PLURAL_NOUNS or first.endswith("ing")
+    is_common = first in word_sets.CLOSED_CLASS or first in word_sets.PLURAL_NOUNS or first.endswith("ing")
     if text.isupper() and len(text) > 1:
         return text.lower()
     if first == "i":

@@ -1,4 +1,7 @@
-"""Small closed classes of English words that the explanations look for."""
+"""Small closed classes of English words: what the explanations look for, and by which they read a subject off.
+
+Used as `word_sets.NAME`, so that the long lists of names are not imported one by one.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +35,68 @@ BARE_VERBS = _words(
 AFTER_A_NOUN = PREPOSITIONS | _words("here there today now tonight yesterday tomorrow who that which and but because")
 PARTICLES = _words("up on off out like")  # with the verb before them they are one: gave up, keep on, feel like
 NEGATED_TRIGGERS = _words("help stand resist")  # "can't help laughing", but "help to laugh"
+
+SUBJECT_PRONOUNS = _words("i you he she it we they")
+OBJECT_PRONOUNS = _words("me you him her it us them")
+INDEFINITE_PRONOUNS = _words(
+    "everyone everybody everything someone somebody something anyone anybody anything nobody nothing"
+)
+DETERMINERS = _words("the a an this that these those my your his her its our their every each another")
+COUNTS = _words("many several few two three four five six seven eight nine ten twelve twenty fifty")
+AMOUNTS = COUNTS | _words("both most some all no any one")
+PLURAL_DETERMINERS = COUNTS | _words("these those both")
+PREDETERMINERS = _words("all both half")
+PLURAL_NOUNS = _words(
+    "people children men women police mice feet teeth geese oxen cattle policemen firemen grandchildren sportsmen "
+    "gentlemen clothes trousers scissors glasses jeans sheep fish deer brothers-in-law sisters-in-law"
+)
+COLLECTIVE_NOUNS = _words(
+    "team family class staff crew committee government audience couple group public jury company band enemy press "
+    "majority rest half sheep fish deer series species means data media aircraft crossroads headquarters"
+)
+SINGULAR_NOUNS_IN_S = _words(
+    "news mathematics maths physics economics politics gymnastics athletics measles mumps linguistics statistics "
+    "billiards"
+)
+SINGLE_PARTS = _words("each one neither either") | {"every one"}
+QUANTITIES = _words("lots plenty most some all half many several few both none any two three four five") | {
+    "a lot", "a number", "a couple", "a few", "the majority", "a majority", "the rest", "the others", "a handful",
+    "dozens", "hundreds", "thousands",
+}  # fmt: skip
+RELATIVE_PRONOUNS = _words("who that which whom")
+CLAUSE_STARTS = _words(
+    "because if when while although though whether where unless but so and before after until till since whenever once "
+    "as than"
+)
+LONG_PREPOSITIONS = (
+    "as well as", "together with", "along with", "next to", "close to", "in front of", "but", "except", "to",
+)  # fmt: skip
+REPORTING_VERBS = _words("think thinks thought know knows knew say says said hope hopes believe believes guess suppose")
+ASIDES = _words("who which with along together including like besides unlike as")  # "Tom, with his friends, is"
+FIRST_WORDS = _words(
+    "only and but so or yes well oh now then today yesterday tomorrow sometimes usually often finally perhaps maybe "
+    "because if when while although though"
+)
+TIME_NOUNS = _words(
+    "day night week weekend month year morning evening afternoon summer winter spring autumn time moment second minute "
+    "hour monday tuesday wednesday thursday friday saturday sunday way reason first last more"
+)
+ADVERBS = _words(
+    "always often sometimes usually never also still just ever seldom rarely now soon already almost even only both "
+    "all then therefore however really probably certainly here there today not"
+)
+NOT_ADVERBS = _words(
+    "family butterfly jelly belly assembly ally fly monopoly anomaly lily bully reply supply bodily italy july"
+)
+# After one of these another noun may be what the verb belongs to.
+PHRASE_STARTS = DETERMINERS | SUBJECT_PRONOUNS | PREPOSITIONS | RELATIVE_PRONOUNS | CLAUSE_STARTS - {"but", "so"}
+CLOSED_CLASS = (
+    SUBJECT_PRONOUNS | INDEFINITE_PRONOUNS | DETERMINERS | AMOUNTS | PLURAL_DETERMINERS | RELATIVE_PRONOUNS
+    | CLAUSE_STARTS | FIRST_WORDS | PREDETERMINERS | MODAL_PARTS | PREPOSITIONS | ADVERBS
+    | _words(
+        "me him them us whose what why how than as nor neither either none lots plenty not n't please let let's "
+        "mine yours hers ours theirs myself yourself himself herself itself ourselves yourselves themselves "
+        "am is are was were be been being do does did don't doesn't didn't have has had isn't aren't wasn't weren't "
+        "haven't hasn't hadn't won't can't to there here too very much more less"
+    )
+)  # fmt: skip
