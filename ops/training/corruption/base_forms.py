@@ -104,6 +104,9 @@ def _add_after_modal(view: View, index: int) -> None:
                 view.add(Reason.BASE_MODAL, verb.lemma, verb_index, wrong)
     if verb is not None or lower == "be":
         view.add(Reason.BASE_MODAL, lower, verb_index, f"to {lower}")
+    second = _base_at(view, verb_index + 2)  # "He can dance and sings"
+    if view.at(verb_index + 1).lower == "and" and view.at(verb_index + 2).tag == "VB" and second is not None:
+        view.add(Reason.BASE_MODAL, second.lemma, verb_index + 2, second.third)
 
 
 def _add_after_to(view: View, index: int) -> None:
@@ -233,7 +236,7 @@ def _add_extra_be(view: View, index: int) -> None:
     if word.tag == "VBD":
         verb = view.lexicon.past.get(word.lower)
         # "was came late" has a be too many; "was wrote in 1900", "was ate by the dog" lack the participle instead.
-        if verb and verb.lemma in lex.INTRANSITIVE_VERBS:
+        if verb and verb.lemma in lex.INTRANSITIVE_VERBS - {"agree"}:  # "We were agreed" is right
             view.add(Reason.EXTRA_BE, verb.lemma, index, f"{'were' if present == 'are' else 'was'} {word.lower}")
         return
     verb = (view.lexicon.third if subject.number == "sg" else view.lexicon.base).get(word.lower)

@@ -22,6 +22,8 @@ _ING_VERBS = words(
     "postpone suggest delay miss recommend resist involve fancy tolerate resent"
 )
 _ING_PREPOSITIONS = words("before after without by of in at about from for on against")
+# "They practise to win", "She quit to study": what follows may be the purpose.
+_PURPOSE_AFTER = words("keep consider miss imagine quit practice practise")
 _NOT_GERUNDS = words("regard include follow accord concern depend owe be")
 _PERSONS = words("i you he she we they i'm he's she's you're we're they're")
 _HAD_BETTER = words("had you'd i'd we'd he'd she'd they'd")
@@ -161,7 +163,7 @@ def _add_gerund(view: View, index: int) -> None:
         return
     is_cannot_help = before.lower == "help" and view.at(index - 2).lower in ("can't", "cannot", "couldn't", "not")
     if (governor in _ING_VERBS and before.tag[:1] == "V") or is_give_up or is_cannot_help:
-        if is_give_up or is_cannot_help or governor not in ("keep", "consider", "miss", "imagine", "quit"):
+        if is_give_up or is_cannot_help or governor not in _PURPOSE_AFTER:
             view.add(Reason.ING_VERB, verb.lemma, index, f"to {verb.lemma}")
         if not is_cannot_help and governor != "suggest":
             _add_wrong_gerund(view, index, verb, Reason.ING_VERB)
@@ -174,7 +176,9 @@ def _is_worth(view: View, index: int) -> bool:
 
 
 def _add_wrong_gerund(view: View, index: int, verb: VerbForms, reason: Reason) -> None:
-    if not view.may_be_noun(verb.lemma, index) and verb.lemma not in view.lexicon.known_adjectives:
+    """ "good at sing", "without close the door"; never "before work", which may be a noun, or "of open"."""
+    may_be_other = verb.lemma in view.lexicon.bare_nouns or verb.lemma in view.lexicon.known_adjectives
+    if not may_be_other or view.object_follows(index):
         view.add(reason, verb.lemma, index, verb.lemma)
 
 

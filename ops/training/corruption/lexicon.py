@@ -61,7 +61,7 @@ STATE_VERBS = words(
 MENTAL_VERBS = words("think guess suppose hope feel disagree love wish enjoy remember agree know")
 STATIVE_VERBS = words(
     "know need believe own belong understand contain seem prefer consist matter resemble possess deserve "
-    "know want like hate recognize"
+    "know want like hate"
 )
 INTRANSITIVE_VERBS = words(
     "arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last "
@@ -86,6 +86,7 @@ class Lexicon:
     ing: dict[str, VerbForms] = field(default_factory=dict)
     nouns: set[str] = field(default_factory=set)  # words seen as a noun: "has work" may be right
     known_adjectives: set[str] = field(default_factory=set)  # "is open", "are clean" are right
+    bare_nouns: set[str] = field(default_factory=set)  # seen after a preposition alone: "before work" is right
     known_words: set[str] = field(default_factory=set)  # never invented as a misspelling
 
     @property
@@ -102,7 +103,9 @@ class Lexicon:
         words: Counter[str] = Counter()
         nouns: Counter[str] = Counter()
         adjectives: Counter[str] = Counter()
+        bare: Counter[str] = Counter()
         for sentence in sentences:
+            bare.update(_nouns_after_prepositions(sentence))
             for token in sentence.tokens:
                 words[token.text] += 1
                 if token.tag in ("NN", "NNS"):
@@ -110,7 +113,9 @@ class Lexicon:
                 elif token.tag in ("JJ", "JJR", "RB", "RBR", "IN"):
                     adjectives[token.text] += 1
         lexicon.nouns = {word.lower() for word, count in nouns.items() if count > 1} | EXTRA_NOUNS
-        lexicon.known_adjectives = {word.lower() for word, count in adjectives.items() if count > 1}
+        lexicon.known_adjectives = {word.lower() for word, count in adjectives.items() if count > 1} | EXTRA_ADJECTIVES
+        # The text has slips of its own, and its tagger others: "before eat" is there twice.
+        lexicon.bare_nouns = {word for word, count in bare.items() if count > 4}
         lexicon.known_words = {word.lower() for word, count in words.items() if count > 2} | EXTRA_KNOWN_WORDS
         return lexicon
 
@@ -136,4 +141,23 @@ _MISFORMS_IN_TABLE = {
     "pay": "payed", "fly": "flied", "tear": "teared", "grind": "grinded", "bend": "bended", "cost": "costed",
 }  # fmt: skip
 EXTRA_NOUNS = words("work need change dream cost plan help use call call love hope fear visit drink sleep start end")
-EXTRA_KNOWN_WORDS = words("lied hanged bed costed lighted shined weaved sewed leaved bidded shoed heaved borned seed")
+
+
+def _nouns_after_prepositions(sentence: TaggedSentence) -> set[str]:
+    tokens = sentence.tokens
+    return {
+        noun.text.lower()
+        for before, noun, after in zip(tokens, tokens[1:], (*tokens[2:], None), strict=False)
+        if before.tag == "IN" and noun.tag in ("NN", "NNS") and (after is None or after.tag not in ("NN", "NNS"))
+    }
+
+
+# Verbs that are adjectives as they stand: "The plan is separate", "It was welcome".
+EXTRA_ADJECTIVES = words(
+    "articulate separate complete alternate subordinate moderate appropriate elaborate duplicate degenerate deliberate "
+    "intimate delegate welcome direct correct clear open dry perfect present content"
+)
+EXTRA_KNOWN_WORDS = words(
+    "knitted awaked thrusted treaded ringed putted spitted slewed slayed digged raped striped striping griping "
+    "lied hanged bed costed lighted shined weaved sewed leaved bidded shoed heaved borned seed"
+)

@@ -21,6 +21,7 @@ from ops.training.corruption.fragments import fragments
 from ops.training.corruption.hard_clean import hard_clean_sentence
 from ops.training.corruption.lexicon import Lexicon
 from ops.training.corruption.longer import Joiner
+from ops.training.corruption.negated_be import add_be_for_do_errors
 from ops.training.corruption.noise import add_slips
 from ops.training.corruption.rewrites import rare_verb_sentences, rewritten
 from ops.training.corruption.sampling import CandidateIndex
@@ -49,7 +50,7 @@ _MOST_NEIGHBOUR_CHARACTERS = 60
 _OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
 _RULES = (
     add_form_errors, add_adjective_errors, add_agreement_errors, add_base_form_errors, add_complement_errors,
-    add_tense_errors,
+    add_tense_errors, add_be_for_do_errors,
 )  # fmt: skip
 
 

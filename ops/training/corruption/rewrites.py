@@ -171,7 +171,7 @@ def _to_progressive_perfect(plain: Plain, rng: random.Random) -> list[Group] | N
 
 
 _WAITING = words("wait live stand sit learn search sleep talk")
-_HOURS = _choices("for two hours|for an hour|for hours|for twenty minutes|for three days|all day|all morning")
+_HOURS = _choices("for two hours|for an hour|for hours|for twenty minutes|for three days")
 
 
 def _to_first_time(plain: Plain, rng: random.Random) -> list[Group] | None:

@@ -8,7 +8,7 @@ from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import View
 from ops.training.corruption.wrong_forms import PAST_BE, PRESENT_BE
 
-_STATES = lex.STATIVE_VERBS | words("love remember exist depend resemble lack agree belong matter")
+_STATES = lex.STATIVE_VERBS | words("love exist depend resemble agree belong matter")
 # "I was wanting to ask" is polite; "was meaning to", "were loving it" are said.
 _PAST_STATES = _STATES - words("want love matter agree remember lack exist depend")
 _PERFECT_STATES = words("know own belong believe understand possess contain consist like hate deserve")

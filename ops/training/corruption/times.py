@@ -32,10 +32,10 @@ SINCE = re.compile(
     r"|(?:\w+ )?(?:1[89]|20)\d\d|(?:i|he|she|we|they|you) (?:was|were|came|left|moved|met|got|began|started))\b"
 )
 _LONG_TIMES = "(?:weeks|months|years|ages|hours|minutes|days|an hour|a long time|a month|a year|a week)"
-FOR_PERIOD = re.compile(rf"\b(?:for (?:\w+ )?(?:\w+ )?{_LONG_TIMES}|all (?:day|morning|night|afternoon))\b")
+FOR_PERIOD = re.compile(rf"\bfor (?:\w+ )?(?:\w+ )?{_LONG_TIMES}\b")
 MANY_YEARS = re.compile(r"\bfor (?:\w+ )?(?:\w+ )?(?:years|ages)\b")
 # "He is working every evening" is right for a while; with these words the progressive never is.
-HABIT_TIME = re.compile(r"\b(?:usually|rarely|seldom|normally|generally)\b")
+HABIT_TIME = re.compile(r"\b(?:usually|rarely|seldom|normally|generally(?! speaking))\b")
 # "He claims to have met her last week", "seems to have": the time is not that of the first verb.
 _DOES_TO = words("try go come begin start decide refuse forget manage have be")
 _QUESTION_WORDS = words("what where when why how who whom which")
