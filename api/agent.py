@@ -157,15 +157,19 @@ class Agent:
         """Apply what the model wrote to the sentence."""
         words = draft.prompt.words
         script = parse_script(self._tokenizer, output_ids, len(words))
-        found = [self._edit(draft, edit) for edit in script.edits]
+        texts = [piece.text for piece in words]
+        found = [self._edit(draft, edit, texts) for edit in script.edits]
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 
-    def _edit(self, draft: Draft, script_edit: ScriptEdit) -> Edit | None:
-        """The edit as it goes into the sentence, or None where it makes no sense."""
+    def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str]) -> Edit | None:
+        """The edit as it goes into the sentence, or None where it makes no sense.
+
+        `texts` are the words that explanations quote: mended here, so that "After 'haved' comes ..." is never said.
+        """
         words, sentence = draft.prompt.words, draft.sentence
         pieces = words[script_edit.word : script_edit.word + script_edit.num_words]
         source = tuple(piece.text for piece in pieces)
@@ -182,8 +186,9 @@ class Agent:
         text = (gap if len(new) == len(source) else " ").join(new)
         if text == sentence[start:end]:
             return None
-        texts = [piece.text for piece in words]
         facts = self._facts.find(sentence, texts, script_edit.word, EditWords(source, new, script_edit.reason))
+        if len(new) == len(source):
+            texts[script_edit.word : script_edit.word + len(new)] = new
         return Edit(start, end, sentence[start:end], text, script_edit.reason, explain(facts))
 
 

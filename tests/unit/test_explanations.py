@@ -171,3 +171,11 @@ def test_no_template_fails_where_the_facts_do_not_fit_the_reason(reason: Reason)
 )  # fmt: skip
 def test_a_claim_that_the_table_does_not_bear_out_is_not_made(sentence: str, edit: ScriptEdit, expected: str) -> None:
     assert explanation_of(sentence, edit) == expected
+
+
+def test_an_explanation_quotes_the_words_before_it_as_they_are_mended() -> None:
+    edits = [ScriptEdit(1, 1, "made", R.PAST_IRREG), ScriptEdit(3, 1, "go", R.BARE_INF)]
+
+    correction = AGENT.conclude(AGENT.prepare("She maked him went"), TOKENIZER.encode_output(edits))
+
+    assert correction.edits[1].explanation == "After 'made' the verb stays in its base form: 'go', not 'went'."
