@@ -58,7 +58,7 @@ class Settings:
     mode: str = _setting("continuous", "How requests are batched.", Range(choices=("continuous",)))
     strictness: float | None = _setting(
         None,
-        "Certainty asked before a sentence is changed: added to the 'nothing wrong' logit. Empty: as shipped.",
+        "How sure the model must be before it changes a sentence: higher changes less, 20 nothing. Empty: as shipped.",
         Range(-20, 20),
     )
     grace_s: float = _setting(10.0, "Longest time a process may take to finish what it holds, in s.", Range(0, 600))
