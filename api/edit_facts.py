@@ -14,13 +14,18 @@ from api import word_sets
 from api.following_subjects import FollowingSubjectFinder
 from api.noun_phrases import Number
 from api.reasons import Reason
-from api.subjects import UNCLEAR, Kind, Subject, SubjectFinder
+from api.subjects import UNCLEAR, Kind, Subject, SubjectFinder, quoted
 from api.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.verbs import VerbForms, regular_ed_spellings
 from api.words import split_pieces
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
 _OPENERS = word_sets.CLAUSE_STARTS | word_sets.FIRST_WORDS | {"that"}
+# Of a whole beginning of a sentence, so that it is the subject for certain: "Me and my friend was".
+_PAIR_WITH_OBJECT = re.compile(
+    r"(?:me|him|her|us|them) and (?:(?:my|his|her|our|their|the) )?\w+"
+    r"|(?:(?:my|his|her|our|their|the) )?\w+ and (?:me|him|her|us|them)"
+)
 _TITLES = frozenset(["mr", "mrs", "ms", "dr", "st", "mt"])
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
 
@@ -44,9 +49,17 @@ class EditFacts:
     @property
     def not_old(self) -> str:
         """The end of many a template."""
-        return f"'{self._shown(self.new)}', not '{self._shown(self.old)}'"
+        return f"'{self.shown(self.new)}', not '{self.shown(self.old)}'"
 
-    def _shown(self, text: str) -> str:
+    @property
+    def not_old_with_ing(self) -> str:
+        """The same with the -ing form after it: 'has been working', not 'is working'."""
+        ing = plain(self.after[0]) if self.new.endswith(" been") and self.after else ""
+        return (
+            f"'{self.shown(self.new)} {ing}', not '{self.shown(self.old)} {ing}'" if ing[-3:] == "ing" else self.not_old
+        )
+
+    def shown(self, text: str) -> str:
         """With the capitals of names and of 'I'."""
         return " ".join(self.capitals.get(word, "I" + word[1:] if parts_of(word)[0] == "i" else word)
                         for word in text.split(" "))  # fmt: skip
@@ -55,6 +68,25 @@ class EditFacts:
     def previous(self) -> str | None:
         """The word right before the edit, plain."""
         return plain(self.before[-1]) if self.before else None
+
+    @property
+    def text_before(self) -> str:
+        """All words before the edit, plain."""
+        return " ".join(map(plain, self.before))
+
+    def of_verb(self, forms: Collection[str]) -> str:
+        """' of sing', with quotes, if the head is one of these forms of it."""
+        return f" of '{self.verb.lemma}'" if self.verb and self.head in forms else ""
+
+    @property
+    def of_participle(self) -> str:
+        """For a past participle."""
+        return self.of_verb(self.verb.participles if self.verb else ())
+
+    @property
+    def of_ing(self) -> str:
+        """For an -ing form."""
+        return self.of_verb((self.verb.ing, *self.verb.variants) if self.verb else ())
 
     @property
     def has_regular_head(self) -> bool:
@@ -141,6 +173,8 @@ class FactFinder:
         is_question = not place or place[-1] in word_sets.QUESTION_WORDS
         if is_question and after and plain(after[0]) == "there":
             return self._following.after_there(after[1:], wanted)
+        if wanted is Number.PLURAL and len(before) == 1 and _PAIR_WITH_OBJECT.fullmatch(" ".join(place)):
+            return Subject(quoted(before[-1]), Kind.PAIR, wanted)
         if place[-1:] and place[-1] in word_sets.CERTAIN_SUBJECTS and place[-2:-1] not in (["and"], ["or"], ["nor"]):
             return Subject("I" if place[-1] == "i" else place[-1], Kind.PRONOUN, wanted)
         if facts.head in word_sets.INVERTED and is_question:

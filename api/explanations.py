@@ -1,21 +1,31 @@
 """Why an edit was made, in one plain sentence: a template for every reason.
 
 A template claims only what the facts show: where the verb, the subject or the asking word is not known for certain it
-falls back to a wording without it. Templates on the spelling and choice of forms are here, those on tense and on
-what other words ask for in `explanations_syntax.py`.
+falls back to a wording without it. Templates on the spelling and choice of forms are here, those on what other words
+ask for in `explanations_syntax.py`, those on tense in `explanations_tense.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from api import word_sets
 from api.edit_facts import EditFacts
 from api.explanations_syntax import SYNTAX_TEMPLATES
+from api.explanations_tense import TENSE_TEMPLATES
 from api.reasons import Reason
 from api.subjects import Kind, Subject
+from api.verb_words import plain
 from api.verbs import VerbForms
 
 NOTHING_WRONG = "The sentence looks correct: no verb mistakes found."
+
+_SUBJECT_STARTS = (
+    word_sets.SUBJECT_PRONOUNS | word_sets.DETERMINERS | word_sets.AMOUNTS | word_sets.INDEFINITE_PRONOUNS | {""}
+)
+_NEVER_DOUBLED = "aeioucwxy"
+_VOWEL_GROUP = re.compile("[aeiouy]+")
 
 
 def explain(facts: EditFacts) -> str:
@@ -23,12 +33,14 @@ def explain(facts: EditFacts) -> str:
     return _TEMPLATES[facts.reason](facts)
 
 
-def _irregular(name: str, forms_of: Callable[[VerbForms], tuple[str, ...]]) -> Callable[[EditFacts], str]:
+def _irregular(short: str, forms_of: Callable[[VerbForms], tuple[str, ...]]) -> Callable[[EditFacts], str]:
+    name = "past tense" if short == "past" else short
+
     def template(facts: EditFacts) -> str:
         if facts.verb is None or facts.head not in forms_of(facts.verb):
             return f"The {name} needed here is {facts.not_old}."
         if facts.head == facts.verb.lemma:
-            return f"The {name} of '{facts.head}' looks like its base form: {facts.not_old}."
+            return f"'{facts.head}' does not change in the {short}: {facts.not_old}."
         kind = "" if facts.has_regular_head else "the irregular form "
         return f"The {name} of '{facts.verb.lemma}' is {kind}'{facts.head}'."
 
@@ -55,27 +67,73 @@ def _spelling(form: str) -> Callable[[EditFacts], str]:
 
 def _rule(facts: EditFacts) -> str:
     """The spelling rule as the end of a sentence; empty where none of the well-known ones is at work."""
-    verb, form = facts.verb, facts.head
-    lemma = verb.lemma if verb else ""
-    if lemma.endswith("y") and form == lemma[:-1] + "ied":
-        return ": the 'y' becomes 'i' before -ed"
-    if lemma.endswith("y") and form == lemma[:-1] + "ies":
-        return ": the 'y' becomes 'ie'"
-    if lemma.endswith("ie") and form == lemma[:-2] + "ying":
-        return ": the 'ie' becomes 'y'"
-    if form in (lemma + lemma[-1:] + "ed", lemma + lemma[-1:] + "ing"):
-        return f": the final '{lemma[-1]}' is doubled"
-    if lemma.endswith("e") and form == lemma[:-1] + "ing":
-        return ": the final 'e' is dropped"
+    if facts.verb is None or " " in facts.old:
+        return ""
+    rule = _rule_that_changes(facts.verb.lemma, facts) or _rule_that_keeps(facts.verb.lemma, facts)
+    return f": {rule}" if rule else ""
+
+
+def _rule_that_changes(lemma: str, facts: EditFacts) -> str:
+    """What happens to the end of the base form."""
+    form, end = facts.head, lemma[-1]
+    if form == lemma[:-1] + "ied" and end == "y":
+        return "the 'y' becomes 'i' before -ed"
+    if form == lemma[:-1] + "ies" and end == "y":
+        return "the 'y' becomes 'ie'"
+    if form == lemma[:-2] + "ying" and lemma.endswith("ie"):
+        return "the 'ie' becomes 'y'"
+    if form in (lemma + end + "ed", lemma + end + "ing"):
+        return f"the final '{end}' is doubled"
+    if form == lemma[:-1] + "ing" and end == "e":
+        is_doubled = facts.old == lemma[:-1] + lemma[-2] + "ing"  # writting
+        return "the final 'e' is dropped" + (f" and the '{lemma[-2]}' is not doubled" if is_doubled else "")
+    if form == lemma + "es" and facts.old == lemma + "s":
+        return f"'{lemma}' takes -es"
+    return ""
+
+
+def _rule_that_keeps(lemma: str, facts: EditFacts) -> str:
+    """Why the end of the base form stays as it is: in 'opened', 'enjoyed', 'studying'."""
+    old, end = facts.old, lemma[-1]
+    ending = facts.head.removeprefix(lemma)
+    if lemma + ending != facts.head or ending not in ("ed", "ing", "s"):
+        return ""
+    if end == "y" and old in (lemma[:-1] + "ied", lemma[:-1] + "ies") and lemma[-2] in "aeiou":
+        return "the 'y' stays after a vowel"
+    if end in "ey" and old in (lemma[:-1] + "ing", lemma[:-1] + "iing"):
+        return f"the '{end}' stays before -ing"
+    return _why_not_doubled(lemma) if old == lemma + end + ending else ""
+
+
+def _why_not_doubled(lemma: str) -> str:
+    """The letters before the last one, or the stress: else it would be doubled."""
+    before, end = lemma[-3:-1], lemma[-1]
+    if len(before) < 2 or end in _NEVER_DOUBLED or "qu" in lemma[-4:]:  # the 'u' of 'quit' is no vowel
+        return ""
+    if before[1] not in "aeiou":
+        return f"the '{end}' is not doubled after another consonant"
+    if before[0] in "aeiou":
+        return f"the '{end}' is not doubled after two vowels"
+    if len(_VOWEL_GROUP.findall(lemma)) > 1:
+        return f"the last syllable is not stressed, so the '{end}' is not doubled"
     return ""
 
 
 def _agreement(named: str, unnamed: str) -> Callable[[EditFacts], str]:
     def template(facts: EditFacts) -> str:
+        if facts.subject is None and _is_order(facts):
+            return f"An order not to do something begins with '{facts.new}'."
         beginning = f"{_about(facts.subject)} {named}" if facts.subject else unnamed
         return f"{beginning} {facts.not_old}."
 
     return template
+
+
+def _is_order(facts: EditFacts) -> bool:
+    """Of "Please doesn't call"."""
+    is_first = facts.previous in (None, "please") and not facts.sentence.rstrip().endswith("?")
+    following = plain(facts.after[0]) if facts.after else ""
+    return is_first and facts.new in ("don't", "do not") and following not in _SUBJECT_STARTS
 
 
 def _about(subject: Subject) -> str:
@@ -100,7 +158,7 @@ _BEGINNINGS = {
 }
 
 _TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
-    Reason.PAST_IRREG: _irregular("past tense", lambda verb: verb.pasts),
+    Reason.PAST_IRREG: _irregular("past", lambda verb: verb.pasts),
     Reason.PART_IRREG: _irregular("past participle", lambda verb: verb.participles),
     Reason.PAST_NOT_PART: _past_not_participle,
     Reason.REG_SPELL: _spelling("-ed"),
@@ -110,4 +168,5 @@ _TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
     Reason.SVA_PL: _agreement("the verb is", "A plural subject, 'I' or 'you' takes the base form:"),
     Reason.SVA_BE: _agreement("the form of 'be' is", "The form of 'be' that fits this subject is"),
     **SYNTAX_TEMPLATES,
+    **TENSE_TEMPLATES,
 }

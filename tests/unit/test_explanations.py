@@ -48,11 +48,11 @@ I've broke it | 1 | 1 | broken | PERF_PART | After 'I've' comes the past partici
 If you hadn't save me, I would've drown | 7 | 1 | drowned | PERF_PART | After 'would've' comes the past participle of 'drown': 'drowned', not 'drown'.
 Anna's dog has broke it | 3 | 1 | broken | PERF_PART | After 'has' comes the past participle of 'break': 'broken', not 'broke'.
 It was write by her | 2 | 1 | written | PASSIVE_PART | The passive with 'was' needs the past participle of 'write': 'written', not 'write'.
-Yoke the mistook oxen | 2 | 1 | mistaken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'mistake': 'mistaken', not 'mistook'.
+Yoke the mistook oxen | 2 | 1 | mistaken | PASSIVE_PART | Before a noun stands the past participle of 'mistake': 'mistaken', not 'mistook'.
 If he has asked, I would have come | 2 | 1 | had | PAST_PERF | What did not happen takes the past perfect after 'if': 'had', not 'has'.
 It is rain | 2 | 1 | raining | BE_ING | The progressive with 'is' needs the -ing form of 'rain': 'raining', not 'rain'.
 Ann sleeping now | 1 | 1 | is sleeping | MISSING_BE | The -ing form 'sleeping' needs a form of 'be' before it: 'is sleeping'.
-Ann happy now | 1 | 1 | is happy | MISSING_BE | A form of 'be' is missing here: 'is happy', not 'happy'.
+Ann happy now | 1 | 1 | is happy | MISSING_BE | A form of 'be' is missing here: put 'is' before 'happy'.
 He is believes it | 1 | 2 | believes | EXTRA_BE | The verb 'believes', a form of 'believe', needs no 'is' before it.
 I am agree with you | 1 | 2 | agree | EXTRA_BE | The verb 'agree' needs no 'am' before it.
 Last night we sing | 3 | 1 | sang | TENSE_PAST | 'last night' asks for the past tense of 'sing': 'sang', not 'sing'.
@@ -85,15 +85,15 @@ When she will call, go | 2 | 2 | calls | NO_WILL | In a clause with 'when' the p
 It must of gone | 2 | 1 | have | MODAL_OF | 'of' is no verb: after 'must' comes 'have'.
 She is owning a car | 1 | 2 | owns | STATIVE | 'own' names a state here, so it takes the simple tense: 'owns', not 'is owning'.
 I look forward to see you | 4 | 1 | seeing | ING_TO | Here 'to' is a preposition, and the -ing form of 'see' follows it: 'seeing', not 'see'.
-I wish I am rich | 3 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'wish': 'were', not 'am'.
+I wish I am rich | 3 | 1 | were | WISH_PAST | A wish takes a past form: 'were', not 'am'.
 She is drinking tea every day | 1 | 2 | drinks | HABIT | A habit ('every day') takes the simple tense: 'drinks', not 'is drinking'.
 When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before another past event takes the past perfect: 'had left', not 'left'.
 Where I'm going? | 1 | 1 | am i | QUESTION_ORDER | In a question 'am' comes before the subject: 'am I', not 'I'm'.
 I'm wanting it | 0 | 2 | i want | STATIVE | 'want' names a state here, so it takes the simple tense: 'I want', not 'I'm wanting'.
 If I had time, I would helped you | 6 | 1 | have helped | WISH_PAST | What did not happen takes 'have' and the past participle after 'would': 'have helped', not 'helped'.
-If I had time, I will help you | 5 | 1 | would | WISH_PAST | What is only imagined takes 'would', not 'will'.
+If I had time, I will help you | 5 | 1 | would | WISH_PAST | After 'if' with an imagined past comes 'would', not 'will'.
 If I would have a car, I would go | 2 | 2 | had | WISH_PAST | What is only imagined takes a past form after 'if': 'had', not 'would have'.
-He is usually playing chess | 1 | 2 | usually | HABIT | A habit takes the simple tense, without 'is': 'usually', not 'is usually'.
+He is usually playing chess | 1 | 2 | usually | HABIT | A habit ('usually') takes the simple tense: no 'is' here.
 This is the first time I see it | 6 | 1 | have seen | TENSE_PERF | Looking back, 'the first time' goes with the present perfect: 'have seen', not 'see'.
 They live here all their lives | 1 | 1 | have lived | TENSE_PERF | What reaches up to the time spoken of takes the present perfect: 'have lived', not 'live'.
 I see it when I was a boy | 1 | 1 | saw | TENSE_PAST | 'when I was a boy' asks for the past tense of 'see': 'saw', not 'see'.
@@ -101,12 +101,12 @@ What you want? | 1 | 1 | do you | DO_SUPPORT | A question like this needs 'do' b
 You like it? | 0 | 1 | do you | DO_SUPPORT | A question like this needs 'do' before the subject: 'do you', not 'you'.
 When Tom cook? | 0 | 1 | when does | DO_SUPPORT | A question like this needs 'does' before the subject: 'when does', not 'when'.
 Who you met? | 1 | 2 | did you meet | DO_SUPPORT | A question like this needs 'did' before the subject and the base form of the verb: 'did you meet', not 'you met'.
-He not like it | 1 | 2 | does not like | DO_SUPPORT | To become negative, this verb needs 'does': 'does not like', not 'not like'.
-He no like it | 1 | 2 | doesn't like | DO_SUPPORT | To become negative, this verb needs 'doesn't': 'doesn't like', not 'no like'.
+He not like it | 1 | 2 | does not like | DO_SUPPORT | To say 'not' here, use 'does not': 'does not like'.
+He no like it | 1 | 2 | doesn't like | DO_SUPPORT | To say 'not' here, use 'doesn't': 'doesn't like'.
 Why you didn't come? | 1 | 2 | didn't you | QUESTION_ORDER | In a question 'didn't' comes before the subject: 'didn't you', not 'you didn't'.
 Where Tom can sit? | 1 | 2 | can Tom | QUESTION_ORDER | In a question 'can' comes before the subject: 'can Tom', not 'Tom can'.
 I know where is he | 3 | 2 | he is | QUESTION_ORDER | Inside another sentence a question keeps the order of a statement: 'he is', not 'is he'.
-The ball hitted him | 2 | 1 | hit | PAST_IRREG | The past tense of 'hit' looks like its base form: 'hit', not 'hitted'.
+The ball hitted him | 2 | 1 | hit | PAST_IRREG | 'hit' does not change in the past: 'hit', not 'hitted'.
 He become king | 1 | 1 | became | PAST_NOT_PART | The simple past of 'become' is 'became', not 'become'.
 She payed it | 1 | 1 | paid | REG_SPELL | The past form of 'pay' is 'paid', not 'payed'.
 He is the man know as Tom | 4 | 1 | known | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'know': 'known', not 'know'.
@@ -114,18 +114,70 @@ Was the house near the river sell? | 6 | 1 | sold | PASSIVE_PART | The passive w
 Was he ill when the cup got break? | 7 | 1 | broken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'break': 'broken', not 'break'.
 I saw Tom's break arm | 3 | 1 | broken | PASSIVE_PART | Here the verb says what was done to something and is the past participle of 'break': 'broken', not 'break'.
 Where have you be? | 3 | 1 | been | PERF_PART | After 'have' comes the past participle of 'be': 'been', not 'be'.
-They weren't agree | 1 | 1 | didn't | EXTRA_BE | This verb takes a form of 'do' and not of 'be': 'didn't', not 'weren't'.
+They weren't agree | 1 | 1 | didn't | EXTRA_BE | 'agree' is a verb here, so the negative is made with 'do', not with 'be': 'didn't', not 'weren't'.
 We meet last May | 1 | 1 | met | TENSE_PAST | 'last May' asks for the past tense of 'meet': 'met', not 'meet'.
 I don't see him lately | 1 | 2 | haven't seen | TENSE_PERF | Looking back, 'lately' goes with the present perfect: 'haven't seen', not 'don't see'.
 I want you go | 2 | 2 | you to go | TO_INF | After 'want you' comes the infinitive with 'to': 'to go', not 'go'.
 It is easy learn | 3 | 1 | to learn | TO_INF | After 'easy' comes the infinitive with 'to': 'to learn', not 'learn'.
 It's worth to see | 2 | 2 | seeing | ING_VERB | After 'worth' the verb takes the -ing form: 'seeing', not 'to see'.
 We have no choice but to wait | 5 | 2 | wait | BARE_INF | After this expression the infinitive has no 'to': 'wait', not 'to wait'.
-I wish I can fly | 3 | 1 | could | WISH_PAST | What is only imagined takes 'could', not 'can'.
-If he asked, I help | 4 | 1 | would help | WISH_PAST | What is only imagined takes 'would help', not 'help'.
+I wish I can fly | 3 | 1 | could | WISH_PAST | A wish takes a past form: 'could', not 'can'.
+If he asked, I help | 4 | 1 | would help | WISH_PAST | After 'if' with an imagined past comes 'would help', not 'help'.
 It's time we go | 3 | 1 | went | WISH_PAST | What is only imagined takes a past form after 'it's time': 'went', not 'go'.
-She hasn't a car | 1 | 1 | doesn't have | DO_SUPPORT | To become negative, this verb needs 'doesn't': 'doesn't have', not 'hasn't'.
+She hasn't a car | 1 | 1 | doesn't have | DO_SUPPORT | To say 'not' here, use 'doesn't': 'doesn't have', not 'hasn't'.
 Never I have seen it | 1 | 2 | have I | QUESTION_ORDER | After 'never' 'have' comes before the subject: 'have I', not 'I have'.
+I wish she didn't leave yesterday | 3 | 2 | hadn't left | WISH_PAST | A wish takes the past perfect: 'hadn't left', not 'didn't leave'.
+He acts as if he is rich | 5 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'as if': 'were', not 'is'.
+If I knew, I will tell you | 4 | 1 | would | TENSE_SEQ | After 'if' with an imagined past comes 'would', not 'will'.
+I will tell you if I knew | 1 | 1 | would | WISH_PAST | With 'if' and an imagined past goes 'would', not 'will'.
+If I can fly, I would go | 2 | 1 | could | WISH_PAST | What is only imagined takes 'could', not 'can'.
+He asked if I will come | 4 | 1 | would | TENSE_SEQ | This verb keeps to the tense of the other verb in the sentence: 'would', not 'will'.
+Please doesn't call | 1 | 1 | don't | SVA_PL | An order not to do something begins with 'don't'.
+Doesn't the boys sing? | 0 | 1 | don't | SVA_PL | The subject 'the boys' is plural, so the verb is 'don't', not 'doesn't'.
+Doesn't birds sing? | 0 | 1 | don't | SVA_PL | A plural subject, 'I' or 'you' takes the base form: 'don't', not 'doesn't'.
+Doesn't you sing! | 0 | 1 | don't | SVA_PL | With the subject 'you' the verb is 'don't', not 'doesn't'.
+It was send yesterday | 2 | 1 | sent | TENSE_PAST | The passive with 'was' needs the past participle of 'send': 'sent', not 'send'.
+It was just send yesterday | 3 | 1 | sent | TENSE_PAST | The passive with 'was' needs the past participle of 'send': 'sent', not 'send'.
+She has send it yesterday | 2 | 1 | sent | TENSE_PAST | After 'has' comes the past participle of 'send': 'sent', not 'send'.
+She very happy | 1 | 1 | is very | MISSING_BE | A form of 'be' is missing here: put 'is' before 'very'.
+Where Tom going? | 1 | 1 | is tom | MISSING_BE | A form of 'be' is missing here: put 'is' before 'Tom'.
+I'm usually getting up | 0 | 2 | i usually | HABIT | A habit ('usually') takes the simple tense: no 'am' here.
+I am usually getting up | 3 | 1 | get | HABIT | A habit ('usually') takes the simple tense: 'get', not 'getting'.
+He asked me help him | 3 | 1 | to help | TO_INF | After 'asked me' comes the infinitive with 'to': 'to help', not 'help'.
+He asked Tom help him | 3 | 1 | to help | TO_INF | After 'asked Tom' comes the infinitive with 'to': 'to help', not 'help'.
+He told my friend help him | 4 | 1 | to help | TO_INF | After 'told my friend' comes the infinitive with 'to': 'to help', not 'help'.
+He is here help him | 3 | 1 | to help | TO_INF | Here the infinitive with 'to' is needed: 'to help', not 'help'.
+Me and my friend was late | 4 | 1 | were | SVA_BE | The subject 'me and my friend' names more than one, so the form of 'be' is 'were', not 'was'.
+My friend and me goes home | 4 | 1 | go | SVA_PL | The subject 'my friend and me' names more than one, so the verb is 'go', not 'goes'.
+He openned it | 1 | 1 | opened | REG_SPELL | The -ed form of 'open' is 'opened', not 'openned': the last syllable is not stressed, so the 'n' is not doubled.
+He rainned | 1 | 1 | rained | REG_SPELL | The -ed form of 'rain' is 'rained', not 'rainned': the 'n' is not doubled after two vowels.
+He helpped | 1 | 1 | helped | REG_SPELL | The -ed form of 'help' is 'helped', not 'helpped': the 'p' is not doubled after another consonant.
+He conquerred it | 1 | 1 | conquered | REG_SPELL | The -ed form of 'conquer' is 'conquered', not 'conquerred'.
+He fixxed it | 1 | 1 | fixed | REG_SPELL | The -ed form of 'fix' is 'fixed', not 'fixxed'.
+He enjoied it | 1 | 1 | enjoyed | REG_SPELL | The -ed form of 'enjoy' is 'enjoyed', not 'enjoied': the 'y' stays after a vowel.
+He enjoies it | 1 | 1 | enjoys | S_SPELL | The he/she/it form of 'enjoy' is 'enjoys', not 'enjoies': the 'y' stays after a vowel.
+I am studing | 2 | 1 | studying | ING_SPELL | The -ing form of 'study' is 'studying', not 'studing': the 'y' stays before -ing.
+They are agreing | 2 | 1 | agreeing | ING_SPELL | The -ing form of 'agree' is 'agreeing', not 'agreing': the 'e' stays before -ing.
+I am comming | 2 | 1 | coming | ING_SPELL | The -ing form of 'come' is 'coming', not 'comming': the final 'e' is dropped and the 'm' is not doubled.
+He gos home | 1 | 1 | goes | S_SPELL | The he/she/it form of 'go' is 'goes', not 'gos': 'go' takes -es.
+He watchs it | 1 | 1 | watches | S_SPELL | The he/she/it form of 'watch' is 'watches', not 'watchs': 'watch' takes -es.
+I have cutted it | 2 | 1 | cut | PART_IRREG | 'cut' does not change in the past participle: 'cut', not 'cutted'.
+Since May she is working here | 3 | 1 | has been | TENSE_PERF | 'since May' asks for the present perfect: 'has been working', not 'is working'.
+Since May she is here | 3 | 1 | has been | TENSE_PERF | 'since May' asks for the present perfect: 'has been', not 'is'.
+The broke mirror fell | 1 | 1 | broken | PASSIVE_PART | Before a noun stands the past participle of 'break': 'broken', not 'broke'.
+Is the forgot newspaper here? | 2 | 1 | forgotten | PASSIVE_PART | Before a noun stands the past participle of 'forget': 'forgotten', not 'forgot'.
+I am not agree | 1 | 2 | don't | DO_SUPPORT | 'agree' is a verb here, so the negative is made with 'do', not with 'be': 'don't', not 'am not'.
+I'm not know | 0 | 2 | i don't | DO_SUPPORT | 'know' is a verb here, so the negative is made with 'do', not with 'be': 'I don't', not 'I'm not'.
+He isn't like it | 1 | 1 | doesn't | DO_SUPPORT | 'like' is a verb here, so the negative is made with 'do', not with 'be': 'doesn't', not 'isn't'.
+He isn't like it | 1 | 2 | doesn't like | DO_SUPPORT | 'like' is a verb here, so the negative is made with 'do', not with 'be': 'doesn't like', not 'isn't like'.
+Are you agree? | 0 | 1 | do | DO_SUPPORT | 'agree' is a verb here, so the question is made with 'do', not with 'be': 'do', not 'are'.
+Are you agree? | 0 | 2 | do you | DO_SUPPORT | 'agree' is a verb here, so the question is made with 'do', not with 'be': 'do you', not 'are you'.
+Is Tom agree? | 0 | 2 | does tom | DO_SUPPORT | 'agree' is a verb here, so the question is made with 'do', not with 'be': 'does Tom', not 'is Tom'.
+Is the man agree? | 0 | 1 | does | DO_SUPPORT | The question is made with 'do', not with 'be': 'does', not 'is'.
+Why are you not agree? | 1 | 1 | do | DO_SUPPORT | 'agree' is a verb here, so the negative is made with 'do', not with 'be': 'do', not 'are'.
+She can dance and sings | 4 | 1 | sing | BASE_MODAL | After 'can' the verb stays in its base form: 'sing', not 'sings'.
+He is good at swim | 4 | 1 | swimming | ING_PREP | After the preposition 'at' the verb takes the -ing form: 'swimming', not 'swim'.
+I have been knowing him | 2 | 2 | known | STATIVE | 'know' names a state here, so it is not used in the -ing form: 'known', not 'been knowing'.
 """  # noqa: E501 one case a line
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
 R = Reason

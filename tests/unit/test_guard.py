@@ -59,6 +59,13 @@ not like > does not like DO_SUPPORT
 not like > doesn\u2019t like DO_SUPPORT
 no like > doesn't like DO_SUPPORT
 never > did never DO_SUPPORT
+am not > don't DO_SUPPORT
+is not > does not DO_SUPPORT
+I'm not > I don't DO_SUPPORT
+isn't > doesn't DO_SUPPORT
+isn't like > doesn't like DO_SUPPORT
+Are you > Do you DO_SUPPORT
+Is Tom > Does Tom DO_SUPPORT
 you didn't > didn't you QUESTION_ORDER
 he is > is he QUESTION_ORDER
 is he > he is QUESTION_ORDER
