@@ -55,9 +55,9 @@ class EditFacts:
     def not_old_with_ing(self) -> str:
         """The same with the -ing form after it: 'has been working', not 'is working'."""
         ing = plain(self.after[0]) if self.new.endswith(" been") and self.after else ""
-        return (
-            f"'{self.shown(self.new)} {ing}', not '{self.shown(self.old)} {ing}'" if ing[-3:] == "ing" else self.not_old
-        )
+        if not ing.endswith("ing"):
+            return self.not_old
+        return f"'{self.shown(self.new)} {ing}', not '{self.shown(self.old)} {ing}'"
 
     def shown(self, text: str) -> str:
         """With the capitals of names and of 'I'."""

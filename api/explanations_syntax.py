@@ -56,6 +56,8 @@ def _missing_be(facts: EditFacts) -> str:
         return f"The -ing form '{rest}' needs a form of 'be' before it: '{facts.new}'."
     if facts.new == f"{be} {facts.old}" and be in word_sets.BE_PARTS:
         return f"A form of 'be' is missing here: put '{be}' before '{facts.shown(facts.old)}'."
+    if be == facts.old and rest in word_sets.BE_PARTS:
+        return f"A form of 'be' is missing here: put '{rest}' after '{facts.shown(be)}'."
     return f"A form of 'be' is missing here: {facts.not_old}."
 
 

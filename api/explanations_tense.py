@@ -46,15 +46,16 @@ _WISH_PHRASE = re.compile(
     r"\b(?:wish(?:es|ed)?|if only|as if|as though|if|would rather|it(?:'s| is) (?:high |about )?time)\b", re.IGNORECASE
 )
 _WISHES = frozenset(["wish", "wishes", "wished", "if only"])
-_BEFORE_PARTICIPLES = (word_sets.BE_PARTS | word_sets.HAVE_PARTS) - {"'s", "'d"}  # which may be 'is', but 'had', too
 
 
 def _past_tense(facts: EditFacts) -> str:
     words = [word for word in map(plain, facts.before) if word not in word_sets.ADVERBS]
     be_or_have = parts_of(words[-1] if words else "")[-1]
-    if facts.verb and facts.head in facts.verb.participles and be_or_have in _BEFORE_PARTICIPLES:
-        reason = Reason.PASSIVE_PART if be_or_have in word_sets.BE_PARTS else Reason.PERF_PART
-        return SYNTAX_TEMPLATES[reason](facts)
+    if facts.verb and facts.head in facts.verb.participles:
+        if be_or_have in word_sets.BE_PARTS - {"'s"}:
+            return SYNTAX_TEMPLATES[Reason.PASSIVE_PART](facts)
+        if facts.head not in facts.verb.pasts and be_or_have in word_sets.HAVE_PARTS:  # but "the dog I had barked"
+            return SYNTAX_TEMPLATES[Reason.PERF_PART](facts)
     form = f"the past tense{facts.of_verb(facts.verb.pasts if facts.verb else ())}"
     if phrase := facts.phrase(_PAST_PHRASE):
         return f"'{phrase}' asks for {form}: {facts.not_old}."

@@ -138,7 +138,10 @@ Doesn't birds sing? | 0 | 1 | don't | SVA_PL | A plural subject, 'I' or 'you' ta
 Doesn't you sing! | 0 | 1 | don't | SVA_PL | With the subject 'you' the verb is 'don't', not 'doesn't'.
 It was send yesterday | 2 | 1 | sent | TENSE_PAST | The passive with 'was' needs the past participle of 'send': 'sent', not 'send'.
 It was just send yesterday | 3 | 1 | sent | TENSE_PAST | The passive with 'was' needs the past participle of 'send': 'sent', not 'send'.
-She has send it yesterday | 2 | 1 | sent | TENSE_PAST | After 'has' comes the past participle of 'send': 'sent', not 'send'.
+She has broke it yesterday | 2 | 1 | broken | TENSE_PAST | After 'has' comes the past participle of 'break': 'broken', not 'broke'.
+The dog I had bark yesterday | 4 | 1 | barked | TENSE_PAST | 'yesterday' asks for the past tense of 'bark': 'barked', not 'bark'.
+I going home | 0 | 1 | i am | MISSING_BE | A form of 'be' is missing here: put 'am' after 'I'.
+I going home | 0 | 1 | i'm | MISSING_BE | A form of 'be' is missing here: 'I'm', not 'I'.
 She very happy | 1 | 1 | is very | MISSING_BE | A form of 'be' is missing here: put 'is' before 'very'.
 Where Tom going? | 1 | 1 | is tom | MISSING_BE | A form of 'be' is missing here: put 'is' before 'Tom'.
 I'm usually getting up | 0 | 2 | i usually | HABIT | A habit ('usually') takes the simple tense: no 'am' here.
