@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from api.reasons import Reason
 from api.tokenizer import Tokenizer
 from ops.training.evaluation import Scores, evaluate, score
 from ops.training.evaluation_items import read_items
@@ -14,11 +15,18 @@ from scheduler.settings import Settings
 from worker.weights import load_weights
 
 HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.jsonl"
+HELD_OUT = Path(__file__).parents[1] / "heldout"
 
 
 @pytest.fixture(scope="module")
 def scores() -> Scores:
     return score(evaluate(read_items(HAND_WRITTEN), ProductCorrector(Settings.from_env({}))))
+
+
+@pytest.fixture(scope="module")
+def held_out() -> Scores:
+    items = [*read_items(HELD_OUT / "wrong.jsonl"), *read_items(HELD_OUT / "right.jsonl")]
+    return score(evaluate(items, ProductCorrector(Settings.from_env({}))))
 
 
 def test_the_weights_belong_to_the_tokenizer_beside_them():
@@ -39,6 +47,24 @@ def test_most_mistakes_written_by_hand_are_mended_exactly(scores):
 def test_right_sentences_that_look_like_mistakes_are_mostly_left_alone(scores):
     assert scores.num_clean == 73
     assert scores.false_positives <= 0.06
+
+
+def test_the_held_out_sentences_are_whole(held_out):
+    assert (held_out.num_wrong, held_out.num_clean) == (300, 500)
+    assert {reason for reason, one in held_out.reasons.items() if one.num_sentences >= 4} == set(Reason)
+
+
+def test_mistakes_written_without_sight_of_the_generator_are_mostly_mended(held_out):
+    assert held_out.exact >= 0.75
+    assert held_out.precision >= 0.85
+
+
+def test_right_sentences_written_without_sight_of_the_generator_are_left_alone(held_out):
+    assert held_out.false_positives <= 0.03
+
+
+def test_no_output_is_malformed(held_out):
+    assert held_out.num_malformed_outputs == 0
 
 
 def test_what_is_mended_comes_with_the_right_reason(scores):
