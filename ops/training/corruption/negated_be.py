@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from api.reasons import Reason
-from ops.training.corruption.lexicon import words
+from ops.training.corruption.lexicon import PRONOUN_NUMBER, words
 from ops.training.corruption.view import View
-from ops.training.corruption.wrong_forms import PRESENT_BE
+from ops.training.corruption.wrong_forms import PRESENT_BE, WITH_BE
 
 # Verbs of which no participle is near: "I am not go" may lack -ing, "I am not agree" cannot.
 _STATES = words("agree know like want understand believe think need remember have love hate care mean")
-_GAPS = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they're", "you": "you're", "it": "it's"}
 
 
 def add_be_for_do_errors(view: View) -> None:
@@ -31,12 +30,12 @@ def _add_negative(view: View, index: int) -> None:
     if be != "am":
         view.add(Reason.DO_SUPPORT, verb.lower, index, f"{be}n't")
     pronoun = view.words[index - 1].lower
-    if subject.is_pronoun and subject.first == index - 1 == 0 and pronoun in _GAPS:
-        view.add(Reason.DO_SUPPORT, verb.lower, 0, f"{_GAPS[pronoun]} not", 2)
+    if subject.is_pronoun and subject.first == index - 1 == 0 and pronoun in WITH_BE:
+        view.add(Reason.DO_SUPPORT, verb.lower, 0, f"{WITH_BE[pronoun]} not", 2)
 
 
 def _add_question(view: View) -> None:
     subject, verb = view.at(1), view.at(2)
-    be = {"you": "are", "we": "are", "they": "are", "he": "is", "she": "is", "it": "is", "i": "am"}.get(subject.lower)
+    be = PRESENT_BE.get(PRONOUN_NUMBER.get(subject.lower, ""))
     if be and verb.tag == "VB" and verb.lower in _STATES and view.words[0].is_joined and subject.is_joined:
         view.add(Reason.DO_SUPPORT, verb.lower, 0, f"{be} {subject.lower}", 2)

@@ -6,7 +6,7 @@ from api.reasons import Reason
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import View
-from ops.training.corruption.wrong_forms import PAST_BE, PRESENT_BE
+from ops.training.corruption.wrong_forms import PAST_BE, PRESENT_BE, WITH_BE
 
 _STATES = lex.STATIVE_VERBS | words("love exist depend resemble agree belong matter")
 # "I was wanting to ask" is polite; "was meaning to", "were loving it" are said.
@@ -19,7 +19,6 @@ _POSSESSIONS = words(
     "headache cold fever farm friend friends wings legs family apartment flat radio tv phone computer knife"
 )
 _ADVERBS = words("still really also already usually rarely seldom often now")
-_GAPS = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they're", "you": "you're", "it": "it's"}
 
 
 def add_state_errors(view: View) -> None:
@@ -51,8 +50,8 @@ def _add_present(view: View, index: int) -> None:
     pronoun = view.words[index - 1]
     if pronoun.lower in _ADVERBS and subject.first < index - 1:  # "He is still wanting it"
         view.add(Reason.STATIVE, verb.lemma, index - 1, f"{be} {pronoun.lower} {verb.ing}", 2)
-    if subject.is_pronoun and subject.first == index - 1 and pronoun.lower in _GAPS and index == 1:
-        view.add(Reason.STATIVE, verb.lemma, index - 1, f"{_GAPS[pronoun.lower]} {verb.ing}", 2)
+    if subject.is_pronoun and subject.first == index - 1 and pronoun.lower in WITH_BE and index == 1:
+        view.add(Reason.STATIVE, verb.lemma, index - 1, f"{WITH_BE[pronoun.lower]} {verb.ing}", 2)
 
 
 def _add_perfect(view: View, index: int) -> None:
