@@ -175,7 +175,7 @@ def test_a_question_that_could_be_right_either_way_is_left_alone(right: str, mar
         ("I/PRP have/VBP known/VBN him/PRP", ".", "I have been knowing him."),
     ],
 )
-def test_what_the_first_weights_missed_is_made(right: str, mark: str, wrong: str) -> None:
+def test_voices_progressives_and_questions_of_be_and_do_are_confused(right: str, mark: str, wrong: str) -> None:
     assert wrong in corruptions(right, mark)
 
 
@@ -193,5 +193,5 @@ def test_a_past_that_may_follow_be_is_left_alone() -> None:
         ("He/PRP left/VBD without/IN closing/VBG the/DT door/NN", ".", "He left without close the door."),
     ],
 )
-def test_what_a_stranger_found_missing_is_made(right: str, mark: str, wrong: str) -> None:
+def test_base_forms_and_be_stand_where_ing_and_do_belong(right: str, mark: str, wrong: str) -> None:
     assert wrong in corruptions(right, mark)
