@@ -159,7 +159,7 @@ class ExampleMaker:
         spans = _spans(sentence.text, chosen)
         opening = sentence.tokens[0]
         vary(spans, rng, keeps_capital=opening.text == "I" or opening.tag.startswith("NNP"))
-        edits = _edits(sentence.text, chosen)
+        edits = edits_of(sentence.text, chosen)
         if rng.random() < _SLIP_SHARE:
             edits = add_slips(spans, edits, self.lexicon, rng)
         edits = self._surround(spans, edits, len(sentence.tokens), rng)
@@ -242,12 +242,14 @@ def _spans(text: str, chosen: Sequence[Candidate]) -> list[Span]:
     return spans
 
 
-def _edits(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
+def edits_of(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
+    """What mends these mistakes, made in the right text; word numbers are those of the wrong one."""
     edits, shift = [], 0
     for candidate in chosen:
         num_wrong = candidate.wrong.count(" ") + 1
         right = text[candidate.start : candidate.end]
-        replacement = right[:1].lower() + right[1:]
+        # A capital is taken over from what is replaced; a name or "I" behind a small word has its own.
+        replacement = right[:1].lower() + right[1:] if candidate.wrong[:1].isupper() else right
         first = candidate.first + shift
         if num_wrong == 3 and candidate.num_right == 2:  # "is usually getting": an edit takes two words at most
             replacement, last = replacement.split(" ")
