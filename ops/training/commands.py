@@ -56,8 +56,12 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
     envvar="MINISERVE_DEVICE", show_envvar=True, help="Where to compute.",
 )  # fmt: skip
 @click.option(
-    "--threads", type=RangedType(int, Range(1, 256)), default=_DEFAULTS.num_threads, show_default=True,
-    envvar="MINISERVE_THREADS", show_envvar=True, help="CPU threads of PyTorch, 1 to 256.",
+    "--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
+    envvar="MINISERVE_PROCESSES", show_envvar=True, help="CPU processes that share the work, one core each, 1 to 64.",
+)  # fmt: skip
+@click.option(
+    "--compile", "compiles", is_flag=True, envvar="MINISERVE_COMPILE", show_envvar=True,
+    help="Compile the model first (needs g++): a minute's wait, then a quarter faster.",
 )  # fmt: skip
 @click.option(
     "--keep-out", "kept_out_verbs", multiple=True, callback=_check_verbs, envvar="MINISERVE_KEEP_OUT", show_envvar=True,
@@ -83,7 +87,7 @@ def train(**values: object) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from ops.training import loop
 
-    renamed = {"num_examples": values.pop("examples"), "num_threads": values.pop("threads")}
+    renamed = {"num_examples": values.pop("examples"), "num_processes": values.pop("processes")}
     try:
         click.echo(loop.train(TrainOptions(**values, **renamed)))
     except (FileExistsError, ValueError) as error:

@@ -67,7 +67,7 @@ def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[
     return {
         "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": state["commits"],
         "corpora": corpus_digests(options.corpora), **state["progress"],
-        "precision": state["precision"], "hardware": device, "threads": options.num_threads,
+        "precision": state["precision"], "hardware": device, "processes": options.num_processes,
         "torch": torch.__version__, "tokens_per_batch": options.tokens_per_batch,
         "bpe_dropout": options.bpe_dropout, "kept_out_verbs": list(options.kept_out_verbs),
         "weights": "average" if choice.kind == AVERAGE else "plain",

@@ -21,7 +21,7 @@ from api.tokenizer import Tokenizer
 from api.verbs import VerbTable
 from ops.training.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.corpus import is_held_out, read_corpus
-from ops.training.corruption import ExampleMaker
+from ops.training.corruption import ExampleMaker, written
 from ops.training.dropout import DroppingTokenizer
 from ops.training.export import KINDS, Choice, export, load_twin
 from ops.training.heldout import HeldOut, HeldOutOptions
@@ -47,7 +47,7 @@ def train(options: TrainOptions) -> Path:
     checkpoint = options.out / "checkpoint.pt"
     if checkpoint.exists() and not options.resume:
         raise FileExistsError(f"{checkpoint} holds another run: go on with it by --resume, or choose another --out")
-    torch.set_num_threads(options.num_threads)
+    torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.load()
     trainer = Trainer(options, TwinConfig(vocab_size=tokenizer.vocab_size))
@@ -67,6 +67,7 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     stream_seed = options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples
     batches = BackgroundBatches(partial(training_batches, options, stream_seed))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    trainer.start_processes()
     try:
         held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
         _run(trainer, batches, held_out, checkpoint)
@@ -76,6 +77,7 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
         raise
     finally:
         batches.close()
+        trainer.close()
 
 
 def finish(options: TrainOptions) -> Path:
@@ -96,7 +98,8 @@ def finish(options: TrainOptions) -> Path:
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
     sentences = [sentence for sentence in read_corpus(options.corpora) if not is_held_out(sentence.text)]
-    maker = ExampleMaker(VerbTable.load(), sentences, kept_out_verbs=frozenset(options.kept_out_verbs))
+    kept_out = frozenset(options.kept_out_verbs)
+    maker = ExampleMaker(VerbTable.load(), sentences, kept_out_verbs=kept_out, written=written.load())
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
     tokenizer = DroppingTokenizer.of_product(options.bpe_dropout, seed) if options.bpe_dropout else Tokenizer.load()
     yield from batch_stream(maker.stream(seed), tokenizer, batch_options, seed)
@@ -108,10 +111,10 @@ def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkp
     started = time.monotonic() - progress.elapsed_s
     saved = scored = progress.elapsed_s
     with tqdm(total=options.num_examples, initial=progress.examples, unit="ex", smoothing=0.02, mininterval=2.0) as bar:
-        for batch in batches:
-            log.add(*trainer.step(batch))
+        for step_batches in zip(*[iter(batches)] * options.num_processes, strict=False):
+            log.add(*trainer.step(step_batches))
             progress.elapsed_s = time.monotonic() - started
-            bar.update(len(batch))
+            bar.update(sum(map(len, step_batches)))
             is_over = progress.share(options) >= 1.0
             if is_over or progress.steps % _METRICS_EVERY_STEPS == 0:
                 is_due = is_over or progress.elapsed_s - scored >= _SCORE_EVERY_S

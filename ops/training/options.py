@@ -16,7 +16,8 @@ class TrainOptions:
     max_minutes: float | None = None
     seed: int = 1
     device: str = "auto"  # cpu, cuda or auto
-    num_threads: int = 1  # a second one gains 35 % on an idle machine and loses 90 % where others want the cores
+    num_processes: int = 1  # that compute gradients, one thread each
+    compiles: bool = False  # by PyTorch's compiler, which takes a minute and needs g++; a quarter faster
     resume: bool = False
     start_from: Path | None = None  # weights file to begin with instead of random weights
     bpe_dropout: float = 0.0  # share of the merges left out when a prompt is cut into tokens

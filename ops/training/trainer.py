@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from safetensors import SafetensorError, safe_open
 
 from api.tokenizer import Tokenizer
 from ops.training.averaging import WeightAverage
-from ops.training.batches import Batch, to_tensors
+from ops.training.batches import Batch
+from ops.training.gradients import BatchLosses, GradientHelpers, Means
 from ops.training.muon import Muon
 from ops.training.options import TrainOptions
 from ops.training.progress import Progress
@@ -79,12 +81,27 @@ class Trainer:
         if not self.commits or self.commits[-1] != commit:
             self.commits.append(commit)
 
-    def step(self, batch: Batch) -> tuple[float, float]:
-        """Learn from one batch; the output and the detection loss it had before."""
+    def start_processes(self) -> None:
+        """Get ready for steps of `num_processes` batches, once the weights are in place; `close` when done.
+
+        Raises ValueError for several processes on a GPU.
+        """
+        options = self.options
+        if options.num_processes > 1 and self.device != "cpu":
+            raise ValueError(f"--processes {options.num_processes} is for the CPU; a GPU takes one")
+        self._helpers = GradientHelpers(self.twin, options.num_processes - 1, self.precision, compiles=options.compiles)
+        self._losses = BatchLosses(self.twin, self.device, self.precision, compiles=options.compiles)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._helpers.close()
+
+    def step(self, batches: Sequence[Batch]) -> Means:
+        """Learn from one batch a process; the mean output and detection loss they had before."""
         scale = self.progress.rate_scale(self.options)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.precision == torch.bfloat16):
-            losses = self.twin.losses(to_tensors(batch, self.device))
-        losses.total.backward()
+        self._helpers.start(batches[1:])
+        own = self._losses.backward(batches[0])
+        means = [own, *self._helpers.finish()]
         torch.nn.utils.clip_grad_norm_(self.twin.parameters(), GRADIENT_NORM)
         for optimizer, rate in self._optimizers.items():
             for group in optimizer.param_groups:
@@ -94,9 +111,10 @@ class Trainer:
             optimizer.zero_grad()
         self.progress.steps += 1
         self.average.update(self.progress.steps)
-        self.progress.examples += len(batch)
-        self.progress.tokens += int((batch.labels >= 0).sum() + (batch.targets >= 0).sum()) - len(batch)
-        return losses.output.item(), losses.detection.item()
+        self.progress.examples += sum(map(len, batches))
+        self.progress.tokens += sum(map(_num_tokens, batches))
+        output, detection = (sum(each) / len(means) for each in zip(*means, strict=True))
+        return output, detection
 
     def save(self, path: Path) -> None:
         """Write a checkpoint; a reader never sees half of one."""
@@ -119,6 +137,10 @@ class Trainer:
         self.progress = Progress(**state["progress"])
         # A run goes on as it began, even where the other precision would be faster now.
         self.precision = torch.bfloat16 if state.get("precision") == str(torch.bfloat16) else torch.float32
+
+
+def _num_tokens(batch: Batch) -> int:
+    return int((batch.labels >= 0).sum() + (batch.targets >= 0).sum()) - len(batch)
 
 
 def _pick_device(wanted: str) -> str:

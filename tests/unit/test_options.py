@@ -112,7 +112,7 @@ def test_the_help_of_a_process_without_a_redis_of_its_own_promises_none(command:
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["train", "--threads", "abc"], "a whole number, 1 to 256"),
+        (["train", "--processes", "abc"], "a whole number, 1 to 64"),
         (["train", "--examples", "0"], "a whole number, 1 to 1,000,000,000"),
         (["train", "--max-minutes", "soon"], "a number, 0.1 to 100,000"),
         (["eval", "--max-slots", "x", __file__], "a whole number, 1 to 4,096"),

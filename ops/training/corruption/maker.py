@@ -10,12 +10,13 @@ from itertools import chain
 from api.edit_script import ScriptEdit
 from api.reasons import Reason
 from api.verbs import VerbTable
-from api.words import count_words, split_pieces
+from api.words import count_words
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.adjectives import add_adjective_errors, participle_sentences
 from ops.training.corruption.agreement import add_agreement_errors
 from ops.training.corruption.base_forms import add_base_form_errors
 from ops.training.corruption.complements import add_complement_errors
+from ops.training.corruption.edits import apply_edits, edits_of
 from ops.training.corruption.forms import add_form_errors
 from ops.training.corruption.fragments import fragments
 from ops.training.corruption.hard_clean import hard_clean_sentence
@@ -30,6 +31,7 @@ from ops.training.corruption.surface import Span, frame, vary
 from ops.training.corruption.tense import add_tense_errors
 from ops.training.corruption.verb_frames import verb_frame_sentences
 from ops.training.corruption.view import Candidate, View
+from ops.training.corruption.written import Written, WrittenLine
 
 CLEAN_SHARE = 0.52
 _EDIT_COUNT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
@@ -44,6 +46,7 @@ _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.05
 _SLIP_SHARE = 0.08
+_WRITTEN_SHARE = 0.3
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -64,18 +67,6 @@ class Example:
     source: str
 
 
-def apply_edits(sentence: str, edits: Sequence[ScriptEdit]) -> str:
-    """The sentence with the edits made; a replaced word's first capital is kept."""
-    words = [piece for piece in split_pieces(sentence) if piece.word_number is not None]
-    for edit in reversed(edits):
-        first, last = words[edit.word], words[edit.word + edit.num_words - 1]
-        text = edit.replacement
-        if first.text[0].isupper():
-            text = text[0].upper() + text[1:]
-        sentence = sentence[: first.start] + text + sentence[last.end :]
-    return sentence
-
-
 class ExampleMaker:
     """Knows every corruption of its sentences; finds them once and keeps them."""
 
@@ -86,10 +77,12 @@ class ExampleMaker:
         *,
         lexicon: Lexicon | None = None,
         kept_out_verbs: frozenset[str] = frozenset(),
+        written: Sequence[WrittenLine] = (),
     ) -> None:
         """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
 
         `kept_out_verbs`: lemmas whose over-regularised forms are never made, to see later whether they are mended.
+        `written`: lines that the stream draws from, too.
         """
         self._sentences = sentences
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
@@ -97,6 +90,8 @@ class ExampleMaker:
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
+        small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
+        self._written = Written(written, small_words) if written else None
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
@@ -121,7 +116,10 @@ class ExampleMaker:
         index = self._candidate_index()
         while True:
             is_clean = rng.random() < CLEAN_SHARE
-            part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
+            if self._written and rng.random() < _WRITTEN_SHARE:
+                part = (self._written.right(rng), ()) if is_clean else self._written_corruption(self._written, rng)
+            else:
+                part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
             if rng.random() < _JOINED_SHARE:
                 part = self._joiner.lengthen(part, rng)
             yield self._example(*part, rng)
@@ -154,6 +152,17 @@ class ExampleMaker:
         if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE + _LONG_CLEAN_SHARE and self._long_sentences:
             return rng.choice(self._long_sentences)
         return rng.choice(self._sentences)
+
+    def _written_corruption(self, written: Written, rng: random.Random) -> tuple[TaggedSentence, Sequence[Candidate]]:
+        while True:
+            sentence, chosen = written.wrong(rng)
+            if not any(self._is_kept_out(sentence.text[one.start : one.end], one.reason) for one in chosen):
+                return sentence, chosen
+
+    def _is_kept_out(self, right: str, reason: Reason) -> bool:
+        forms = (self.lexicon.past.get(right.lower()), self.lexicon.participle.get(right.lower()))
+        is_of_one = any(form is not None and form.lemma in self._kept_out_verbs for form in forms)
+        return is_of_one and reason in _OVER_REGULARISED
 
     def _example(self, sentence: TaggedSentence, chosen: Sequence[Candidate], rng: random.Random) -> Example:
         spans = _spans(sentence.text, chosen)
@@ -240,22 +249,3 @@ def _spans(text: str, chosen: Sequence[Candidate]) -> list[Span]:
     if position < len(text) or not spans:
         spans.append(Span(text[position:], text[position:]))
     return spans
-
-
-def edits_of(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
-    """What mends these mistakes, made in the right text; word numbers are those of the wrong one."""
-    edits, shift = [], 0
-    for candidate in chosen:
-        num_wrong = candidate.wrong.count(" ") + 1
-        right = text[candidate.start : candidate.end]
-        # A capital is taken over from what is replaced; a name or "I" behind a small word has its own.
-        replacement = right[:1].lower() + right[1:] if candidate.wrong[:1].isupper() else right
-        first = candidate.first + shift
-        if num_wrong == 3 and candidate.num_right == 2:  # "is usually getting": an edit takes two words at most
-            replacement, last = replacement.split(" ")
-            edits.append(ScriptEdit(first, 2, replacement, candidate.reason))
-            edits.append(ScriptEdit(first + 2, 1, last, candidate.reason))
-        else:
-            edits.append(ScriptEdit(first, num_wrong, replacement, candidate.reason))
-        shift += num_wrong - candidate.num_right
-    return tuple(edits)

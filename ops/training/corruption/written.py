@@ -19,12 +19,12 @@ from typing import NamedTuple
 from api.reasons import Reason
 from api.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence, TaggedToken
+from ops.training.corruption.edits import parts
 from ops.training.corruption.view import Candidate
 
 FOLDER = Path(__file__).with_name("written")
 MOST_WORDS = 64
 _SECOND_MISTAKE_SHARE = 0.35  # of the other places of a broken line
-_MOST_WRONG_WORDS = 2  # what an edit may replace
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
 
@@ -149,18 +149,19 @@ def _parse_group(group: str) -> Place:
         texts = versions.split("/")
         if len(texts) != len(rights):
             raise ValueError(f"{each!r} has {len(texts)} versions for {len(rights)} right ones")
-        for column, wrong_text in zip(columns, texts, strict=True):
-            column.append((Reason(slug.strip()), wrong_text.strip()))
+        for column, right_text, wrong_text in zip(columns, rights, texts, strict=True):
+            mistake = (Reason(slug.strip()), wrong_text.strip())
+            _candidate("", right_text.strip(), mistake[1], mistake[0])  # tells faults now rather than when it is drawn
+            column.append(mistake)
     return Place(tuple(Variant(one.strip(), tuple(column)) for one, column in zip(rights, columns, strict=True)))
 
 
 def _candidate(before: str, right: str, wrong: str, reason: Reason) -> Candidate:
-    """The words in which right and wrong differ; at least one on either side. Raises ValueError where that is too much."""
+    """The words in which right and wrong differ, at least one on either side. Raises ValueError for too many."""
     rights, wrongs, num_before = _differing(right.split(" "), wrong.split(" "))
     if rights == wrongs:
         raise ValueError(f"{wrong!r} is no other text than the right one")
-    if len(wrongs) > _MOST_WRONG_WORDS:
-        raise ValueError(f"{' '.join(wrongs)!r} is more than {_MOST_WRONG_WORDS} words")
+    parts(wrongs, rights)
     start = len(before) + sum(len(word) + 1 for word in right.split(" ")[:num_before])
     right, wrong = " ".join(rights), " ".join(wrongs)
     if count_words(right) != len(rights) or count_words(wrong) != len(wrongs):
@@ -171,7 +172,7 @@ def _candidate(before: str, right: str, wrong: str, reason: Reason) -> Candidate
 def _differing(right: list[str], wrong: list[str]) -> tuple[list[str], list[str], int]:
     """Both without the words they share at the ends, and how many were dropped at the beginning."""
     num_before = 0
-    while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1]:
+    while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1] and wrong[:-1] != ["not"]:
         right, wrong = right[:-1], wrong[:-1]
     while len(right) > 1 and len(wrong) > 1 and right[0] == wrong[0]:
         right, wrong, num_before = right[1:], wrong[1:], num_before + 1

@@ -19,7 +19,7 @@ from api.guard import Guard
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
-from ops.training.corruption.maker import edits_of
+from ops.training.corruption.edits import edits_of
 from ops.training.corruption.view import Candidate
 from ops.training.corruption.written import MOST_WORDS, WrittenLine, parse
 
