@@ -17,6 +17,8 @@ from torch import multiprocessing as processes
 from ops.training.batches import Batch, to_tensors
 from ops.training.twin import Twin
 
+_ENDED = "a process that computes gradients has ended"
+
 Means = tuple[float, float]  # output and detection loss of a batch
 
 
@@ -63,16 +65,22 @@ class GradientHelpers:
             self._processes.append(process)
 
     def start(self, batches: Sequence[Batch]) -> None:
-        """Hand out one batch to each helper."""
-        for pipe, batch in zip(self._pipes, batches, strict=True):
-            pipe.send(batch)
+        """Hand out one batch to each helper. Raises RuntimeError where one has ended."""
+        try:
+            for pipe, batch in zip(self._pipes, batches, strict=True):
+                pipe.send(batch)
+        except BrokenPipeError:
+            raise RuntimeError(_ENDED) from None
 
     def finish(self) -> list[Means]:
-        """Wait for the helpers, and make the weights' gradients the mean of theirs and of the caller's own."""
+        """Wait for the helpers, and make the weights' gradients the mean of theirs and of the caller's own.
+
+        Raises RuntimeError where one has ended.
+        """
         try:
             means = [pipe.recv() for pipe in self._pipes]
         except EOFError:
-            raise RuntimeError("a process that computes gradients has ended") from None
+            raise RuntimeError(_ENDED) from None
         own = [param.grad for param in self._params]
         for gradients in self._gradients:
             torch._foreach_add_(own, gradients)

@@ -170,10 +170,13 @@ def _candidate(before: str, right: str, wrong: str, reason: Reason) -> Candidate
 
 
 def _differing(right: list[str], wrong: list[str]) -> tuple[list[str], list[str], int]:
-    """Both without the words they share at the ends, and how many were dropped at the beginning."""
+    """Both without the words they share at the ends, and how many were dropped at the beginning.
+
+    What stays has a verb: "not like" is kept together, for "not" alone is none.
+    """
     num_before = 0
-    while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1] and wrong[:-1] != ["not"]:
-        right, wrong = right[:-1], wrong[:-1]
     while len(right) > 1 and len(wrong) > 1 and right[0] == wrong[0]:
         right, wrong, num_before = right[1:], wrong[1:], num_before + 1
+    while len(right) > 1 and len(wrong) > 1 and right[-1] == wrong[-1] and wrong[:-1] != ["not"]:
+        right, wrong = right[:-1], wrong[:-1]
     return right, wrong, num_before

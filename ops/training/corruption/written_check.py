@@ -24,14 +24,14 @@ from ops.training.corruption.view import Candidate
 from ops.training.corruption.written import MOST_WORDS, WrittenLine, parse
 
 _NOT_A_LETTER = re.compile(r"[^a-z]+")
-_ROUNDS = 40  # draws of a line
+_NUM_DRAWS = 40  # of a line
 
 
-def faults(text: str, guard: Guard, held_out: frozenset[str]) -> Iterator[str]:
+def faults(text: str, guard: Guard, held_out: frozenset[str], num_draws: int = _NUM_DRAWS) -> Iterator[str]:
     """What is wrong with a line; nothing if all is well."""
     try:
         line = parse(text)
-        drawn = [line.draw(random.Random(seed)) for seed in range(_ROUNDS)]
+        drawn = [line.draw(random.Random(seed)) for seed in range(num_draws)]
     except ValueError as error:
         yield str(error)
         return
@@ -62,7 +62,8 @@ def letters(text: str) -> str:
     return _NOT_A_LETTER.sub(" ", text.lower()).strip()
 
 
-def _held_out(folder: Path) -> frozenset[str]:
+def held_out_letters(folder: Path) -> frozenset[str]:
+    """The sentences of a folder's `.jsonl` files, as far as two may be called the same."""
     items = (json.loads(line) for path in folder.glob("*.jsonl") for line in path.open(encoding="utf-8"))
     return frozenset(letters(text) for item in items for text in (item["sentence"], item["corrected"]))
 
@@ -85,7 +86,7 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N random examples")
     parser.add_argument("--held-out", type=Path, default=Path("tests/heldout"), help="folder of sentences to avoid")
     options = parser.parse_args()
-    guard, held_out = Guard(VerbWords(VerbTable.load())), _held_out(options.held_out)
+    guard, held_out = Guard(VerbWords(VerbTable.load())), held_out_letters(options.held_out)
     counts, good, num_faulty = Counter(), [], 0
     for path in options.files:
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

@@ -1,0 +1,154 @@
+"""Training sentences written by hand: how a line is read, and that every line of the repository is sound."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+from api.guard import Guard
+from api.reasons import Reason
+from api.verb_words import VerbWords
+from api.verbs import VerbTable
+from ops.training.corruption import ExampleMaker
+from ops.training.corruption.edits import apply_edits, edits_of
+from ops.training.corruption.written import FOLDER, Written, load, parse
+from ops.training.corruption.written_check import faults, held_out_letters
+from tests.unit.test_corruption import tagged
+
+HELD_OUT = Path(__file__).parents[1] / "heldout"
+
+
+def mistakes(line: str) -> list[tuple[str, str, str]]:
+    """(wrong sentence, reason, right sentence) of a line that has one way to be drawn."""
+    text, places = parse(line).draw(random.Random(0))
+    found = [one for options in places for one in options]
+    for one in found:
+        wrong = text[: one.start] + one.wrong + text[one.end :]
+        assert apply_edits(wrong, edits_of(text, [one])) == text
+    return [(text[: one.start] + one.wrong + text[one.end :], one.reason.value, text) for one in found]
+
+
+def test_the_first_text_in_braces_is_right_and_every_other_one_a_mistake():
+    right = "She has lived here since May."
+
+    assert mistakes("She {has lived|perfect_tense:lives|singular_agreement:have lived} here since May.") == [
+        ("She lives here since May.", "perfect_tense", right),
+        ("She have lived here since May.", "singular_agreement", right),
+    ]
+
+
+def test_brackets_are_a_free_choice_and_an_empty_one_leaves_no_blank_behind():
+    line = parse("[Tom/My aunt] smiled [again/].")
+
+    drawn = {line.draw(random.Random(seed))[0] for seed in range(40)}
+
+    assert drawn == {"Tom smiled again.", "Tom smiled.", "My aunt smiled again.", "My aunt smiled."}
+
+
+def test_lists_in_one_pair_of_braces_go_together():
+    line = parse("He {sang/swam|past_not_participle:sung/swum} well.")
+
+    drawn = {(text, places[0][0].wrong) for text, places in (line.draw(random.Random(seed)) for seed in range(20))}
+
+    assert drawn == {("He sang well.", "sung"), ("He swam well.", "swum")}
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "replacement"),
+    [
+        ("I {want to go|to_infinitive:want go} home.", "go", "to go"),
+        ("It {rains|extra_be:is rains}.", "is rains", "rains"),
+        ("He {does not like|do_support:not like} it.", "not like", "does not like"),
+        ("I know where {Tom is|question_order:is Tom}.", "is Tom", "Tom is"),
+        ("Where {can I|question_order:I can} sit?", "I can", "can I"),
+    ],
+)
+def test_an_edit_replaces_as_little_as_the_model_can_say(line: str, words: str, replacement: str) -> None:
+    text, [[mistake]] = parse(line).draw(random.Random(0))
+    wrong = text[: mistake.start] + mistake.wrong + text[mistake.end :]
+
+    [edit] = edits_of(text, [mistake])
+
+    assert " ".join(wrong.rstrip(".?").split(" ")[edit.word : edit.word + edit.num_words]) == words
+    assert edit.replacement == replacement
+    assert apply_edits(wrong, [edit]) == text
+
+
+def test_a_mistake_of_three_words_is_mended_at_both_ends():
+    text, [[mistake]] = parse("She {usually sings|habit:is usually singing} loudly.").draw(random.Random(0))
+
+    edits = edits_of(text, [mistake])
+
+    assert [(edit.word, edit.num_words, edit.replacement) for edit in edits] == [(1, 2, "usually"), (3, 1, "sings")]
+    assert apply_edits("She is usually singing loudly.", edits) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("She {sings loudly.", "do not match"),
+        ("She {sings} loudly.", "no wrong version"),
+        ("She {sings|sing} loudly.", "lacks its reason"),
+        ("She {sings|agreement:sing} loudly.", "agreement"),
+        ("She {sings|singular_agreement:sings} loudly.", "no other text"),
+        ("She {sings/hums|singular_agreement:sing} loudly.", "1 versions for 2"),
+        ("She {had gone|past_perfect:was to be going} home.", "more than 2 words"),
+        ("He sings and/or hums.", "belong into brackets"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused_with_its_fault(line: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        parse(line)
+
+
+def test_the_checker_refuses_what_the_guard_would_and_what_is_held_out():
+    guard = Guard(VerbWords(VerbTable.load()))
+
+    assert "guard refuses" in next(faults("He {went|past_tense:school} home.", guard, frozenset()))
+    assert "held-out" in next(faults("He went home.", guard, frozenset(["he went home"])))
+    assert not list(faults("He {went|irregular_past:goed} home.", guard, frozenset()))
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
+def test_every_written_line_is_sound(path: Path) -> None:
+    guard, held_out = Guard(VerbWords(VerbTable.load())), held_out_letters(HELD_OUT)
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    found = {
+        number: list(faults(line, guard, held_out, num_draws=6))
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.startswith("#")
+    }
+
+    assert found
+    assert {number: why for number, why in found.items() if why} == {}
+
+
+def test_every_reason_has_written_sentences():
+    reasons = {reason for line in load() for place in line.places for one in place.variants for reason, _ in one.wrong}
+
+    assert reasons == set(Reason)
+
+
+def test_a_broken_sentence_has_a_mistake_and_keeps_its_name_in_front():
+    written = Written([parse("{Has Ann|question_order:Ann has} {eaten|perfect_participle:ate} yet?")], frozenset())
+
+    drawn = [written.wrong(random.Random(seed)) for seed in range(30)]
+
+    assert {len(chosen) for _, chosen in drawn} == {1, 2}
+    assert {sentence.tokens[0].tag for sentence, _ in drawn} == {"NNP"}
+
+
+def test_the_stream_draws_from_written_lines_but_not_the_forms_kept_out():
+    lines = [parse("He {threw|irregular_past:throwed|past_not_participle:thrown} it.")]
+    corpus = [tagged("Tom/NNP sang/VBD"), tagged("They/PRP saw/VBD it/PRP")]
+    maker = ExampleMaker(VerbTable.load(), corpus, kept_out_verbs=frozenset(["throw"]), written=lines)
+
+    examples = [one for one in itertools.islice(maker.stream(3), 400) if one.source == "written"]
+
+    reasons = {edit.reason for one in examples for edit in one.edits}
+    assert reasons == {Reason.PAST_NOT_PART}
+    assert any(not one.edits for one in examples)
