@@ -5,8 +5,8 @@ known verb, an auxiliary or a word it replaces, if what it writes is a form of t
 'to' and a be, have, do or will goes away. So no number is ever changed, and no 'not' or 'can' is gained or lost. Nouns
 and names that look like verbs are told by the word before them and by their capital.
 
-Two reasons have rights of their own: `do_support` alone may bring in a 'do', `question_order` alone may move words,
-and does nothing else.
+Two reasons have rights of their own: `do_support` alone may bring in a 'do' and put the verb behind its subject,
+`question_order` alone may move other words, and does nothing else.
 """
 
 from __future__ import annotations
@@ -132,6 +132,10 @@ class Guard:
     def _is_new_do(self, part: str, change: _Change) -> bool:
         return change.reason is Reason.DO_SUPPORT and part in ("do", "does", "did")
 
+    def _may_move(self, part: str, change: _Change) -> bool:
+        """A verb goes behind its subject when 'do' comes: "Speak you" > "Do you speak"."""
+        return change.reason is Reason.DO_SUPPORT and self._is_verbal(part, change)
+
     def _may_go(self, change: _Change, place: int) -> bool:
         part = change.old[place]
         lemmas = change.old_lemmas[part]
@@ -152,7 +156,7 @@ class Guard:
             ["not" if part in change.negations else part for part in parts if not self._is_verbal(part, change)]
             for parts in (change.old, change.new)
         )
-        stay = [part for part in change.old if part in change.new and not self._is_new_do(part, change)]
+        stay = [part for part in change.old if part in change.new and not self._may_move(part, change)]
         return old == new and list(dict.fromkeys(stay)) == _distinct_in(change.new, stay)
 
     def _is_verbal(self, part: str, change: _Change) -> bool:

@@ -66,6 +66,8 @@ isn't > doesn't DO_SUPPORT
 isn't like > doesn't like DO_SUPPORT
 Are you > Do you DO_SUPPORT
 Is Tom > Does Tom DO_SUPPORT
+speak you > do you speak DO_SUPPORT
+likes he > does he like DO_SUPPORT
 you didn't > didn't you QUESTION_ORDER
 he is > is he QUESTION_ORDER
 is he > he is QUESTION_ORDER
