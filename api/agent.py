@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
 from api.edit_facts import EditWords, FactFinder
@@ -149,7 +150,7 @@ class Agent:
             for sentence, part in zip(draft.sentences, parts, strict=True)
             for edit in part.edits
         )
-        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG_ANYWHERE
+        explanation = _joined(edits) or NOTHING_WRONG_ANYWHERE
         counts = [sum(getattr(part, name) for part in parts) for name in ("num_dropped", "num_malformed", "num_tokens")]
         return Correction(_apply(draft.text, edits), edits, explanation, *counts)
 
@@ -158,15 +159,27 @@ class Agent:
         words = draft.prompt.words
         script = parse_script(self._tokenizer, output_ids, len(words))
         texts = [piece.text for piece in words]
-        found = [self._edit(draft, edit, texts) for edit in script.edits]
+        moves = self._moves(texts, script.edits)
+        found = [self._edit(draft, edit, texts, is_sure=rank in moves) for rank, edit in enumerate(script.edits)]
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
-        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
+        explanation = _joined(edits) or NOTHING_WRONG
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 
-    def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str]) -> Edit | None:
-        """The edit as it goes into the sentence, or None where it makes no sense.
+    def _moves(self, texts: Sequence[str], edits: Sequence[ScriptEdit]) -> frozenset[int]:
+        """Numbers of the edits that move a word together: "[the] bank [is]" > "[is the] bank"."""
+        pairs = ((rank, *pair) for rank, pair in enumerate(pairwise(edits)))
+        return frozenset(
+            number
+            for rank, one, other in pairs
+            if one.reason is other.reason is Reason.QUESTION_ORDER
+            and self._guard.moves_auxiliary(_words_of(texts, one), _words_of(texts, other))
+            for number in (rank, rank + 1)
+        )
+
+    def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str], *, is_sure: bool) -> Edit | None:
+        """The edit as it goes into the sentence, or None where it makes no sense; `is_sure`: the guard has seen it.
 
         `texts` are the words that explanations quote: mended here, so that "After 'haved' comes ..." is never said.
         """
@@ -179,7 +192,7 @@ class Agent:
         previous = near[0].text if len(near) > 1 and _gap(sentence, near) else None  # "A: Does you" has none
         if gap is None or self._guard.is_noun(source[0], previous, script_edit.reason):
             return None
-        if not self._guard.allows(source, replacement, script_edit.reason):
+        if not is_sure and not self._guard.allows(source, replacement, script_edit.reason):
             return None
         start, end = pieces[0].start, pieces[-1].end
         new = dress(source, replacement, "\u2019" in sentence, is_start=script_edit.word == 0)
@@ -190,6 +203,15 @@ class Agent:
         if len(new) == len(source):
             texts[script_edit.word : script_edit.word + len(new)] = new
         return Edit(start, end, sentence[start:end], text, script_edit.reason, explain(facts))
+
+
+def _joined(edits: Sequence[Edit]) -> str:
+    """What is said of all edits, once each: two that move one word say the same."""
+    return " ".join(dict.fromkeys(edit.explanation for edit in edits))
+
+
+def _words_of(texts: Sequence[str], edit: ScriptEdit) -> tuple[Sequence[str], Sequence[str]]:
+    return texts[edit.word : edit.word + edit.num_words], edit.replacement.split()
 
 
 def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:

@@ -153,8 +153,17 @@ def _has(text: str, parts: frozenset[str]) -> bool:
     return any(part in parts for word in text.split(" ") for part in parts_of(word))
 
 
+_MOVED_BACK = "Inside another sentence a question keeps the order of a statement: '{}' follows the subject."
+_MOVED_FRONT = "In a question '{}' comes before the subject."
+
+
 def _question_order(facts: EditFacts) -> str:
-    first, *others = facts.new.split(" ")
+    old, new = facts.old.split(" "), facts.new.split(" ")
+    if old[1:] == new or new[:-1] == old:  # one half of a move; the other is an edit of its own
+        return _MOVED_BACK.format(old[0] if old[1:] == new else new[-1])
+    if old[:-1] == new or new[1:] == old:
+        return _MOVED_FRONT.format(old[-1] if old[:-1] == new else new[0])
+    first, *others = new
     if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
         place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
         return f"{place} '{first}' comes before the subject: {facts.not_old}."

@@ -49,6 +49,8 @@ _FINITE = frozenset(
 )  # fmt: skip
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
 
+_OldAndNew = tuple[Sequence[str], Sequence[str]]  # the words an edit takes away and those it puts in
+
 
 @dataclass(frozen=True, slots=True)
 class _Change:
@@ -95,6 +97,18 @@ class Guard:
             and all(self._may_go(change, place) for place in range(len(old)))
             and self._keeps_the_other_words(change)
             and self._stays_the_same_verb(change)
+        )
+
+    def moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:
+        """Whether two edits together put an auxiliary elsewhere: "[is the] new [bank]" > "[the] new [bank is]"."""
+        (one_old, one_new), (other_old, other_new) = (
+            [list(map(plain, words)) for words in edit] for edit in (one, other)
+        )
+        goes_back = _extra_word(one_old, one_new), _extra_word(other_new, other_old)
+        comes_front = _extra_word(one_new, one_old), _extra_word(other_old, other_new)
+        return any(
+            left is not None and left == right and bool(self._words.lemmas_of(parts_of(left)[0]) & AUXILIARY_LEMMAS)
+            for left, right in (goes_back, comes_front)
         )
 
     def _only_reorders(self, old: Sequence[str], new: Sequence[str]) -> bool:
@@ -177,6 +191,13 @@ class Guard:
     def _succeeds(self, part: str, change: _Change) -> bool:
         is_successor = not self._words.lemmas_of(part).isdisjoint(_SUCCESSORS.get(change.reason, ()))
         return is_successor and any(lemmas & _TENSED for lemmas in change.old_lemmas.values())
+
+
+def _extra_word(longer: list[str], shorter: list[str]) -> str | None:
+    """The word at either end of `longer` without which it would be `shorter`."""
+    if longer[1:] == shorter:
+        return longer[0]
+    return longer[-1] if longer[:-1] == shorter else None
 
 
 def _distinct_in(parts: Sequence[str], wanted: Sequence[str]) -> list[str]:

@@ -31,6 +31,43 @@ WALKS = ScriptEdit(1, 1, "walks", R.SVA_SG)
 
 
 @pytest.mark.parametrize(
+    ("sentence", "edits", "corrected", "why"),
+    [
+        (
+            "Where the new bank is?",
+            [ScriptEdit(1, 1, "is the", R.QUESTION_ORDER), ScriptEdit(3, 2, "bank", R.QUESTION_ORDER)],
+            "Where is the new bank?",
+            "In a question 'is' comes before the subject.",
+        ),
+        (
+            "Do you know where is the bank?",
+            [ScriptEdit(4, 2, "the", R.QUESTION_ORDER), ScriptEdit(6, 1, "bank is", R.QUESTION_ORDER)],
+            "Do you know where the bank is?",
+            "Inside another sentence a question keeps the order of a statement: 'is' follows the subject.",
+        ),
+    ],
+)
+def test_two_edits_may_move_an_auxiliary_past_a_long_subject(
+    sentence: str, edits: list[ScriptEdit], corrected: str, why: str
+) -> None:
+    correction = conclude(sentence, *edits)
+
+    assert (correction.corrected, correction.explanation) == (corrected, why)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [ScriptEdit(4, 2, "the", R.QUESTION_ORDER)],
+        [ScriptEdit(4, 2, "the", R.QUESTION_ORDER), ScriptEdit(6, 1, "bank was", R.QUESTION_ORDER)],
+        [ScriptEdit(4, 2, "is", R.QUESTION_ORDER), ScriptEdit(6, 1, "the bank", R.QUESTION_ORDER)],
+    ],
+)
+def test_half_a_move_is_none(edits: list[ScriptEdit]) -> None:
+    assert not conclude("Do you know where is the bank?", *edits).edits
+
+
+@pytest.mark.parametrize(
     ("sentence", "edits", "corrected"),
     [
         ("He goed to school", [WENT], "He went to school"),

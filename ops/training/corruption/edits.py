@@ -42,7 +42,8 @@ def edits_of(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
 
 
 def parts(wrongs: Sequence[str], rights: Sequence[str]) -> list[Part]:
-    """One edit where two words at most go, else an edit at either end: "is [usually] getting" > "[usually] gets".
+    """One edit where two words at most go, else an edit at either end: "is [usually] getting" > "[usually] gets",
+    "is the [new] bank" > "the [new] bank is".
 
     Raises ValueError where neither does it.
     """
@@ -52,4 +53,8 @@ def parts(wrongs: Sequence[str], rights: Sequence[str]) -> list[Part]:
         return [(0, 1, rights[0]), (len(wrongs) - 1, 1, rights[-1])]
     if wrongs[1:-1] == list(rights[:-1]):
         return [(0, 2, rights[0]), (len(wrongs) - 1, 1, rights[-1])]
+    if [*wrongs[1:], wrongs[0]] == list(rights):
+        return [(0, 2, wrongs[1]), (len(wrongs) - 1, 1, f"{wrongs[-1]} {wrongs[0]}")]
+    if [wrongs[-1], *wrongs[:-1]] == list(rights):
+        return [(0, 1, f"{wrongs[-1]} {wrongs[0]}"), (len(wrongs) - 2, 2, wrongs[-2])]
     raise ValueError(f"{' '.join(wrongs)!r} is more than {MOST_WORDS} words")
