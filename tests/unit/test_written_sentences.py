@@ -15,7 +15,7 @@ from api.verbs import VerbTable
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.edits import apply_edits, edits_of
 from ops.training.corruption.written import FOLDER, Written, load, parse
-from ops.training.corruption.written_check import faults, held_out_letters
+from ops.training.corruption.written_check import HeldOutSentences, faults
 from tests.unit.test_corruption import tagged
 
 HELD_OUT = Path(__file__).parents[1] / "heldout"
@@ -107,14 +107,17 @@ def test_a_line_that_cannot_be_read_is_refused_with_its_fault(line: str, fault: 
 def test_the_checker_refuses_what_the_guard_would_and_what_is_held_out():
     guard = Guard(VerbWords(VerbTable.load()))
 
-    assert "guard refuses" in next(faults("He {went|past_tense:school} home.", guard, frozenset()))
-    assert "held-out" in next(faults("He went home.", guard, frozenset(["he went home"])))
-    assert not list(faults("He {went|irregular_past:goed} home.", guard, frozenset()))
+    none, one = HeldOutSentences([]), HeldOutSentences(["On Sunday he went home by train again."])
+
+    assert "guard refuses" in next(faults("He {went|past_tense:school} home.", guard, none))
+    assert not list(faults("He {went|irregular_past:goed} home.", guard, none))
+    assert "held-out" in next(faults("On Monday she {went|irregular_past:goed} home by train again!", guard, one))
+    assert not list(faults("On Monday she {went|irregular_past:goed} home by bus again!", guard, one))
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
 def test_every_written_line_is_sound(path: Path) -> None:
-    guard, held_out = Guard(VerbWords(VerbTable.load())), held_out_letters(HELD_OUT)
+    guard, held_out = Guard(VerbWords(VerbTable.load())), HeldOutSentences.of_folder(HELD_OUT)
     lines = path.read_text(encoding="utf-8").splitlines()
 
     found = {
