@@ -36,10 +36,10 @@ class TaggedSentence:
     agreeing: tuple[tuple[int, str], ...] = ()
 
 
-def is_held_out(text: str) -> bool:
+def is_held_out(text: str, per_mille: int = HELD_OUT_PER_MILLE) -> bool:
     """True for the 2 % of sentences kept for evaluation, by a hash that is the same everywhere."""
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % 1000 < HELD_OUT_PER_MILLE
+    return int.from_bytes(digest, "big") % 1000 < per_mille
 
 
 def read_corpus(paths: Iterable[Path | str]) -> list[TaggedSentence]:

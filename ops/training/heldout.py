@@ -17,7 +17,8 @@ from api.tokenizer import Prompt, Tokenizer
 from api.verbs import VerbTable
 from ops.training.batches import NO_TARGET, BatchOptions, cut_batches, encode_example, to_tensors
 from ops.training.corpus import is_held_out, read_corpus
-from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits
+from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits, written
+from ops.training.corruption.edits import edits_of
 from ops.training.decoding import Decoded, decode
 from ops.training.evaluation_items import Item, write_items
 from ops.training.twin import Twin
@@ -72,6 +73,21 @@ class HeldOut:
         examples = tuple(example for text, source in texts.items()
                          if encode_example(tokenizer, example := Example(text, text, (), source)))  # fmt: skip
         return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
+
+    @classmethod
+    def written(cls, tokenizer: Tokenizer) -> HeldOut:
+        """The lines written by hand that are kept from the training: each one right, and wrong where it can be."""
+        rng = random.Random(0)
+        examples = []
+        for line in written.load(held_out=True):
+            text, broken = line.draw(rng)
+            examples.append(Example(text, text, (), "written"))
+            if broken:
+                mistake = rng.choice(rng.choice(broken))
+                wrong = text[: mistake.start] + mistake.wrong + text[mistake.end :]
+                examples.append(Example(wrong, text, edits_of(text, [mistake]), "written"))
+        fitting = tuple(example for example in examples if encode_example(tokenizer, example))
+        return cls(tokenizer, fitting, tuple(tokenizer.encode(example.sentence) for example in fitting))
 
     def score(self, twin: Twin, device: str, eos_bias: float = 0.0) -> Score:
         """Decode everything and compare."""

@@ -91,7 +91,9 @@ def finish(options: TrainOptions) -> Path:
     twin = load_twin(checkpoint, config, kind=kind)
     scores = trade_off(twin, held_out)
     write_trade_off(scores, options.out / "eos_bias.csv")
-    eos_bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpora, tokenizer)))
+    by_hand = trade_off(twin, HeldOut.written(tokenizer))
+    write_trade_off(by_hand, options.out / "eos_bias-written.csv")
+    eos_bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpora, tokenizer)), by_hand)
     return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, eos_bias))
 
 

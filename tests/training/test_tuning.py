@@ -16,6 +16,7 @@ def test_the_smallest_bias_that_is_silent_on_both_is_chosen():
 
     assert choose_bias(made, scores({}, {})) == 0.5
     assert choose_bias(made, plain) == 0.75
+    assert choose_bias(made, scores({}, {}), plain) == 0.75
 
 
 def test_where_no_bias_is_silent_a_false_alarm_weighs_three_misses():

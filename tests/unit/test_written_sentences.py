@@ -14,7 +14,7 @@ from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.edits import apply_edits, edits_of
-from ops.training.corruption.written import FOLDER, Written, load, parse
+from ops.training.corruption.written import FOLDER, Written, is_line, load, parse
 from ops.training.corruption.written_check import HeldOutSentences, faults
 from tests.unit.test_corruption import tagged
 
@@ -123,11 +123,18 @@ def test_every_written_line_is_sound(path: Path) -> None:
     found = {
         number: list(faults(line, guard, held_out, num_draws=6))
         for number, line in enumerate(lines, start=1)
-        if line.strip() and not line.startswith("#")
+        if is_line(line)
     }
 
     assert found
     assert {number: why for number, why in found.items() if why} == {}
+
+
+def test_a_few_lines_are_kept_from_the_training():
+    trained, kept = load(), load(held_out=True)
+
+    assert 0.03 < len(kept) / (len(kept) + len(trained)) < 0.05
+    assert not {line.places for line in kept} & {line.places for line in trained}
 
 
 def test_every_reason_has_written_sentences():

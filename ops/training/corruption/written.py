@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 from api.reasons import Reason
 from api.words import count_words, split_pieces
-from ops.training.corpus import TaggedSentence, TaggedToken
+from ops.training.corpus import TaggedSentence, TaggedToken, is_held_out
 from ops.training.corruption.edits import parts
 from ops.training.corruption.view import Candidate
 
 FOLDER = Path(__file__).with_name("written")
 MOST_WORDS = 64
+HELD_OUT_PER_MILLE = 40
 _SECOND_MISTAKE_SHARE = 0.35  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
@@ -81,7 +82,7 @@ class Written:
 
     def right(self, rng: random.Random) -> TaggedSentence:
         """A right sentence."""
-        return self._tagged(rng.choice(self._lines).draw(rng)[0])
+        return self.tagged(rng.choice(self._lines).draw(rng)[0])
 
     def wrong(self, rng: random.Random) -> tuple[TaggedSentence, list[Candidate]]:
         """A sentence and the mistakes to make in it, at least one, in order."""
@@ -92,9 +93,9 @@ class Written:
             for number, options in enumerate(broken)
             if number == first or rng.random() < _SECOND_MISTAKE_SHARE
         ]
-        return self._tagged(text), chosen
+        return self.tagged(text), chosen
 
-    def _tagged(self, text: str) -> TaggedSentence:
+    def tagged(self, text: str) -> TaggedSentence:
         """With tags that say no more than the surface asks: is the first word a name?"""
         words = [piece.text for piece in split_pieces(text) if piece.word_number is not None]
         tags = ["" if words[0].lower() in self._small_words else "NNP", *[""] * (len(words) - 1)]
@@ -102,19 +103,23 @@ class Written:
         return TaggedSentence("written", text, tuple(tokens))
 
 
-def load(folder: Path = FOLDER) -> list[WrittenLine]:
-    """The lines of all files. Raises ValueError naming file, line and fault."""
-    return [line for path in sorted(folder.glob("*.txt")) for _, line in read_lines(path)]
+def load(folder: Path = FOLDER, *, held_out: bool = False) -> list[WrittenLine]:
+    """The lines to train on, or the 4 % kept to choose the bias of <eos> by. Raises ValueError for a faulty file."""
+    return [line for path in sorted(folder.glob("*.txt")) for line in _read(path, held_out)]
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, WrittenLine]]:
-    """Line numbers and lines of a file. Raises ValueError naming file, line and fault."""
+def _read(path: Path, held_out: bool) -> Iterator[WrittenLine]:
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if text.strip() and not text.startswith("#"):
+        if is_line(text) and is_held_out(text, HELD_OUT_PER_MILLE) is held_out:
             try:
-                yield number, parse(text)
+                yield parse(text)
             except ValueError as error:
                 raise ValueError(f"{path.name}, line {number}: {error}") from None
+
+
+def is_line(text: str) -> bool:
+    """Whether it is a sentence, and neither a heading nor empty."""
+    return bool(text.strip()) and not text.startswith("#")
 
 
 def parse(text: str) -> WrittenLine:

@@ -23,7 +23,7 @@ from api.verbs import VerbTable
 from api.words import count_words, split_pieces
 from ops.training.corruption.edits import edits_of
 from ops.training.corruption.view import Candidate
-from ops.training.corruption.written import MOST_WORDS, WrittenLine, parse
+from ops.training.corruption.written import MOST_WORDS, WrittenLine, is_line, parse
 
 _NOT_A_LETTER = re.compile(r"[^a-z]+")
 _NUM_DRAWS = 40  # of a line
@@ -107,7 +107,7 @@ def main() -> int:
     counts, good, num_faulty = Counter(), [], 0
     for path in options.files:
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            if not text.strip() or text.startswith("#"):
+            if not is_line(text):
                 continue
             found = list(dict.fromkeys(faults(text, guard, held_out)))
             num_faulty += bool(found)
