@@ -51,7 +51,8 @@ def parts(wrongs: Sequence[str], rights: Sequence[str]) -> list[Part]:
         return [(0, len(wrongs), " ".join(rights))]
     if wrongs[1:-1] == list(rights[1:-1]):
         return [(0, 1, rights[0]), (len(wrongs) - 1, 1, rights[-1])]
-    if wrongs[1:-1] == list(rights[:-1]):
+    is_negated = wrongs[1] == "not" and wrongs[2:-1] == list(rights[1:-1])  # "am not eating" > "don't eat"
+    if is_negated or wrongs[1:-1] == list(rights[:-1]):
         return [(0, 2, rights[0]), (len(wrongs) - 1, 1, rights[-1])]
     if [*wrongs[1:], wrongs[0]] == list(rights):
         return [(0, 2, wrongs[1]), (len(wrongs) - 1, 1, f"{wrongs[-1]} {wrongs[0]}")]
