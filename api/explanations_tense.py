@@ -9,7 +9,7 @@ from api import word_sets
 from api.edit_facts import EditFacts
 from api.explanations_syntax import SYNTAX_TEMPLATES
 from api.reasons import Reason
-from api.verb_words import full_forms, parts_of, plain
+from api.verb_words import NEGATIONS, full_forms, parts_of, plain
 
 _UNITS = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie|age|time|moment)s?"
 _DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -100,7 +100,16 @@ def _no_will(facts: EditFacts) -> str:
     return f"In {clause} the present tense stands for the future: {facts.not_old}."
 
 
+def _is_new_do(facts: EditFacts) -> bool:
+    """ "[Are] you eating?", "I [am not] eating": the verb itself is an edit of its own."""
+    parts = [part for word in facts.old.split(" ") for part in parts_of(word)]
+    was_be = parts[0] in word_sets.BE_PARTS and NEGATIONS.issuperset(parts[1:])
+    return was_be and " " not in facts.new and parts_of(facts.new)[0] in word_sets.DO_PARTS
+
+
 def _state_verb(facts: EditFacts) -> str:
+    if _is_new_do(facts):
+        return _SIMPLE_DO.format(facts.not_old)
     if facts.verb is None:
         return f"A verb that names a state takes the simple tense: {facts.not_old}."
     is_perfect = "been" in facts.old.split(" ") or parts_of(facts.previous or "")[-1] in word_sets.HAVE_PARTS
@@ -142,6 +151,8 @@ def _is_before_if(facts: EditFacts) -> bool:
 
 
 def _habit(facts: EditFacts) -> str:
+    if _is_new_do(facts):
+        return _SIMPLE_DO.format(facts.not_old)
     habit = f"A habit ('{phrase}')" if (phrase := facts.phrase(_HABIT_PHRASE)) else "A habit"
     parts = [part for word in facts.old.split(" ") for part in parts_of(word)]
     be = [part for part in parts if part in word_sets.BE_PARTS]
@@ -156,6 +167,8 @@ def _past_perfect(facts: EditFacts) -> str:
         return f"What did not happen takes the past perfect after 'if': {facts.not_old}."
     return f"What came before another past event takes the past perfect: {facts.not_old}."
 
+
+_SIMPLE_DO = "The simple tense makes its questions and negatives with 'do': {}."
 
 TENSE_TEMPLATES: dict[Reason, Callable[[EditFacts], str]] = {
     Reason.TENSE_PAST: _past_tense,

@@ -243,6 +243,8 @@ def test_a_replacement_is_dressed_like_what_it_replaces(
     ("sentence", "edit", "corrected"),
     [
         ("You want it?", ScriptEdit(0, 1, "do you", R.DO_SUPPORT), "Do you want it?"),
+        ("Speak you Dutch?", ScriptEdit(0, 2, "do you speak", R.DO_SUPPORT), "Do you speak Dutch?"),
+        ("Likes Tom it?", ScriptEdit(0, 2, "does tom like", R.DO_SUPPORT), "Does Tom like it?"),
         ("Tom going out?", ScriptEdit(0, 1, "is tom", R.MISSING_BE), "Is Tom going out?"),
         ("Birds singing?", ScriptEdit(0, 1, "are birds", R.MISSING_BE), "Are birds singing?"),
         ("She's going where?", ScriptEdit(0, 1, "is she", R.QUESTION_ORDER), "Is she going where?"),
