@@ -34,7 +34,7 @@ from ops.training.corruption.view import Candidate, View
 from ops.training.corruption.written import Written, WrittenLine
 
 CLEAN_SHARE = 0.52
-_EDIT_COUNT_SHARES = ((0.76, 1), (0.94, 2), (1.0, 3))
+_EDIT_COUNT_SHARES = ((0.66, 1), (0.89, 2), (1.0, 3))
 # Parts of the clean examples; the rest is drawn from the whole text.
 _FRAGMENT_SHARE = 0.02
 _HARD_CLEAN_SHARE = 0.11

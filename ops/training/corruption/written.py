@@ -25,7 +25,7 @@ from ops.training.corruption.view import Candidate
 FOLDER = Path(__file__).with_name("written")
 MOST_WORDS = 64
 HELD_OUT_PER_MILLE = 40
-_SECOND_MISTAKE_SHARE = 0.35  # of the other places of a broken line
+_SECOND_MISTAKE_SHARE = 0.5  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
 
