@@ -18,7 +18,7 @@ from api.reasons import Reason
 from api.verbs import VerbTable
 from api.words import count_words
 from ops.training.corpus import is_held_out, read_corpus
-from ops.training.corruption import Example, ExampleMaker
+from ops.training.corruption import Example, ExampleMaker, written
 
 NUM_EXAMPLES = 200_000
 _SEED = 0
@@ -124,7 +124,7 @@ def main() -> None:
         raise SystemExit("usage: python -m ops.training.corpus_table CORPUS...")
     sentences = [sentence for sentence in read_corpus(corpora) if not is_held_out(sentence.text)]
     with tqdm(total=NUM_EXAMPLES, unit="ex", desc="index") as bar:
-        maker = ExampleMaker(VerbTable.load(), sentences)
+        maker = ExampleMaker(VerbTable.load(), sentences, written=written.load())
         in_index = maker.reason_counts()
         bar.set_description("examples")
         counts = Tally()
