@@ -71,7 +71,7 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     try:
         held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
         _run(trainer, batches, held_out, checkpoint)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError):  # a process beside this one may fail
         if trainer.progress.steps > steps_before:
             trainer.save(checkpoint)
         raise

@@ -152,6 +152,16 @@ def test_a_broken_sentence_has_a_mistake_and_keeps_its_name_in_front():
     assert {sentence.tokens[0].tag for sentence, _ in drawn} == {"NNP"}
 
 
+def test_words_between_two_edits_of_one_mistake_stay_as_they_are_typed():
+    lines = [parse("Why {is your brother's phone|question_order:your brother's phone is} [wet/off]?")]
+    maker = ExampleMaker(VerbTable.load(), [tagged("Tom/NNP sang/VBD"), tagged("Ann/NNP sings/VBZ")], written=lines)
+
+    wrong = [one for one in itertools.islice(maker.stream(4), 600) if one.source == "written" and one.edits]
+
+    assert len(wrong) > 50
+    assert all(apply_edits(one.sentence, one.edits) == one.corrected for one in wrong)
+
+
 def test_the_stream_draws_from_written_lines_but_not_the_forms_kept_out():
     lines = [parse("He {threw|irregular_past:throwed|past_not_participle:thrown} it.")]
     corpus = [tagged("Tom/NNP sang/VBD"), tagged("They/PRP saw/VBD it/PRP")]

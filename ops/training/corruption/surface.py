@@ -117,6 +117,8 @@ def _lower_first(span: Span) -> None:
 def _curl(spans: list[Span]) -> None:
     """Curly apostrophes; the replacement stays straight, as the model writes it."""
     for span in spans:
+        if span.is_corrupted and span.wrong.count(" ") > 1:
+            continue  # two edits, and words between them that no edit writes
         span.wrong = span.wrong.translate(_CURLY)
         if not span.is_corrupted:
             span.right = span.wrong
