@@ -159,7 +159,7 @@ class Agent:
         words = draft.prompt.words
         script = parse_script(self._tokenizer, output_ids, len(words))
         texts = [piece.text for piece in words]
-        moves = self._moves(texts, script.edits)
+        moves = self._moves(draft, script.edits)
         found = [self._edit(draft, edit, texts, is_sure=rank in moves) for rank, edit in enumerate(script.edits)]
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
@@ -167,15 +167,20 @@ class Agent:
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 
-    def _moves(self, texts: Sequence[str], edits: Sequence[ScriptEdit]) -> frozenset[int]:
-        """Numbers of the edits that move a word together: "[the] bank [is]" > "[is the] bank"."""
-        pairs = ((rank, *pair) for rank, pair in enumerate(pairwise(edits)))
-        return frozenset(
-            number
-            for rank, one, other in pairs
-            if one.reason is other.reason is Reason.QUESTION_ORDER
-            and self._guard.moves_auxiliary(_words_of(texts, one), _words_of(texts, other))
-            for number in (rank, rank + 1)
+    def _moves(self, draft: Draft, edits: Sequence[ScriptEdit]) -> frozenset[int]:
+        """Numbers of the edits that move a word together: "[the] new [bank is]" > "[is the] new [bank]"."""
+        numbers: set[int] = set()
+        for rank, pair in enumerate(pairwise(edits)):
+            if rank not in numbers and self._is_move(draft, *pair):  # half of one move only: three would lose a word
+                numbers |= {rank, rank + 1}
+        return frozenset(numbers)
+
+    def _is_move(self, draft: Draft, one: ScriptEdit, other: ScriptEdit) -> bool:
+        """Both halves must be edits that can be made: one alone would double the word, or lose it."""
+        return (
+            one.reason is other.reason is Reason.QUESTION_ORDER
+            and all(_gap(draft.sentence, _pieces_of(draft, edit)) is not None for edit in (one, other))
+            and self._guard.moves_auxiliary(_words_of(draft, one), _words_of(draft, other))
         )
 
     def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str], *, is_sure: bool) -> Edit | None:
@@ -184,7 +189,7 @@ class Agent:
         `texts` are the words that explanations quote: mended here, so that "After 'haved' comes ..." is never said.
         """
         words, sentence = draft.prompt.words, draft.sentence
-        pieces = words[script_edit.word : script_edit.word + script_edit.num_words]
+        pieces = _pieces_of(draft, script_edit)
         source = tuple(piece.text for piece in pieces)
         replacement = script_edit.replacement.split()
         gap = _gap(sentence, pieces)
@@ -210,8 +215,12 @@ def _joined(edits: Sequence[Edit]) -> str:
     return " ".join(dict.fromkeys(edit.explanation for edit in edits))
 
 
-def _words_of(texts: Sequence[str], edit: ScriptEdit) -> tuple[Sequence[str], Sequence[str]]:
-    return texts[edit.word : edit.word + edit.num_words], edit.replacement.split()
+def _pieces_of(draft: Draft, edit: ScriptEdit) -> tuple[Piece, ...]:
+    return draft.prompt.words[edit.word : edit.word + edit.num_words]
+
+
+def _words_of(draft: Draft, edit: ScriptEdit) -> tuple[Sequence[str], Sequence[str]]:
+    return [piece.text for piece in _pieces_of(draft, edit)], edit.replacement.split()
 
 
 def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:

@@ -21,6 +21,8 @@ from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, p
 # Auxiliaries an edit may bring in without replacing one: 'is' singing, 'has' lived, 'will' come.
 _INSERTABLE = frozenset(["be", "have", "will"])
 _TENSED = frozenset(["be", "have", "do", "will"])
+_DO = frozenset(["do", "does", "did"])
+_MODALS = AUXILIARY_LEMMAS - {"be", "have", "do"}
 # An auxiliary of another verb that may take the place of one of _TENSED: "Are you knowing" > "Do you know".
 _SUCCESSORS: dict[Reason, frozenset[str]] = {
     Reason.STATIVE: frozenset(["do"]),
@@ -100,16 +102,22 @@ class Guard:
         )
 
     def moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:
-        """Whether two edits together put an auxiliary elsewhere: "[is the] new [bank]" > "[the] new [bank is]"."""
-        (one_old, one_new), (other_old, other_new) = (
-            [list(map(plain, words)) for words in edit] for edit in (one, other)
-        )
-        goes_back = _extra_word(one_old, one_new), _extra_word(other_new, other_old)
-        comes_front = _extra_word(one_new, one_old), _extra_word(other_old, other_new)
+        """Whether two edits together put an auxiliary elsewhere: "[is the] new [bank]" > "[the] new [bank is]".
+
+        It leads the one and ends the other, as explanations rely on to tell where it goes.
+        """
+        (one_old, one_new), (other_old, other_new) = one, other
+        goes_back = one_old[0], one_old, one_new, other_new, other_old
+        comes_front = other_old[-1], one_new, one_old, other_old, other_new
         return any(
-            left is not None and left == right and bool(self._words.lemmas_of(parts_of(left)[0]) & AUXILIARY_LEMMAS)
-            for left, right in (goes_back, comes_front)
+            self._is_auxiliary(moved) and _are_same(led, [moved, *front]) and _are_same(ended, [*end, moved])
+            for moved, led, front, ended, end in (goes_back, comes_front)
         )
+
+    def _is_auxiliary(self, word: str) -> bool:
+        """As written: "in May" and "Will Smith" have none."""
+        is_one = bool(self._words.lemmas_of(parts_of(word)[0]) & AUXILIARY_LEMMAS)
+        return is_one and word not in _NAMES_LIKE_AUXILIARIES
 
     def _only_reorders(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """The same words in another order, one of them an auxiliary; "he's" may be read as "he is"."""
@@ -144,11 +152,12 @@ class Guard:
         )
 
     def _is_new_do(self, part: str, change: _Change) -> bool:
-        return change.reason is Reason.DO_SUPPORT and part in ("do", "does", "did")
+        return change.reason is Reason.DO_SUPPORT and part in _DO
 
     def _may_move(self, part: str, change: _Change) -> bool:
         """A verb goes behind its subject when 'do' comes: "Speak you" > "Do you speak"."""
-        return change.reason is Reason.DO_SUPPORT and self._is_verbal(part, change)
+        comes_do = change.reason is Reason.DO_SUPPORT and not _DO.isdisjoint(change.new) and "to" not in change.new
+        return comes_do and self._is_verbal(part, change) and self._words.lemmas_of(part).isdisjoint(_MODALS)
 
     def _may_go(self, change: _Change, place: int) -> bool:
         part = change.old[place]
@@ -193,11 +202,8 @@ class Guard:
         return is_successor and any(lemmas & _TENSED for lemmas in change.old_lemmas.values())
 
 
-def _extra_word(longer: list[str], shorter: list[str]) -> str | None:
-    """The word at either end of `longer` without which it would be `shorter`."""
-    if longer[1:] == shorter:
-        return longer[0]
-    return longer[-1] if longer[:-1] == shorter else None
+def _are_same(words: Sequence[str], others: Sequence[str]) -> bool:
+    return list(map(plain, words)) == list(map(plain, others))
 
 
 def _distinct_in(parts: Sequence[str], wanted: Sequence[str]) -> list[str]:

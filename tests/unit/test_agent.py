@@ -68,6 +68,32 @@ def test_half_a_move_is_none(edits: list[ScriptEdit]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sentence", "edits"),
+    [
+        ("Where the new bank, is?", [(1, 1, "is the"), (3, 2, "bank")]),
+        ("Do you know where is, the bank?", [(4, 2, "the"), (6, 1, "bank is")]),
+        ("He went in May with Tom", [(2, 2, "in"), (5, 1, "tom may")]),
+        ("The bank that Will Smith is in", [(3, 2, "smith"), (6, 1, "in will")]),
+        ("Where the new bank is open?", [(1, 1, "is the"), (4, 2, "open")]),  # would be explained both ways
+    ],
+)
+def test_a_move_that_cannot_be_made_whole_is_not_made(sentence: str, edits: list[tuple[int, int, str]]) -> None:
+    script = [ScriptEdit(*edit, R.QUESTION_ORDER) for edit in edits]
+
+    assert conclude(sentence, *script).corrected == sentence
+
+
+def test_an_edit_is_half_of_one_move_only():
+    edits = [ScriptEdit(4, 1, "can the", R.QUESTION_ORDER), ScriptEdit(5, 2, "bank", R.QUESTION_ORDER),
+             ScriptEdit(7, 1, "open can", R.QUESTION_ORDER)]  # fmt: skip
+
+    correction = conclude("Do you know where the bank can open it", *edits)
+
+    assert correction.corrected == "Do you know where can the bank open it"
+    assert correction.num_dropped == 1
+
+
+@pytest.mark.parametrize(
     ("sentence", "edits", "corrected"),
     [
         ("He goed to school", [WENT], "He went to school"),

@@ -123,6 +123,9 @@ of > have PERF_PART
 Tom walks > walks EXTRA_BE
 very good > good EXTRA_BE
 walk > walk quickly SVA_SG
+watch play > play watch DO_SUPPORT
+go to > do to go DO_SUPPORT
+can you > do you can DO_SUPPORT
 not like > doesn't not like DO_SUPPORT
 not like > does like DO_SUPPORT
 like > doesn't like DO_SUPPORT
