@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 import queue
 import random
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
+from multiprocessing.connection import Connection
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,18 +143,21 @@ class BackgroundBatches:
     """Batches from a process of their own, so that the model never waits for the generator.
 
     `make_stream` must be picklable (a module-level function or a partial of one); a failure in it ends the iteration
-    with a RuntimeError that carries its message. Close it: the process is a daemon, but holds the corpus in memory.
+    with a RuntimeError that carries its message, and so does its death. Close it: the process is a daemon, but holds
+    the corpus in memory. A pipe, not a Queue: with both its ends open in either process, that one would wait for ever
+    for the rest of what a killed process was writing, and keep the process when the trainer is killed.
     """
 
     make_stream: Callable[[], Iterator[Batch]]
-    _queue: Any = field(init=False)
+    _pipe: Connection = field(init=False)
     _process: Any = field(init=False)
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # fork would copy the threads of torch
-        self._queue = context.Queue(_QUEUE_SIZE)
-        self._process = context.Process(target=_produce, args=(self.make_stream, self._queue), daemon=True)
+        self._pipe, their_pipe = context.Pipe(duplex=False)
+        self._process = context.Process(target=_produce, args=(self.make_stream, their_pipe), daemon=True)
         self._process.start()
+        their_pipe.close()
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
@@ -167,18 +174,34 @@ class BackgroundBatches:
         self._process.join()
 
     def _next_item(self) -> Batch | str | None:
-        while True:
-            try:
-                return self._queue.get(timeout=5.0)
-            except queue.Empty:
-                if not self._process.is_alive():
-                    return f"exit status {self._process.exitcode}"
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):  # OSError: it was killed while it wrote
+            self._process.join()
+            return f"exit status {self._process.exitcode}"
 
 
-def _produce(make_stream: Callable[[], Iterator[Batch]], batches: Any) -> None:
+def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends this process
+    made: queue.Queue[Batch | str | None] = queue.Queue(_QUEUE_SIZE)
+    sender = Thread(target=_send, args=(made, pipe), daemon=True)
+    sender.start()
     try:
         for batch in make_stream():
-            batches.put(batch)
-        batches.put(None)
+            made.put(batch)
+        made.put(None)
     except Exception as error:  # the boundary of the process: whatever it is, the trainer must hear of it
-        batches.put(f"{type(error).__name__}: {error}")
+        made.put(f"{type(error).__name__}: {error}")
+    sender.join()
+
+
+def _send(made: queue.Queue[Batch | str | None], pipe: Connection) -> None:
+    """A thread, so that the generator runs ahead. Ends the process where the trainer has ended."""
+    while True:
+        item = made.get()
+        try:
+            pipe.send(item)
+        except BrokenPipeError:
+            os._exit(1)
+        if not isinstance(item, Batch):
+            return

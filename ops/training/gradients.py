@@ -69,7 +69,7 @@ class GradientHelpers:
         try:
             for pipe, batch in zip(self._pipes, batches, strict=True):
                 pipe.send(batch)
-        except BrokenPipeError:
+        except OSError:
             raise RuntimeError(_ENDED) from None
 
     def finish(self) -> list[Means]:
@@ -79,7 +79,7 @@ class GradientHelpers:
         """
         try:
             means = [pipe.recv() for pipe in self._pipes]
-        except EOFError:
+        except (EOFError, OSError):  # OSError: it ended before it read its batch
             raise RuntimeError(_ENDED) from None
         own = [param.grad for param in self._params]
         for gradients in self._gradients:

@@ -65,9 +65,9 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     """Until the end, or until Ctrl-C or SIGTERM; what was learnt is saved either way."""
     options, steps_before = trainer.options, trainer.progress.steps
     stream_seed = options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples
-    batches = BackgroundBatches(partial(training_batches, options, stream_seed))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # before there are processes that it would leave behind
     trainer.start_processes()
+    batches = BackgroundBatches(partial(training_batches, options, stream_seed))
     try:
         held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
         _run(trainer, batches, held_out, checkpoint)

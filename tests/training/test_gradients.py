@@ -56,6 +56,21 @@ def test_a_helper_that_dies_is_told_and_not_waited_for():
         trainer.close()
 
 
+def test_a_helper_that_dies_before_it_reads_its_batch_is_told_too():
+    trainer = trainer_of(2)
+    try:
+        [process] = trainer._helpers._processes
+        os.kill(process.pid, signal.SIGSTOP)
+        trainer._helpers.start([batch_of(70)])
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+
+        with pytest.raises(RuntimeError, match="has ended"):
+            trainer._helpers.finish()
+    finally:
+        trainer.close()
+
+
 def test_several_processes_are_refused_on_a_gpu():
     trainer = Trainer(TrainOptions((), device="cpu", num_processes=2), CONFIG)
     trainer.device = "cuda"
