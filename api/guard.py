@@ -40,6 +40,7 @@ _SUCCESSORS: dict[Reason, frozenset[str]] = {
     Reason.BE_ING: frozenset(["be"]),
 }
 _NOUN_NEXT = frozenset(["a", "an", "the", "my", "your", "our", "their", "every"])  # not 'its', which may be it's
+_NO_SUBJECTS = _NOUN_NEXT | {"to"}  # no verb goes behind these alone: "Speak the boys"
 _NAMES_LIKE_AUXILIARIES = frozenset(["Will", "May"])
 # What these ask for is the first verb of a clause: no verb that follows 'the', nor a word with a capital of its own.
 _FINITE = frozenset(
@@ -110,14 +111,14 @@ class Guard:
         goes_back = one_old[0], one_old, one_new, other_new, other_old
         comes_front = other_old[-1], one_new, one_old, other_old, other_new
         return any(
-            self._is_auxiliary(moved) and _are_same(led, [moved, *front]) and _are_same(ended, [*end, moved])
+            _are_same(led, [moved, *front]) and _are_same(ended, [*end, moved]) and self._is_auxiliary(moved, end[-1])
             for moved, led, front, ended, end in (goes_back, comes_front)
         )
 
-    def _is_auxiliary(self, word: str) -> bool:
-        """As written: "in May" and "Will Smith" have none."""
+    def _is_auxiliary(self, word: str, previous: str) -> bool:
+        """As written: "in May", "Will Smith" and "a can" have none."""
         is_one = bool(self._words.lemmas_of(parts_of(word)[0]) & AUXILIARY_LEMMAS)
-        return is_one and word not in _NAMES_LIKE_AUXILIARIES
+        return is_one and word not in _NAMES_LIKE_AUXILIARIES and plain(previous) not in _NOUN_NEXT
 
     def _only_reorders(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """The same words in another order, one of them an auxiliary; "he's" may be read as "he is"."""
@@ -156,8 +157,10 @@ class Guard:
 
     def _may_move(self, part: str, change: _Change) -> bool:
         """A verb goes behind its subject when 'do' comes: "Speak you" > "Do you speak"."""
-        comes_do = change.reason is Reason.DO_SUPPORT and not _DO.isdisjoint(change.new) and "to" not in change.new
-        return comes_do and self._is_verbal(part, change) and self._words.lemmas_of(part).isdisjoint(_MODALS)
+        comes_do = change.reason is Reason.DO_SUPPORT and not _DO.isdisjoint(change.new)
+        has_subject = _NO_SUBJECTS.isdisjoint(change.new)
+        is_verb = self._is_verbal(part, change) and self._words.lemmas_of(part).isdisjoint(_MODALS)
+        return comes_do and has_subject and is_verb
 
     def _may_go(self, change: _Change, place: int) -> bool:
         part = change.old[place]

@@ -72,6 +72,7 @@ def test_half_a_move_is_none(edits: list[ScriptEdit]) -> None:
     [
         ("Where the new bank, is?", [(1, 1, "is the"), (3, 2, "bank")]),
         ("Do you know where is, the bank?", [(4, 2, "the"), (6, 1, "bank is")]),
+        ("They have a can of beer", [(1, 1, "can have"), (2, 2, "a")]),
         ("He went in May with Tom", [(2, 2, "in"), (5, 1, "tom may")]),
         ("The bank that Will Smith is in", [(3, 2, "smith"), (6, 1, "in will")]),
         ("Where the new bank is open?", [(1, 1, "is the"), (4, 2, "open")]),  # would be explained both ways

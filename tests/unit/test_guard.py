@@ -125,6 +125,7 @@ very good > good EXTRA_BE
 walk > walk quickly SVA_SG
 watch play > play watch DO_SUPPORT
 go to > do to go DO_SUPPORT
+speak the > do the speak DO_SUPPORT
 can you > do you can DO_SUPPORT
 not like > doesn't not like DO_SUPPORT
 not like > does like DO_SUPPORT
