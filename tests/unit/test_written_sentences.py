@@ -111,6 +111,8 @@ def test_the_checker_refuses_what_the_guard_would_and_what_is_held_out():
 
     assert "guard refuses" in next(faults("He {went|past_tense:school} home.", guard, none))
     assert not list(faults("He {went|irregular_past:goed} home.", guard, none))
+    assert "inside a word" in next(faults("I'{m|be_agreement:s}.", guard, none))
+    assert "inside a word" in next(faults("He {like|singular_agreement:likes}s it.", guard, none))
     assert "held-out" in next(faults("On Monday she {went|irregular_past:goed} home by train again!", guard, one))
     assert not list(faults("On Monday she {went|irregular_past:goed} home by bus again!", guard, one))
 

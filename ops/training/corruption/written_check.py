@@ -48,7 +48,12 @@ def faults(text: str, guard: Guard, held_out: HeldOutSentences, num_draws: int =
 
 def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterator[str]:
     wrong = right[: candidate.start] + candidate.wrong + right[candidate.end :]
-    words = [piece.text for piece in split_pieces(wrong) if piece.word_number is not None]
+    pieces = [piece for piece in split_pieces(wrong) if piece.word_number is not None]
+    place = pieces[candidate.first : candidate.first + count_words(candidate.wrong)]
+    if not place or (place[0].start, wrong[place[0].start : place[-1].end]) != (candidate.start, candidate.wrong):
+        yield f"the brace of {candidate.wrong!r} stands inside a word"
+        return
+    words = [piece.text for piece in pieces]
     edits = edits_of(right, [candidate])
     changes = [(words[edit.word : edit.word + edit.num_words], edit.replacement.split(" ")) for edit in edits]
     if len(changes) == 2 and candidate.reason is Reason.QUESTION_ORDER:
