@@ -21,8 +21,9 @@ from api.reasons import Reason
 from api.sentences import find_sentences
 from api.surface import dress
 from api.tokenizer import Prompt
-from api.verb_words import VerbWords
+from api.verb_words import VerbWords, parts_of
 from api.verbs import VerbTable
+from api.word_sets import BE_PARTS, DO_PARTS
 from api.words import Piece, count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import MAX_WORDS
@@ -33,6 +34,8 @@ MAX_CHARACTERS = 8_000
 MAX_SENTENCES = 64  # of a text
 MAX_TEXT_CHARACTERS = 40_000  # 64 sentences of 64 long words; whatever the text, cutting it takes 50 ms at most
 NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
+_LONGEST_MOVE = 10  # words
+_MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
@@ -160,7 +163,10 @@ class Agent:
         script = parse_script(self._tokenizer, output_ids, len(words))
         texts = [piece.text for piece in words]
         moves = self._moves(draft, script.edits)
-        found = [self._edit(draft, edit, texts, is_sure=rank in moves) for rank, edit in enumerate(script.edits)]
+        found = [
+            None if _is_lone_do(script.edits, rank, words) else self._edit(draft, edit, texts, is_sure=rank in moves)
+            for rank, edit in enumerate(script.edits)
+        ]
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = _joined(edits) or NOTHING_WRONG
@@ -176,9 +182,15 @@ class Agent:
         return frozenset(numbers)
 
     def _is_move(self, draft: Draft, one: ScriptEdit, other: ScriptEdit) -> bool:
-        """Both halves must be edits that can be made: one alone would double the word, or lose it."""
+        """Both halves must be edits that can be made: one alone would double the word, or lose it.
+
+        They lie near each other in one clause, as far as marks tell.
+        """
+        between = draft.sentence[_pieces_of(draft, one)[-1].end : _pieces_of(draft, other)[0].start]
         return (
-            one.reason is other.reason is Reason.QUESTION_ORDER
+            other.word - one.word <= _LONGEST_MOVE
+            and _MARK.search(between) is None
+            and one.reason is other.reason is Reason.QUESTION_ORDER
             and all(_gap(draft.sentence, _pieces_of(draft, edit)) is not None for edit in (one, other))
             and self._guard.moves_auxiliary(_words_of(draft, one), _words_of(draft, other))
         )
@@ -211,8 +223,25 @@ class Agent:
 
 
 def _joined(edits: Sequence[Edit]) -> str:
-    """What is said of all edits, once each: two that move one word say the same."""
-    return " ".join(dict.fromkeys(edit.explanation for edit in edits))
+    """The explanations in order; that of two edits that move one word once."""
+    told: list[str] = []
+    for edit in edits:
+        is_second_half = edit.reason is Reason.QUESTION_ORDER and told[-1:] == [edit.explanation]
+        if not is_second_half:
+            told.append(edit.explanation)
+    return " ".join(told)
+
+
+def _is_lone_do(edits: Sequence[ScriptEdit], rank: int, words: Sequence[Piece]) -> bool:
+    """ "[Are] you eating" > "Do you eating": 'do' for 'be' is wrong unless the verb is mended beside it."""
+    edit = edits[rank]
+    is_do = edit.reason in (Reason.STATIVE, Reason.HABIT) and parts_of(edit.replacement)[0] in DO_PARTS
+    if not is_do or parts_of(words[edit.word].text)[0] in DO_PARTS or edit.word + edit.num_words == len(words):
+        return False
+    was_be = all(
+        parts_of(piece.text)[0] in BE_PARTS | {"not"} for piece in words[edit.word : edit.word + edit.num_words]
+    )
+    return was_be and not any(other.reason is edit.reason for other in edits[rank + 1 :])
 
 
 def _pieces_of(draft: Draft, edit: ScriptEdit) -> tuple[Piece, ...]:

@@ -154,7 +154,7 @@ def _has(text: str, parts: frozenset[str]) -> bool:
 
 
 _MOVED_BACK = "Inside another sentence a question keeps the order of a statement: '{}' follows the subject."
-_MOVED_FRONT = "In a question '{}' comes before the subject."
+_MOVED_FRONT = "{} '{}' comes before the subject."
 
 
 def _question_order(facts: EditFacts) -> str:
@@ -162,7 +162,9 @@ def _question_order(facts: EditFacts) -> str:
     if old[1:] == new or new[:-1] == old:  # one half of a move; the other is an edit of its own
         return _MOVED_BACK.format(old[0] if old[1:] == new else new[-1])
     if old[:-1] == new or new[1:] == old:
-        return _MOVED_FRONT.format(old[-1] if old[:-1] == new else new[0])
+        triggers = [word for word in facts.text_before.lower().split() if word in _INVERTING]
+        place = f"After '{triggers[0]}'" if triggers and "?" not in facts.sentence else "In a question"
+        return _MOVED_FRONT.format(place, old[-1] if old[:-1] == new else new[0])
     first, *others = new
     if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
         place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"

@@ -89,8 +89,6 @@ I wish I am rich | 3 | 1 | were | WISH_PAST | A wish takes a past form: 'were', 
 She is drinking tea every day | 1 | 2 | drinks | HABIT | A habit ('every day') takes the simple tense: 'drinks', not 'is drinking'.
 When I came, he left already | 4 | 1 | had left | PAST_PERF | What came before another past event takes the past perfect: 'had left', not 'left'.
 Where I'm going? | 1 | 1 | am i | QUESTION_ORDER | In a question 'am' comes before the subject: 'am I', not 'I'm'.
-Are you often singing | 0 | 1 | do | HABIT | The simple tense makes its questions and negatives with 'do': 'do', not 'are'.
-I am not knowing him | 1 | 2 | don't | STATIVE | The simple tense makes its questions and negatives with 'do': 'don't', not 'am not'.
 Now Ann is doing it | 2 | 2 | does | HABIT | A habit takes the simple tense: 'does', not 'is doing'.
 I'm wanting it | 0 | 2 | i want | STATIVE | 'want' names a state here, so it takes the simple tense: 'I want', not 'I'm wanting'.
 If I had time, I would helped you | 6 | 1 | have helped | WISH_PAST | What did not happen takes 'have' and the past participle after 'would': 'have helped', not 'helped'.
