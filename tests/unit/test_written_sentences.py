@@ -114,6 +114,7 @@ def test_the_checker_refuses_what_the_guard_would_and_what_is_held_out():
     assert "inside a word" in next(faults("I'{m|be_agreement:s}.", guard, none))
     assert "inside a word" in next(faults("He {like|singular_agreement:likes}s it.", guard, none))
     assert "held-out" in next(faults("On Monday she {went|irregular_past:goed} home by train again!", guard, one))
+    assert "held-out" in next(faults("On Monday he {went|irregular_past:goed} back home by train again.", guard, one))
     assert not list(faults("On Monday she {went|irregular_past:goed} home by bus again!", guard, one))
 
 
@@ -123,7 +124,7 @@ def test_every_written_line_is_sound(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
 
     found = {
-        number: list(faults(line, guard, held_out, num_draws=6))
+        number: list(faults(line, guard, held_out, num_draws=3))
         for number, line in enumerate(lines, start=1)
         if is_line(line)
     }

@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 from api.guard import Guard
@@ -84,10 +84,10 @@ class HeldOutSentences:
 
 
 def _signatures(text: str) -> Iterator[tuple[str, ...]]:
-    """Its words, sorted, without one of them, from 7 words on without two."""
+    """Its words, sorted: all of them and without one of them, from 7 words on without two."""
     words = sorted(_NOT_A_LETTER.sub(" ", text.lower()).split())
-    num_left_out = 0 if len(words) < 4 else 1 if len(words) < 7 else 2
-    return combinations(words, len(words) - num_left_out)
+    most_left_out = 0 if len(words) < 4 else 1 if len(words) < 7 else 2
+    return chain.from_iterable(combinations(words, len(words) - number) for number in range(most_left_out + 1))
 
 
 def _show(lines: list[WrittenLine], num_shown: int) -> None:
