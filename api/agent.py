@@ -36,6 +36,7 @@ MAX_TEXT_CHARACTERS = 40_000  # 64 sentences of 64 long words; whatever the text
 NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
 _LONGEST_MOVE = 10  # words
 _MARK = re.compile(r"[^\w\s'\u2019-]")
+_MOVING = frozenset([Reason.QUESTION_ORDER, Reason.DO_SUPPORT])
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
@@ -190,10 +191,15 @@ class Agent:
         return (
             other.word - one.word <= _LONGEST_MOVE
             and _MARK.search(between) is None
-            and one.reason is other.reason is Reason.QUESTION_ORDER
+            and one.reason is other.reason
             and all(_gap(draft.sentence, _pieces_of(draft, edit)) is not None for edit in (one, other))
-            and self._guard.moves_auxiliary(_words_of(draft, one), _words_of(draft, other))
+            and self._is_allowed_move(one.reason, _words_of(draft, one), _words_of(draft, other))
         )
+
+    def _is_allowed_move(self, reason: Reason, *halves: tuple[Sequence[str], Sequence[str]]) -> bool:
+        if reason is Reason.DO_SUPPORT:
+            return self._guard.moves_verb(*halves)
+        return reason is Reason.QUESTION_ORDER and self._guard.moves_auxiliary(*halves)
 
     def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str], *, is_sure: bool) -> Edit | None:
         """The edit as it goes into the sentence, or None where it makes no sense; `is_sure`: the guard has seen it.
@@ -226,7 +232,7 @@ def _joined(edits: Sequence[Edit]) -> str:
     """The explanations in order; that of two edits that move one word once."""
     told: list[str] = []
     for edit in edits:
-        is_second_half = edit.reason is Reason.QUESTION_ORDER and told[-1:] == [edit.explanation]
+        is_second_half = edit.reason in _MOVING and told[-1:] == [edit.explanation]
         if not is_second_half:
             told.append(edit.explanation)
     return " ".join(told)

@@ -112,6 +112,8 @@ def _ing_after_to(facts: EditFacts) -> str:
 def _do_support(facts: EditFacts) -> str:
     words = facts.new.split(" ")
     at = next((at for at, word in enumerate(words) if parts_of(word)[0] in word_sets.DO_PARTS), None)
+    if at is None and words[:-1] == facts.old.split(" "):  # the second half of "[means] this [word]?"
+        return f"After 'do' and the subject comes the base form of the verb: '{words[-1]}'."
     if at is None:
         return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
     if _has(facts.old, word_sets.BE_PARTS):

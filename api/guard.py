@@ -115,6 +115,17 @@ class Guard:
             for moved, led, front, ended, end in (goes_back, comes_front)
         )
 
+    def moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
+        """Whether two edits together put a verb behind its subject, 'do' before: "[means] a [word]" > "does a word mean"."""
+        (one_old, one_new), (other_old, other_new) = (
+            [list(map(plain, words)) for words in edit] for edit in (one, other)
+        )
+        if len(one_old) != len(one_new) or one_old[1:] != one_new[1:] or other_new[:-1] != other_old:
+            return False
+        verbs = self._words.lemmas_of(one_old[0]) & self._words.lemmas_of(other_new[-1])
+        is_base = other_new[-1] in verbs and verbs.isdisjoint(AUXILIARY_LEMMAS)
+        return one_new[0] in ("do", "does", "did") and is_base
+
     def _is_auxiliary(self, word: str, previous: str) -> bool:
         """As written: "in May", "Will Smith" and "a can" have none."""
         is_one = bool(self._words.lemmas_of(parts_of(word)[0]) & AUXILIARY_LEMMAS)

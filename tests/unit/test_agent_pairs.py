@@ -83,6 +83,31 @@ def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
         assert correction.explanation.startswith("The simple tense makes its questions and negatives with 'do': ")
 
 
+def test_two_edits_may_put_a_verb_behind_its_subject():
+    correction = conclude(
+        "What means this word?", ScriptEdit(1, 1, "does", R.DO_SUPPORT), ScriptEdit(3, 1, "word mean", R.DO_SUPPORT)
+    )
+
+    assert correction.corrected == "What does this word mean?"
+    assert correction.explanation == (
+        "A question like this needs 'does' before the subject: 'does', not 'means'. "
+        "After 'do' and the subject comes the base form of the verb: 'mean'."
+    )
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [ScriptEdit(1, 1, "does", R.DO_SUPPORT)],
+        [ScriptEdit(1, 1, "does", R.DO_SUPPORT), ScriptEdit(3, 1, "word cost", R.DO_SUPPORT)],
+        [ScriptEdit(1, 1, "did", R.DO_SUPPORT), ScriptEdit(3, 1, "word meant", R.DO_SUPPORT)],
+        [ScriptEdit(1, 1, "must", R.DO_SUPPORT), ScriptEdit(3, 1, "word mean", R.DO_SUPPORT)],
+    ],
+)
+def test_no_verb_gets_lost_or_another_one_in_on_the_way(edits: list[ScriptEdit]) -> None:
+    assert not conclude("What means this word?", *edits).edits
+
+
 def test_the_same_explanation_of_two_mistakes_is_given_twice():
     twice = ScriptEdit(4, 1, "went", R.PAST_IRREG)
 

@@ -17,7 +17,6 @@ from itertools import chain, combinations
 from pathlib import Path
 
 from api.guard import Guard
-from api.reasons import Reason
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
@@ -56,9 +55,7 @@ def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterat
     words = [piece.text for piece in pieces]
     edits = edits_of(right, [candidate])
     changes = [(words[edit.word : edit.word + edit.num_words], edit.replacement.split(" ")) for edit in edits]
-    if len(changes) == 2 and candidate.reason is Reason.QUESTION_ORDER:
-        if not guard.moves_auxiliary(*changes):
-            yield f"the guard refuses {candidate.wrong!r}: only an auxiliary may move"
+    if len(changes) == 2 and (guard.moves_auxiliary(*changes) or guard.moves_verb(*changes)):
         return
     for edit, (old, new) in zip(edits, changes, strict=True):
         previous = words[edit.word - 1] if edit.word else None
