@@ -116,7 +116,7 @@ class Guard:
         )
 
     def moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
-        """Whether two edits together put a verb behind its subject, 'do' before: "[means] a [word]" > "does a word mean"."""
+        """Whether two edits together put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]"."""
         (one_old, one_new), (other_old, other_new) = (
             [list(map(plain, words)) for words in edit] for edit in (one, other)
         )
