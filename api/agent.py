@@ -218,7 +218,8 @@ class Agent:
         if not is_sure and not self._guard.allows(source, replacement, script_edit.reason):
             return None
         start, end = pieces[0].start, pieces[-1].end
-        new = dress(source, replacement, "\u2019" in sentence, is_start=script_edit.word == 0)
+        is_loud = sentence.isupper() and len(words) > 1
+        new = dress(source, replacement, "\u2019" in sentence, is_start=script_edit.word == 0, is_loud=is_loud)
         text = (gap if len(new) == len(source) else " ").join(new)
         if text == sentence[start:end]:
             return None

@@ -19,16 +19,19 @@ _NEVER_NAMES = frozenset(
 _DO = frozenset(["do", "does", "did"])
 
 
-def dress(source: Sequence[str], replacement: Sequence[str], has_curly: bool, is_start: bool = True) -> tuple[str, ...]:
+def dress(
+    source: Sequence[str], replacement: Sequence[str], has_curly: bool, is_start: bool = True, is_loud: bool = False
+) -> tuple[str, ...]:
     """The replacement's words as they go into the sentence.
 
-    `has_curly` tells that the sentence uses U+2019, `is_start` that it begins with these words.
+    `has_curly` tells that the sentence uses U+2019, `is_start` that it begins with these words, `is_loud` that it is
+    all in capitals: a word of one letter does not show it.
 
     >>> dress(["Goed"], ["went"], False), dress(["IS", "OWN"], ["owns"], False)
     (('Went',), ('OWNS',))
     """
     letters = "".join(source)
-    if letters.isupper() and sum(map(str.isalpha, letters)) > 1:
+    if letters.isupper() and (is_loud or sum(map(str.isalpha, letters)) > 1):
         cased = [word.upper() for word in replacement]
     else:
         kept = {plain(word): word for word in source}

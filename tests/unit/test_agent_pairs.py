@@ -19,6 +19,12 @@ from tests.unit.test_agent import AGENT, WENT, conclude
             "In a question 'is' comes before the subject.",
         ),
         (
+            "WHERE A NEW BANK IS?",
+            [ScriptEdit(1, 1, "is a", R.QUESTION_ORDER), ScriptEdit(3, 2, "bank", R.QUESTION_ORDER)],
+            "WHERE IS A NEW BANK?",
+            "In a question 'is' comes before the subject.",
+        ),
+        (
             "Do you know where is the bank?",
             [ScriptEdit(4, 2, "the", R.QUESTION_ORDER), ScriptEdit(6, 1, "bank is", R.QUESTION_ORDER)],
             "Do you know where the bank is?",
