@@ -16,7 +16,8 @@ from ops.training.twin import Twin
 
 BIASES = tuple(step / 4 for step in range(-4, 33))  # -1 to 8
 _MOST_FALSE_POSITIVES = 0.008
-_MOST_NATURAL = 0.01
+_MOST_AS_WRITTEN = 0.01
+_MOST_TEMPTING = 0.02
 _LEAST_EXACT = 0.85
 
 
@@ -26,16 +27,19 @@ def trade_off(twin: Twin, held_out: HeldOut, device: str = "cpu") -> list[Score]
     return [held_out.score_at(decoded, bias) for bias in BIASES]
 
 
-def choose_bias(scores: Sequence[Score], *natural: Sequence[Score]) -> float:
+def choose_bias(scores: Sequence[Score], as_written: Sequence[Score], by_hand: Sequence[Score]) -> float:
     """The smallest bias of 0 or more with few enough false positives while most mistakes are still mended.
 
-    `natural`: scores of sentences that no generator made, longer and more varied, which have a limit of their own.
+    `as_written`: scores of plain right text, longer and more varied than the generator's; `by_hand`: of the sentences
+    written for the training and kept from it, of which the right ones are made to tempt. Each has a limit of its own.
     Where no bias gives all, the one with the best exact match less three times the false positives: a right sentence
     made wrong costs a learner more than a mistake that stays.
     """
-    for score, *others in zip(scores, *natural, strict=True):
-        is_silent = score.false_positives <= _MOST_FALSE_POSITIVES and all(
-            other.false_positives <= _MOST_NATURAL for other in others
+    for score, plain, tempting in zip(scores, as_written, by_hand, strict=True):
+        is_silent = (
+            score.false_positives <= _MOST_FALSE_POSITIVES
+            and plain.false_positives <= _MOST_AS_WRITTEN
+            and tempting.false_positives <= _MOST_TEMPTING
         )
         if score.eos_bias >= 0 and is_silent and score.exact >= _LEAST_EXACT:
             return score.eos_bias
