@@ -40,7 +40,7 @@ def test_the_weights_belong_to_the_tokenizer_beside_them():
 
 def test_most_mistakes_written_by_hand_are_mended_exactly(scores):
     assert scores.num_wrong == 100
-    assert scores.exact >= 0.85
+    assert scores.exact >= 0.88
     assert scores.detection >= 0.85
 
 
@@ -55,12 +55,12 @@ def test_the_held_out_sentences_are_whole(held_out):
 
 
 def test_mistakes_written_without_sight_of_the_generator_are_mostly_mended(held_out):
-    assert held_out.exact >= 0.72  # .753 as shipped; processors round differently
+    assert held_out.exact >= 0.84  # .863 as shipped; processors round differently
     assert held_out.precision >= 0.85
 
 
 def test_right_sentences_written_without_sight_of_the_generator_are_left_alone(held_out):
-    assert held_out.false_positives <= 0.03
+    assert held_out.false_positives <= 0.02
 
 
 def test_no_output_is_malformed(held_out):
