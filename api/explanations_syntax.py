@@ -114,6 +114,12 @@ def _do_support(facts: EditFacts) -> str:
     at = next((at for at, word in enumerate(words) if parts_of(word)[0] in word_sets.DO_PARTS), None)
     if at is None and words[:-1] == facts.old.split(" "):  # the second half of "[means] this [word]?"
         return f"After 'do' and the subject comes the base form of the verb: '{words[-1]}'."
+    first, *rest = facts.old.split(" ")
+    if at is None and rest and parts_of(first)[0] in word_sets.DO_PARTS:
+        is_subject_asked = facts.verb is not None and facts.head in facts.new.split(" ")[0]
+        if is_subject_asked:
+            return f"Where the question word is the subject, no '{first}' comes before the verb: {facts.not_old}."
+        return f"Inside another sentence a question keeps the order of a statement, without '{first}': {facts.not_old}."
     if at is None:
         return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
     if _has(facts.old, word_sets.BE_PARTS):

@@ -126,6 +126,9 @@ I wish I can fly | 3 | 1 | could | WISH_PAST | A wish takes a past form: 'could'
 If he asked, I help | 4 | 1 | would help | WISH_PAST | After 'if' with an imagined past comes 'would help', not 'help'.
 It's time we go | 3 | 1 | went | WISH_PAST | What is only imagined takes a past form after 'it's time': 'went', not 'go'.
 She hasn't a car | 1 | 1 | doesn't have | DO_SUPPORT | To say 'not' here, use 'doesn't': 'doesn't have', not 'hasn't'.
+Who did wrote it? | 1 | 2 | wrote | DO_SUPPORT | Where the question word is the subject, no 'did' comes before the verb: 'wrote', not 'did wrote'.
+She asked where did I live | 3 | 2 | i | DO_SUPPORT | Inside another sentence a question keeps the order of a statement, without 'did': 'I', not 'did I'.
+I know what does the man do | 3 | 2 | the | DO_SUPPORT | Inside another sentence a question keeps the order of a statement, without 'does': 'the', not 'does the'.
 Never I have seen it | 1 | 2 | have I | QUESTION_ORDER | After 'never' 'have' comes before the subject: 'have I', not 'I have'.
 I wish she didn't leave yesterday | 3 | 2 | hadn't left | WISH_PAST | A wish takes the past perfect: 'hadn't left', not 'didn't leave'.
 He acts as if he is rich | 5 | 1 | were | WISH_PAST | What is only imagined takes a past form after 'as if': 'were', not 'is'.
