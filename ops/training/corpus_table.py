@@ -36,6 +36,7 @@ _LICENCES = {
     "frames": "written by the generator with verb phrases of the text above",
     "fragment": "noun phrases cut out of the text above",
     "hard": "written for this project",
+    "written": "written for this project",
 }
 _LONGEST_SHOWN = 60  # characters
 _LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64)  # upper bounds of the bins, in words
