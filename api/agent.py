@@ -21,9 +21,8 @@ from api.reasons import Reason
 from api.sentences import find_sentences
 from api.surface import dress
 from api.tokenizer import Prompt
-from api.verb_words import VerbWords, parts_of
+from api.verb_words import VerbWords
 from api.verbs import VerbTable
-from api.word_sets import BE_PARTS, DO_PARTS
 from api.words import Piece, count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import MAX_WORDS
@@ -36,7 +35,6 @@ MAX_TEXT_CHARACTERS = 40_000  # 64 sentences of 64 long words; whatever the text
 NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
 _LONGEST_MOVE = 10  # words
 _MARK = re.compile(r"[^\w\s'\u2019-]")
-_MOVING = frozenset([Reason.QUESTION_ORDER, Reason.DO_SUPPORT])
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
@@ -154,7 +152,7 @@ class Agent:
             for sentence, part in zip(draft.sentences, parts, strict=True)
             for edit in part.edits
         )
-        explanation = _joined(edits) or NOTHING_WRONG_ANYWHERE
+        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG_ANYWHERE
         counts = [sum(getattr(part, name) for part in parts) for name in ("num_dropped", "num_malformed", "num_tokens")]
         return Correction(_apply(draft.text, edits), edits, explanation, *counts)
 
@@ -165,12 +163,12 @@ class Agent:
         texts = [piece.text for piece in words]
         moves = self._moves(draft, script.edits)
         found = [
-            None if _is_lone_do(script.edits, rank, words) else self._edit(draft, edit, texts, is_sure=rank in moves)
+            None if self._is_alone(draft, script.edits, rank) else self._edit(draft, edit, texts, is_sure=rank in moves)
             for rank, edit in enumerate(script.edits)
         ]
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
-        explanation = _joined(edits) or NOTHING_WRONG
+        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 
@@ -193,13 +191,15 @@ class Agent:
             and _MARK.search(between) is None
             and one.reason is other.reason
             and all(_gap(draft.sentence, _pieces_of(draft, edit)) is not None for edit in (one, other))
-            and self._is_allowed_move(one.reason, _words_of(draft, one), _words_of(draft, other))
+            and self._guard.allows_move(_words_of(draft, one), _words_of(draft, other), one.reason)
         )
 
-    def _is_allowed_move(self, reason: Reason, *halves: tuple[Sequence[str], Sequence[str]]) -> bool:
-        if reason is Reason.DO_SUPPORT:
-            return self._guard.moves_verb(*halves)
-        return reason is Reason.QUESTION_ORDER and self._guard.moves_auxiliary(*halves)
+    def _is_alone(self, draft: Draft, edits: Sequence[ScriptEdit], rank: int) -> bool:
+        """Whether the edit makes no sense without one of the same reason behind it, and there is none."""
+        reason = edits[rank].reason
+        if any(other.reason is reason for other in edits[rank + 1 :]):
+            return False
+        return self._guard.needs_the_verb(*_words_of(draft, edits[rank]), reason)
 
     def _edit(self, draft: Draft, script_edit: ScriptEdit, texts: list[str], *, is_sure: bool) -> Edit | None:
         """The edit as it goes into the sentence, or None where it makes no sense; `is_sure`: the guard has seen it.
@@ -227,28 +227,6 @@ class Agent:
         if len(new) == len(source):
             texts[script_edit.word : script_edit.word + len(new)] = new
         return Edit(start, end, sentence[start:end], text, script_edit.reason, explain(facts))
-
-
-def _joined(edits: Sequence[Edit]) -> str:
-    """The explanations in order; that of two edits that move one word once."""
-    told: list[str] = []
-    for edit in edits:
-        is_second_half = edit.reason in _MOVING and told[-1:] == [edit.explanation]
-        if not is_second_half:
-            told.append(edit.explanation)
-    return " ".join(told)
-
-
-def _is_lone_do(edits: Sequence[ScriptEdit], rank: int, words: Sequence[Piece]) -> bool:
-    """ "[Are] you eating" > "Do you eating": 'do' for 'be' is wrong unless the verb is mended beside it."""
-    edit = edits[rank]
-    is_do = edit.reason in (Reason.STATIVE, Reason.HABIT) and parts_of(edit.replacement)[0] in DO_PARTS
-    if not is_do or parts_of(words[edit.word].text)[0] in DO_PARTS or edit.word + edit.num_words == len(words):
-        return False
-    was_be = all(
-        parts_of(piece.text)[0] in BE_PARTS | {"not"} for piece in words[edit.word : edit.word + edit.num_words]
-    )
-    return was_be and not any(other.reason is edit.reason for other in edits[rank + 1 :])
 
 
 def _pieces_of(draft: Draft, edit: ScriptEdit) -> tuple[Piece, ...]:

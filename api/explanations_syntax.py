@@ -161,18 +161,18 @@ def _has(text: str, parts: frozenset[str]) -> bool:
     return any(part in parts for word in text.split(" ") for part in parts_of(word))
 
 
-_MOVED_BACK = "Inside another sentence a question keeps the order of a statement: '{}' follows the subject."
-_MOVED_FRONT = "{} '{}' comes before the subject."
-
-
 def _question_order(facts: EditFacts) -> str:
     old, new = facts.old.split(" "), facts.new.split(" ")
-    if old[1:] == new or new[:-1] == old:  # one half of a move; the other is an edit of its own
-        return _MOVED_BACK.format(old[0] if old[1:] == new else new[-1])
-    if old[:-1] == new or new[1:] == old:
-        triggers = [word for word in facts.text_before.lower().split() if word in _INVERTING]
-        place = f"After '{triggers[0]}'" if triggers and "?" not in facts.sentence else "In a question"
-        return _MOVED_FRONT.format(place, old[-1] if old[:-1] == new else new[0])
+    # One half of a move, the first or the second; the other is an edit of its own.
+    if old[1:] == new:
+        return f"Inside another sentence a question keeps the order of a statement: '{old[0]}' follows the subject."
+    if new[:-1] == old:
+        return f"So '{new[-1]}' stands here, after the subject."
+    if new[1:] == old:
+        place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
+        return f"{place} '{new[0]}' comes before the subject."
+    if old[:-1] == new:
+        return f"So '{old[-1]}' does not stand here, after the subject."
     first, *others = new
     if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
         place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from api import word_sets
 from api.reasons import Reason
 from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of, plain
 
@@ -50,6 +51,7 @@ _FINITE = frozenset(
         Reason.PAST_NOT_PERF, Reason.WISH_PAST, Reason.HABIT, Reason.STATIVE, Reason.NO_WILL,
     ]
 )  # fmt: skip
+_SIMPLE_TENSE = frozenset([Reason.STATIVE, Reason.HABIT])
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
 
 _OldAndNew = tuple[Sequence[str], Sequence[str]]  # the words an edit takes away and those it puts in
@@ -71,7 +73,7 @@ class _Change:
 
 
 class Guard:
-    """Judges single edits; keeps no state."""
+    """Judges edits, single ones and two that move a word; keeps no state."""
 
     def __init__(self, words: VerbWords) -> None:
         self._words = words
@@ -102,7 +104,19 @@ class Guard:
             and self._stays_the_same_verb(change)
         )
 
-    def moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:
+    def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason) -> bool:
+        """Whether two edits, neither of which may stand alone, together put a word elsewhere."""
+        if reason is Reason.DO_SUPPORT:
+            return self._moves_verb(one, other)
+        return reason is Reason.QUESTION_ORDER and self._moves_auxiliary(one, other)
+
+    def needs_the_verb(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
+        """Whether 'do' takes the place of 'be': right only where another edit mends the verb, "[Are] you eating"."""
+        old = [part for word in source for part in parts_of(word)]
+        is_do = reason in _SIMPLE_TENSE and parts_of(replacement[0])[0] in word_sets.DO_PARTS and len(replacement) == 1
+        return is_do and old[0] in word_sets.BE_PARTS and NEGATIONS.issuperset(old[1:])
+
+    def _moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:
         """Whether two edits together put an auxiliary elsewhere: "[is the] new [bank]" > "[the] new [bank is]".
 
         It leads the one and ends the other, as explanations rely on to tell where it goes.
@@ -115,7 +129,7 @@ class Guard:
             for moved, led, front, ended, end in (goes_back, comes_front)
         )
 
-    def moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
+    def _moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
         """Whether two edits together put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]"."""
         (one_old, one_new), (other_old, other_new) = (
             [list(map(plain, words)) for words in edit] for edit in (one, other)
@@ -124,7 +138,7 @@ class Guard:
             return False
         verbs = self._words.lemmas_of(one_old[0]) & self._words.lemmas_of(other_new[-1])
         is_base = other_new[-1] in verbs and verbs.isdisjoint(AUXILIARY_LEMMAS)
-        return one_new[0] in ("do", "does", "did") and is_base
+        return one_new[0] in word_sets.DO_PARTS and is_base
 
     def _is_auxiliary(self, word: str, previous: str) -> bool:
         """As written: "in May", "Will Smith" and "a can" have none."""

@@ -1,7 +1,7 @@
 """Gradients of several batches at once: processes beside the trainer's own share its weights and hand theirs back.
 
-A second process nearly doubles the speed on two cores. A second thread does not: PyTorch's threads wait for each
-other at every product, so any other process that wants a core stops them all.
+A second process makes the training half as fast again on two cores, or more. A second thread does not: PyTorch's
+threads wait for each other at every product, so any other process that wants a core stops them all.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from ops.training.export import read_twin
 
 _OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
 _MOST_PER_VERB = 40
+_OTHER_BIASES = (0.0, 1.0, 1.75, 2.75)
 
 
 def over_regularised_sentences(
@@ -57,15 +58,22 @@ def main() -> None:
     weights = run / "mini-gpt.safetensors"
     with safe_open(weights, framework="numpy") as file:
         eos_bias = json.loads(file.metadata()["config"])["eos_bias"]
-    totals: Counter[str] = Counter()
-    mended: Counter[str] = Counter()
+    totals = Counter(verb for verb, _, _ in items)
     results = decode(read_twin(weights), prompts)
-    for (verb, _, edit), prompt, result in zip(items, prompts, results, strict=True):
-        totals[verb] += 1
-        mended[verb] += parse_script(tokenizer, result.at(eos_bias), len(prompt.words)).edits == (edit,)
+
+    def count_mended(bias: float) -> Counter[str]:
+        return Counter(
+            verb
+            for (verb, _, edit), prompt, result in zip(items, prompts, results, strict=True)
+            if parse_script(tokenizer, result.at(bias), len(prompt.words)).edits == (edit,)
+        )
+
+    mended = count_mended(eos_bias)
     for verb in verbs:
         print(f"{verb:<10} {mended[verb]:>4} of {totals[verb]}")
     print(f"{'all':<10} {mended.total():>4} of {totals.total()}, eos_bias {eos_bias}")
+    for bias in _OTHER_BIASES:
+        print(f"{'all':<10} {count_mended(bias).total():>4} of {totals.total()}, eos_bias {bias}")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterat
     words = [piece.text for piece in pieces]
     edits = edits_of(right, [candidate])
     changes = [(words[edit.word : edit.word + edit.num_words], edit.replacement.split(" ")) for edit in edits]
-    if len(changes) == 2 and (guard.moves_auxiliary(*changes) or guard.moves_verb(*changes)):
+    if len(changes) == 2 and guard.allows_move(*changes, candidate.reason):
         return
     for edit, (old, new) in zip(edits, changes, strict=True):
         previous = words[edit.word - 1] if edit.word else None
