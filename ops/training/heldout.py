@@ -18,7 +18,7 @@ from api.verbs import VerbTable
 from ops.training.batches import NO_TARGET, BatchOptions, cut_batches, encode_example, to_tensors
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits, written
-from ops.training.corruption.edits import edits_of
+from ops.training.corruption.edits import edits_of, with_mistake
 from ops.training.decoding import Decoded, decode
 from ops.training.evaluation_items import Item, write_items
 from ops.training.twin import Twin
@@ -80,12 +80,11 @@ class HeldOut:
         rng = random.Random(0)
         examples = []
         for line in written.load(held_out=True):
-            text, broken = line.draw(rng)
+            text, places = line.draw(rng)
             examples.append(Example(text, text, (), "written"))
-            if broken:
-                mistake = rng.choice(rng.choice(broken))
-                wrong = text[: mistake.start] + mistake.wrong + text[mistake.end :]
-                examples.append(Example(wrong, text, edits_of(text, [mistake]), "written"))
+            if places:
+                mistake = rng.choice(rng.choice(places))
+                examples.append(Example(with_mistake(text, mistake), text, edits_of(text, [mistake]), "written"))
         fitting = tuple(example for example in examples if encode_example(tokenizer, example))
         return cls(tokenizer, fitting, tuple(tokenizer.encode(example.sentence) for example in fitting))
 

@@ -13,7 +13,7 @@ from api.reasons import Reason
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from ops.training.corruption import ExampleMaker
-from ops.training.corruption.edits import apply_edits, edits_of
+from ops.training.corruption.edits import apply_edits, edits_of, with_mistake
 from ops.training.corruption.written import FOLDER, Written, is_line, load, parse
 from ops.training.corruption.written_check import HeldOutSentences, faults
 from tests.unit.test_corruption import tagged
@@ -26,9 +26,9 @@ def mistakes(line: str) -> list[tuple[str, str, str]]:
     text, places = parse(line).draw(random.Random(0))
     found = [one for options in places for one in options]
     for one in found:
-        wrong = text[: one.start] + one.wrong + text[one.end :]
+        wrong = with_mistake(text, one)
         assert apply_edits(wrong, edits_of(text, [one])) == text
-    return [(text[: one.start] + one.wrong + text[one.end :], one.reason.value, text) for one in found]
+    return [(with_mistake(text, one), one.reason.value, text) for one in found]
 
 
 def test_the_first_text_in_braces_is_right_and_every_other_one_a_mistake():
@@ -68,7 +68,7 @@ def test_lists_in_one_pair_of_braces_go_together():
 )
 def test_an_edit_replaces_as_little_as_the_model_can_say(line: str, words: str, replacement: str) -> None:
     text, [[mistake]] = parse(line).draw(random.Random(0))
-    wrong = text[: mistake.start] + mistake.wrong + text[mistake.end :]
+    wrong = with_mistake(text, mistake)
 
     [edit] = edits_of(text, [mistake])
 

@@ -26,6 +26,11 @@ def apply_edits(sentence: str, edits: Sequence[ScriptEdit]) -> str:
     return sentence
 
 
+def with_mistake(text: str, mistake: Candidate) -> str:
+    """The right `text` with this mistake made."""
+    return text[: mistake.start] + mistake.wrong + text[mistake.end :]
+
+
 def edits_of(text: str, chosen: Sequence[Candidate]) -> tuple[ScriptEdit, ...]:
     """What mends these mistakes, made in the right `text`; word numbers are those of the wrong one."""
     edits, shift = [], 0

@@ -20,7 +20,7 @@ from api.guard import Guard
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
-from ops.training.corruption.edits import edits_of
+from ops.training.corruption.edits import edits_of, with_mistake
 from ops.training.corruption.view import Candidate
 from ops.training.corruption.written import MOST_WORDS, WrittenLine, is_line, parse
 
@@ -46,7 +46,7 @@ def faults(text: str, guard: Guard, held_out: HeldOutSentences, num_draws: int =
 
 
 def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterator[str]:
-    wrong = right[: candidate.start] + candidate.wrong + right[candidate.end :]
+    wrong = with_mistake(right, candidate)
     pieces = [piece for piece in split_pieces(wrong) if piece.word_number is not None]
     place = pieces[candidate.first : candidate.first + count_words(candidate.wrong)]
     if not place or (place[0].start, wrong[place[0].start : place[-1].end]) != (candidate.start, candidate.wrong):
