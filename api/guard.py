@@ -22,7 +22,6 @@ from api.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, p
 # Auxiliaries an edit may bring in without replacing one: 'is' singing, 'has' lived, 'will' come.
 _INSERTABLE = frozenset(["be", "have", "will"])
 _TENSED = frozenset(["be", "have", "do", "will"])
-_DO = frozenset(["do", "does", "did"])
 _MODALS = AUXILIARY_LEMMAS - {"be", "have", "do"}
 # An auxiliary of another verb that may take the place of one of _TENSED: "Are you knowing" > "Do you know".
 _SUCCESSORS: dict[Reason, frozenset[str]] = {
@@ -178,11 +177,11 @@ class Guard:
         )
 
     def _is_new_do(self, part: str, change: _Change) -> bool:
-        return change.reason is Reason.DO_SUPPORT and part in _DO
+        return change.reason is Reason.DO_SUPPORT and part in word_sets.DO_PARTS
 
     def _may_move(self, part: str, change: _Change) -> bool:
         """A verb goes behind its subject when 'do' comes: "Speak you" > "Do you speak"."""
-        comes_do = change.reason is Reason.DO_SUPPORT and not _DO.isdisjoint(change.new)
+        comes_do = change.reason is Reason.DO_SUPPORT and not word_sets.DO_PARTS.isdisjoint(change.new)
         has_subject = _NO_SUBJECTS.isdisjoint(change.new)
         is_verb = self._is_verbal(part, change) and self._words.lemmas_of(part).isdisjoint(_MODALS)
         return comes_do and has_subject and is_verb

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from api import word_sets
 from api.verb_words import parts_of, plain
 
 _CURLY, _STRAIGHT = "\u2019", "'"
@@ -16,7 +17,6 @@ _NEVER_NAMES = frozenset(
     "no not never who what which where when why how people children men women everyone everybody someone somebody "
     "nobody nothing something anyone anybody one many most two three".split()
 )
-_DO = frozenset(["do", "does", "did"])
 
 
 def dress(
@@ -48,7 +48,7 @@ def _with_capital_in_front(words: list[str], first: str, is_start: bool) -> list
     moved = next(
         (rank for rank, word in enumerate(words) if rank and plain(word) in (plain(first), *parts_of(first))), 0
     )
-    is_verb = moved == len(words) - 1 > 1 and plain(words[0]) in _DO  # "Speak you" > "Do you speak"
+    is_verb = moved == len(words) - 1 > 1 and plain(words[0]) in word_sets.DO_PARTS  # "Speak you" > "Do you speak"
     is_own = moved > 0 and plain(words[moved]) not in _NEVER_NAMES and not is_verb
     if not is_own or is_start:
         words = [words[0][0].upper() + words[0][1:], *words[1:]]  # not str.capitalize: "McKay's" has another capital

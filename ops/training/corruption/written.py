@@ -23,7 +23,6 @@ from ops.training.corruption.edits import parts
 from ops.training.corruption.view import Candidate
 
 FOLDER = Path(__file__).with_name("written")
-MOST_WORDS = 64
 HELD_OUT_PER_MILLE = 40
 _SECOND_MISTAKE_SHARE = 0.5  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
@@ -82,7 +81,7 @@ class Written:
 
     def right(self, rng: random.Random) -> TaggedSentence:
         """A right sentence."""
-        return self.tagged(rng.choice(self._lines).draw(rng)[0])
+        return self._tagged(rng.choice(self._lines).draw(rng)[0])
 
     def wrong(self, rng: random.Random) -> tuple[TaggedSentence, list[Candidate]]:
         """A sentence and the mistakes to make in it, at least one, in order."""
@@ -93,9 +92,9 @@ class Written:
             for number, options in enumerate(broken)
             if number == first or rng.random() < _SECOND_MISTAKE_SHARE
         ]
-        return self.tagged(text), chosen
+        return self._tagged(text), chosen
 
-    def tagged(self, text: str) -> TaggedSentence:
+    def _tagged(self, text: str) -> TaggedSentence:
         """With tags that say no more than the surface asks: is the first word a name?"""
         words = [piece.text for piece in split_pieces(text) if piece.word_number is not None]
         tags = ["" if words[0].lower() in self._small_words else "NNP", *[""] * (len(words) - 1)]

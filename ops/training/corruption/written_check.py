@@ -22,7 +22,8 @@ from api.verbs import VerbTable
 from api.words import count_words, split_pieces
 from ops.training.corruption.edits import edits_of, with_mistake
 from ops.training.corruption.view import Candidate
-from ops.training.corruption.written import MOST_WORDS, WrittenLine, is_line, parse
+from ops.training.corruption.written import WrittenLine, is_line, parse
+from scheduler.messages import MAX_WORDS
 
 _NOT_A_LETTER = re.compile(r"[^a-z]+")
 _NUM_DRAWS = 40  # of a line
@@ -37,8 +38,8 @@ def faults(text: str, guard: Guard, held_out: HeldOutSentences, num_draws: int =
         yield str(error)
         return
     for right, broken in drawn:
-        if count_words(right) > MOST_WORDS:
-            yield f"more than {MOST_WORDS} words"
+        if count_words(right) > MAX_WORDS:
+            yield f"more than {MAX_WORDS} words"
         for candidate in (one for options in broken for one in options):
             yield from _faults_of_mistake(right, candidate, guard)
         if held_out.is_near(right):
