@@ -155,6 +155,16 @@ def test_a_broken_sentence_has_a_mistake_and_keeps_its_name_in_front():
     assert {sentence.tokens[0].tag for sentence, _ in drawn} == {"NNP"}
 
 
+def test_a_sentence_that_begins_with_a_moved_name_gets_nothing_in_front():
+    maker = ExampleMaker(
+        VerbTable.load(), [tagged("It/PRP rains/VBZ")], written=[parse("{Is Ann|missing_be:Ann} ill?")]
+    )
+
+    examples = [one for one in itertools.islice(maker.stream(3), 6000) if one.edits and one.source == "written"]
+
+    assert {one.sentence.lower().lstrip('"(\u2018\u201c\u00ab\u2013\u2014\u2022- ')[:3] for one in examples} == {"ann"}
+
+
 def test_words_between_two_edits_of_one_mistake_stay_as_they_are_typed():
     lines = [parse("Why {is your brother's phone|question_order:your brother's phone is} [wet/off]?")]
     maker = ExampleMaker(VerbTable.load(), [tagged("Tom/NNP sang/VBD"), tagged("Ann/NNP sings/VBZ")], written=lines)

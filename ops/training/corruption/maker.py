@@ -46,7 +46,7 @@ _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.05
 _SLIP_SHARE = 0.08
-_WRITTEN_SHARE = 0.35
+_WRITTEN_SHARE = 0.4
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -180,6 +180,8 @@ class ExampleMaker:
     def _surround(
         self, spans: list[Span], edits: tuple[ScriptEdit, ...], num_tokens: int, rng: random.Random
     ) -> tuple[ScriptEdit, ...]:
+        if _begins_with_moved_name(edits, spans):
+            return edits
         roll = rng.random()
         if roll < _NEIGHBOUR_SHARE and num_tokens <= _MOST_TOKENS_WITH_NEIGHBOUR:
             return self._add_neighbour(spans, edits, rng)
@@ -200,6 +202,14 @@ class ExampleMaker:
             return edits
         spans.insert(0, Span(other + " ", other + " "))
         return _moved(edits, count_words(other))
+
+
+def _begins_with_moved_name(edits: Sequence[ScriptEdit], spans: Sequence[Span]) -> bool:
+    """As in `Ann at home?`, wanted `Is Ann at home?`: only where a text begins does the edit give "Is" its capital."""
+    if not edits or edits[0].word > 0:
+        return False
+    first_word = next(span.wrong for span in spans if span.is_corrupted).split(" ")[0]
+    return first_word in edits[0].replacement.split(" ")[1:]
 
 
 def _moved(edits: Sequence[ScriptEdit], shift: int) -> tuple[ScriptEdit, ...]:
