@@ -87,6 +87,7 @@ class ExampleMaker:
         self._sentences = sentences
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._kept_out_verbs = kept_out_verbs
+        self._kept_out_forms = {form for lemma in kept_out_verbs for form in verbs.over_regularised(lemma)}
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
@@ -156,13 +157,15 @@ class ExampleMaker:
     def _written_corruption(self, written: Written, rng: random.Random) -> tuple[TaggedSentence, Sequence[Candidate]]:
         while True:
             sentence, chosen = written.wrong(rng)
-            if not any(self._is_kept_out(sentence.text[one.start : one.end], one.reason) for one in chosen):
+            if not any(self._is_kept_out(sentence.text[one.start : one.end], one) for one in chosen):
                 return sentence, chosen
 
-    def _is_kept_out(self, right: str, reason: Reason) -> bool:
+    def _is_kept_out(self, right: str, mistake: Candidate) -> bool:
+        """Whether it shows such a form, whatever the reason: "didn't throwed" does, too."""
         forms = (self.lexicon.past.get(right.lower()), self.lexicon.participle.get(right.lower()))
         is_of_one = any(form is not None and form.lemma in self._kept_out_verbs for form in forms)
-        return is_of_one and reason in _OVER_REGULARISED
+        shows_form = not self._kept_out_forms.isdisjoint(mistake.wrong.lower().split(" "))
+        return shows_form or is_of_one and mistake.reason in _OVER_REGULARISED
 
     def _example(self, sentence: TaggedSentence, chosen: Sequence[Candidate], rng: random.Random) -> Example:
         spans = _spans(sentence.text, chosen)
