@@ -1,8 +1,9 @@
-"""Entry point of `miniserve api`: gunicorn with one gevent worker, configured in code.
+"""Entry point of `miniserve api`: gunicorn with one worker of the mode's kind, configured in code.
 
 The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
-talks to Redis is made in the worker, after gevent has patched the standard library. SIGTERM or Ctrl-C: no new
-connections, waiting requests are answered for up to `grace_s`, exit status 0.
+talks to Redis is made in the worker, after gevent has patched the standard library; so is the model, where the mode
+has it in this process: the caller hands in how to make it, for nothing in this package knows a model. SIGTERM or
+Ctrl-C: no new connections, waiting requests are answered for up to `grace_s`, exit status 0.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import resource
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +36,29 @@ MAX_CONNECTIONS = 4096
 KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _BACKLOG = 2048
 _SPARE_FILES = 256
+_WORKER_CLASSES = {
+    "continuous": "api.gevent_worker.ApiWorker",
+    "static": "api.gevent_worker.ApiWorker",
+    "threaded": "api.local_workers.ThreadedApiWorker",
+    "sync": "api.local_workers.SyncApiWorker",
+}
+_HANDLER_THREADS = 256  # of mode threaded: requests at once; the others wait for a thread
 _PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
+
+MakeMailbox = Callable[[Settings, str], ApiMailbox]  # the second is the tokenizer's fingerprint
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings) -> None:
-    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free."""
+def serve(settings: Settings, local_mailbox: MakeMailbox | None = None) -> None:
+    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free.
+
+    `local_mailbox` makes what runs the model in this process, for the modes without a queue.
+    """
     listener = bind(settings.host, settings.port)
     _allow_open_files(MAX_CONNECTIONS + _SPARE_FILES)
-    _Server(settings, listener).run()
+    _Server(settings, listener, local_mailbox).run()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -63,8 +77,9 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def create_production_app(settings: Settings) -> Flask:
-    """The application over the queue at `settings.redis_url`; connects with the first request."""
+def create_production_app(settings: Settings, local_mailbox: MakeMailbox | None = None) -> Flask:
+    """The application over the queue at `settings.redis_url`, which it connects to with the first request, or over
+    the mailbox that is handed in."""
     # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
     from api.agent import Agent
     from api.app import create_app
@@ -73,8 +88,12 @@ def create_production_app(settings: Settings) -> Flask:
     from api.verbs import VerbTable
     from worker.mailbox import redis_api_mailbox
 
-    agent, mailbox = Agent(Tokenizer.load(), VerbTable.load()), redis_api_mailbox(settings)
-    threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
+    agent = Agent(Tokenizer.load(), VerbTable.load())
+    if local_mailbox is not None:
+        mailbox = local_mailbox(settings, agent.tokenizer_fingerprint)
+    else:
+        mailbox = redis_api_mailbox(settings)
+        threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
     return create_app(QueueCorrector(agent, mailbox, settings), settings)
 
 
@@ -87,8 +106,9 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object: where it asks for its settings and for the WSGI callable."""
 
-    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, local_mailbox: MakeMailbox | None) -> None:
         self._settings = settings
+        self._local_mailbox = local_mailbox
         self._listener = listener
         super().__init__()
 
@@ -97,13 +117,14 @@ class _Server(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        return create_production_app(self._settings)
+        return create_production_app(self._settings, self._local_mailbox)
 
     def _config(self) -> dict[str, Any]:
         return {
             "bind": f"fd://{self._listener.detach()}",
-            "worker_class": "api.gevent_worker.ApiWorker",
+            "worker_class": _WORKER_CLASSES[self._settings.mode],
             "workers": 1,
+            "threads": _HANDLER_THREADS if self._settings.mode == "threaded" else 1,
             "worker_connections": MAX_CONNECTIONS,
             "backlog": _BACKLOG,
             "keepalive": KEEPALIVE_S,

@@ -29,17 +29,36 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         ("try", f"curl -s {url}/correct -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
         ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
-        ("batching", f"mode {settings.mode}, {settings.workers} worker(s), to {settings.max_slots} sequences each"),
-        ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
-        ("queue bound", f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"),
-        ("Redis", redis_url),
-        ("look inside", f"{_tool('rq')} info -u {redis_url}"),
-        ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+        ("batching", f"mode {settings.mode}, {_batching(settings)}"),
     ]  # fmt: skip
+    if settings.mode != "sync":
+        bound = f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"
+        rows.append(("queue bound", bound))
+    if settings.uses_queue:
+        rows += [
+            ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
+            ("Redis", redis_url),
+            ("look inside", f"{_tool('rq')} info -u {redis_url}"),
+            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+        ]
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
+
+
+def _batching(settings: Settings) -> str:
+    match settings.mode:
+        case "sync":
+            return "one request at a time, in the API process"
+        case "threaded":
+            return f"each request by itself, {settings.model_threads} threads in the API process"
+        case "static":
+            how = f"to {settings.max_batch} sequences each, after {settings.max_wait_ms:g} ms"
+            return f"{settings.workers} worker(s), {how}" + (
+                f", {settings.fixed_tokens} tokens decoded" if settings.fixed_tokens else ""
+            )
+    return f"{settings.workers} worker(s), to {settings.max_slots} sequences each"
 
 
 def base_url(host: str, port: int) -> str:

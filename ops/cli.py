@@ -80,24 +80,31 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 
 @main.command()
 @with_settings(
-    "redis_url", "host", "port", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "redis_url", "host", "port", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s",
+    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
     from api import wsgi
 
-    wsgi.serve(settings)
+    if settings.uses_queue:
+        wsgi.serve(settings)
+        return
+    from ops.local_model import local_mailbox
+
+    wsgi.serve(settings, local_mailbox)
 
 
 @main.command()
 @with_settings(
-    "redis_url", "mode", "strictness", "grace_s", "kv_budget_tokens", "max_slots", "max_iteration_tokens",
-    "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
+    "max_slots", "max_iteration_tokens", "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""
+    if not settings.uses_queue:
+        raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
     from worker import process

@@ -14,7 +14,7 @@ import select
 import sys
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any, Protocol
 
@@ -101,8 +101,8 @@ class OfflineCorrector:
 
     @classmethod
     def load(cls, settings: Settings) -> OfflineCorrector:
-        """With what ships in the package. Raises WeightsError."""
-        tokenizer = Tokenizer.load()
+        """With what ships in the package, whatever way of batching servers are set to. Raises WeightsError."""
+        tokenizer, settings = Tokenizer.load(), replace(settings, mode="continuous")
         return cls(Agent(tokenizer, VerbTable.load()), load_engine(settings, tokenizer.fingerprint, monotonic))
 
     @property

@@ -29,7 +29,7 @@ def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Cal
         def run(**values: Any) -> Any:
             chosen = {name: values.pop(name) for name in names}
             settings = build_settings(os.environ, chosen)
-            if is_redis_required and not settings.redis_url:
+            if is_redis_required and settings.uses_queue and not settings.redis_url:
                 raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
             return function(settings=settings, **values)
 

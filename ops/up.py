@@ -1,7 +1,8 @@
 """`miniserve up`: the whole system on one machine, in the foreground.
 
-Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; keeps
-them alive; stops them in the order API, workers, dashboard, Redis, so that accepted requests are still answered.
+Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; in the
+modes without a queue the API replica alone. Keeps them alive; stops them in the order API, workers, dashboard,
+Redis, so that accepted requests are still answered.
 Start-up and shutdown only: requests never pass through this process.
 """
 
@@ -29,7 +30,7 @@ import click
 from ops import banner, embedded_redis, processes
 from ops.model_facts import read_model_facts
 from ops.supervisor import Child, Signals, Supervisor
-from scheduler.settings import Settings, hide_password
+from scheduler.settings import QUEUE_MODES, Settings, hide_password
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
@@ -49,9 +50,9 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
             stack.enter_context(processes.foreground())
         signals = stack.enter_context(Signals())
         redis_child = None
-        if settings.redis_url:
+        if settings.redis_url and settings.uses_queue:
             _check_redis(settings.redis_url)
-        else:
+        elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_child, settings = _start_redis(directory, settings)
         supervisor = _supervisor(settings, redis_child, with_dashboard)
@@ -98,6 +99,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         read_model_facts()
     except (OSError, ValueError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
+    _check_mode(settings, with_dashboard)
     if with_dashboard and settings.dashboard_port == settings.port:
         raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
     _check_port(settings.host, settings.port, "--port")
@@ -105,6 +107,18 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         if importlib.util.find_spec("rq_dashboard") is None:
             raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
         _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+
+
+def _check_mode(settings: Settings, with_dashboard: bool) -> None:
+    """What has no meaning without a queue is refused where it was asked for, not left out silently."""
+    if settings.uses_queue:
+        return
+    asked = {"--workers": settings.workers > 1, "--redis-url": bool(settings.redis_url), "--dashboard": with_dashboard}
+    if options := [option for option, is_asked in asked.items() if is_asked]:
+        raise click.UsageError(
+            f"--mode {settings.mode} runs the model in the API process, without Redis and workers: "
+            f"leave out {' and '.join(options)}, or choose --mode {' or '.join(QUEUE_MODES)}"
+        )
 
 
 def _check_port(host: str, port: int, option: str) -> None:
@@ -160,7 +174,8 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
         return Child(name, lambda: processes.spawn(processes.miniserve_command(command), env), patience_s)
 
     redis_stage = [redis_child] if redis_child else []
-    workers = [role(f"worker {number}", "worker") for number in range(1, settings.workers + 1)]
+    num_workers = settings.workers if settings.uses_queue else 0
+    workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
     api = [role("api", "api")]
     dashboard = [_dashboard(settings, env)] if with_dashboard else []
     return Supervisor([*redis_stage, *workers, *api, *dashboard], [api, workers, dashboard, redis_stage], _say)

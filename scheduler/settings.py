@@ -13,8 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scheduler.errors import SettingsError
+from scheduler.messages import MAX_OUTPUT_TOKENS
 
 PREFIX = "MINISERVE_"
+QUEUE_MODES = ("continuous", "static")
+MODES = (*QUEUE_MODES, "threaded", "sync")
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 _KINDS = {int: "a whole number, ", float: "a number, ", str: ""}
 
@@ -55,7 +58,13 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
-    mode: str = _setting("continuous", "How requests are batched.", Range(choices=("continuous",)))
+    mode: str = _setting("continuous", "How requests are batched.", Range(choices=MODES))
+    max_batch: int = _setting(8, "Mode static: requests of a batch.", Range(1, 4096))
+    max_wait_ms: float = _setting(20.0, "Mode static: how long a batch waits to be full, in ms.", Range(0, 60_000))
+    fixed_tokens: int = _setting(
+        0, "Mode static: tokens every member decodes, needed or not; 0: until its own end.", Range(0, MAX_OUTPUT_TOKENS)
+    )
+    model_threads: int = _setting(4, "Mode threaded: threads that run the model.", Range(1, 64))
     strictness: float | None = _setting(
         None,
         "How sure the model must be before it changes a sentence: higher changes less, 20 nothing. Empty: as shipped.",
@@ -79,6 +88,11 @@ class Settings:
             _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
+
+    @property
+    def uses_queue(self) -> bool:
+        """Whether workers run the model, fed by Redis; else the API process does it itself."""
+        return self.mode in QUEUE_MODES
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler.continuous import BatchLimits
+from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, Inbox
 from tests.unit.small_model import CONFIG, random_weights
@@ -27,7 +28,8 @@ def request(name: str, max_output: int = 8) -> CorrectionRequest:
 
 
 def engine() -> Engine:
-    return Engine(MiniGPT(random_weights(), 2048), BatchLimits(2048, 64, 512), clock=lambda: 0.0)
+    limits = BatchLimits(2048, 64, 512)
+    return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
 
 
 def actor(subject: Engine, mailbox: InMemoryMailbox, grace_s: float) -> Actor:
