@@ -16,27 +16,29 @@ from scheduler.settings import Settings
 from worker.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
-_TRAINING_COMMANDS = {
-    "train": ("train", "Train the Mini-GPT from sentences."),
-    "eval": ("eval_", "Score the model: exact match, F0.5, false positives."),
+# Name: module, attribute, what the list of commands says.
+_COMMANDS_ELSEWHERE = {
+    "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
+    "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),
+    "eval": ("ops.training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
 }
 
 
 class _Commands(click.Group):
-    """Training commands are imported when they are run, not when the help lists them."""
+    """Commands of other modules are imported when they are run, not when the help lists them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_TRAINING_COMMANDS]
+        return [*super().list_commands(ctx), *_COMMANDS_ELSEWHERE]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _TRAINING_COMMANDS:
+        if cmd_name not in _COMMANDS_ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        attribute, _ = _TRAINING_COMMANDS[cmd_name]
-        return getattr(importlib.import_module("ops.training.commands"), attribute)
+        module, attribute, _ = _COMMANDS_ELSEWHERE[cmd_name]
+        return getattr(importlib.import_module(module), attribute)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
-        rows += [(name, summary) for name, (_, summary) in _TRAINING_COMMANDS.items()]
+        rows += [(name, summary) for name, (_, _, summary) in _COMMANDS_ELSEWHERE.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

@@ -71,14 +71,19 @@ class Counters:
     iterations: int = 0
     prompt_tokens: int = 0
     generated_tokens: int = 0
+    prefill_iterations: int = 0  # iterations that read at least one prompt
+    prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
     decode_iterations: int = 0  # iterations with at least one decode step in them
     decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
     peak_reserved_tokens: int = 0
 
     def summary(self) -> dict[str, float]:
-        """All totals and the mean decode batch, for the log."""
-        return asdict(self) | {"mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2)}
+        """All totals and the mean batches, for the log."""
+        return asdict(self) | {
+            "mean_prefill_batch": round(self.prefills / max(1, self.prefill_iterations), 2),
+            "mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2),
+        }
 
 
 class Opening(NamedTuple):
@@ -230,6 +235,8 @@ class BatchingPolicy(ABC):
         self.counters.iterations += 1
         self.counters.prompt_tokens += sum(len(s.delivery.request.prompt_ids) for s in plan.prefills)
         self.counters.generated_tokens += len(plan.prefills) + len(plan.decodes)
+        self.counters.prefill_iterations += bool(plan.prefills)
+        self.counters.prefills += len(plan.prefills)
         self.counters.decode_iterations += bool(plan.decodes)
         self.counters.decode_steps += len(plan.decodes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from scheduler.batching import BatchLimits
 from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, Inbox
+from scheduler.static import StaticBatching, StaticOptions
+from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import Actor
 from worker.engine import Engine
@@ -175,3 +178,39 @@ class FlakyEnd:
         if next(self._failures, None) is not None:
             raise MailboxDown("made up by a test")
         return self._end.exchange(*arguments, **options)
+
+
+def static_engine(max_batch: int, max_wait_s: float) -> Engine:
+    policy = StaticBatching(BatchLimits(2048, 64, 512), StaticOptions(max_batch, max_wait_s))
+    return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
+
+
+def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() -> None:
+    mailbox = InMemoryMailbox()
+    subject = static_engine(max_batch=3, max_wait_s=60.0)
+
+    with running(actor(subject, mailbox, grace_s=1.0)):
+        tickets = [mailbox.submit(request(f"r{i}")) for i in range(3)]
+        mailbox.wait_all(tickets, timeout_s=5.0)
+
+    assert subject.policy.counters.prefill_iterations == 1
+
+
+def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> None:
+    mailbox = InMemoryMailbox()
+
+    with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
+        completion = mailbox.wait(mailbox.submit(request("alone")), timeout_s=5.0)
+
+    assert 0.3 <= completion.timings.queue_s < 5.0
+
+
+def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
+    mailbox = InMemoryMailbox()
+    worker = actor(static_engine(max_batch=3, max_wait_s=60.0), mailbox, grace_s=5.0)
+
+    with running(worker):
+        ticket = mailbox.submit(request("r"))
+        wait_until(lambda: worker._policy.num_waiting == 1, 5.0, "taken")
+
+    assert mailbox.wait(ticket, timeout_s=1.0).output_ids

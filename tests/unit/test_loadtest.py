@@ -1,0 +1,223 @@
+"""The load generator: when it sends, what it counts, against small servers of the test's own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ops.embedded_redis import free_port
+from ops.loadtest import ceiling, prompts
+from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.loadtest.command import loadtest
+from ops.loadtest.connection import Target
+from ops.loadtest.generator import Generator
+from ops.loadtest.measurements import Measurements, is_clean
+
+OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
+FULL = {"type": "urn:miniserve:problem:queue-full"}
+
+
+def http(status: int, document: object, *headers: str) -> bytes:
+    body = json.dumps(document).encode()
+    head = "\r\n".join([f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers])
+    return head.encode() + b"\r\n\r\n" + body
+
+
+class SmallServer:
+    """Answers request number n with `answer(n)`; None closes the connection instead."""
+
+    def __init__(self, answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> None:
+        self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
+        self._answer, self._delay_s = answer, delay_s
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.num_connections += 1
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        while connection.recv(65536):
+            with self._lock:
+                self.num_requests += 1
+                self._at_once += 1
+                self.most_at_once = max(self.most_at_once, self._at_once)
+                answer = self._answer(self.num_requests)
+            time.sleep(self._delay_s)
+            with self._lock:
+                self._at_once -= 1
+            if answer is None:
+                break
+            connection.sendall(answer)
+        connection.close()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., SmallServer]]:
+    servers: list[SmallServer] = []
+
+    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> SmallServer:
+        servers.append(SmallServer(answer, delay_s))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def load(url: str, concurrency: int = 2, total: int = 10, expected: dict | None = None) -> Measurements:
+    return Generator(
+        Target.from_url(url), ["He goed."], ClosedLoop(concurrency), Limits(total=total), expected
+    ).run()  # fmt: skip
+
+
+def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve):
+    server = serve(lambda _: http(200, OK), delay_s=0.01)
+
+    measured = load(server.url, concurrency=3, total=12)
+
+    assert measured.statuses == {200: 12}
+    assert (server.num_requests, server.num_connections, server.most_at_once) == (12, 3, 3)
+
+
+def test_a_server_that_closes_after_each_answer_is_connected_to_again(serve):
+    server = serve(lambda _: http(200, OK, "Connection: close"))
+
+    measured = load(server.url, concurrency=1, total=5)
+
+    assert measured.statuses == {200: 5} and not measured.failures
+    assert server.num_connections == 5
+
+
+def test_refusals_and_failures_are_counted_by_kind_and_leave_latency_alone(serve):
+    server = serve(lambda n: {1: http(503, FULL), 2: None, 3: http(500, "no document")}.get(n, http(200, OK)))
+
+    measured = load(server.url, concurrency=1, total=6)
+    summary = measured.summary(slo_ms=None)
+
+    assert summary["requests"] == 6 and len(measured.latencies_s) == 3
+    assert summary["problems"] == {"queue-full": 1, "no problem document": 1}
+    assert summary["failures"] == {"connection broken": 1}
+    assert not is_clean(summary)
+
+
+def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
+    measured = load(f"http://127.0.0.1:{free_port()}", total=3)
+
+    assert measured.failures == {"connection refused": 3}
+
+
+def test_an_answer_other_than_the_expected_one_is_counted(serve):
+    server = serve(lambda n: http(200, OK | {"corrected": "He went." if n > 1 else "He gone."}))
+    expected = {"He goed.": {name: value for name, value in OK.items() if name != "request_id"}}
+
+    measured = load(server.url, total=5, expected=expected)
+
+    assert measured.unexpected == 1
+
+
+def test_an_open_loop_sends_when_requests_are_due_whatever_the_server_does(serve):
+    server = serve(lambda _: http(200, OK), delay_s=0.3)
+    arrivals = OpenLoop(rate_per_s=100, seed=1, max_connections=64)
+
+    Generator(Target.from_url(server.url), ["x"], arrivals, Limits(duration_s=0.3), None).run()
+
+    assert server.most_at_once > 10
+
+
+def test_an_open_loop_counts_latency_from_the_due_time_where_no_connection_is_free(serve):
+    server = serve(lambda _: http(200, OK), delay_s=0.05)
+    arrivals = OpenLoop(rate_per_s=200, seed=1, max_connections=1)
+
+    measured = Generator(Target.from_url(server.url), ["x"], arrivals, Limits(total=8), None).run()
+
+    assert max(measured.latencies_s) > 0.25  # the last waited for seven others; on the wire it took 0.05
+
+
+def test_the_times_of_an_open_loop_are_those_of_its_seed():
+    def times(seed: int) -> list[float | None]:
+        loop = OpenLoop(10.0, seed, 1)
+        return [loop.take(1e9, 0) for _ in range(1000)]
+
+    assert times(1) == times(1) != times(2)
+    assert times(1)[-1] == pytest.approx(100.0, rel=0.15)
+
+
+def test_goodput_counts_what_keeps_the_target():
+    measured = Measurements([0.010, 0.020, 0.500, 0.900], elapsed_s=2.0)
+    measured.statuses[200] = 4
+
+    summary = measured.summary(slo_ms=100)
+
+    assert (summary["throughput_per_s"], summary["goodput_per_s"]) == (2.0, 1.0)
+    assert summary["p50_ms"] == pytest.approx(260.0)
+    assert summary["max_ms"] == 900.0
+
+
+def test_the_shipped_prompts_are_many_and_of_all_lengths():
+    sentences = prompts.load(None, seed=1)
+
+    assert len(set(sentences)) >= 1000
+    assert {len(sentence.split()) // 10 for sentence in sentences} >= {0, 1, 2, 3}
+    assert sentences != prompts.load(None, seed=2)
+
+
+def test_the_ceiling_is_measured_against_fixed_answers():
+    summary = ceiling.measure(["He goed."], concurrency=4, seconds=0.2)
+
+    assert set(summary["statuses"]) == {"200"} and summary["requests"] > 100
+
+
+def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
+    server = serve(lambda n: http(503, FULL) if n == 1 else http(200, OK))
+    options = ["--url", server.url, "--total", "5", "--slo-ms", "1000", "--save", str(tmp_path / "load.json")]
+
+    first, second = CliRunner().invoke(loadtest, options), CliRunner().invoke(loadtest, options)
+
+    assert (first.exit_code, second.exit_code) == (1, 0)
+    assert "queue-full: 1" in first.output and "goodput" in first.output
+    saved = json.loads((tmp_path / "load.json").read_text())
+    assert saved["result"]["statuses"] == {"200": 5} and saved["options"]["limits"]["total"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (["--url", "https://example.org"], "it must look like http://127.0.0.1:8000"),
+        (["--duration", "fast"], "60s, 2m or 500ms"),
+        (["--duration", "2h"], "60s, 2m or 500ms"),
+        (["--concurrency", "0"], "1<=x<=4096"),
+    ],
+)
+def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str):
+    refused = CliRunner().invoke(loadtest, options)
+
+    assert refused.exit_code == 2
+    assert fault in refused.output
+
+
+def test_a_file_without_sentences_is_refused(tmp_path: Path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n\n")
+
+    refused = CliRunner().invoke(loadtest, ["--sentences", str(empty)])
+
+    assert refused.exit_code == 2 and "holds no sentence" in refused.output
