@@ -19,6 +19,7 @@ _LOGGING = ("log_format", "log_level")
 # Name: module, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
+    "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
     "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),
     "eval": ("ops.training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
 }
