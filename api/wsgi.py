@@ -20,7 +20,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from flask import Flask
@@ -30,6 +30,9 @@ from gunicorn.glogging import Logger
 
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import ApiMailbox
+
+if TYPE_CHECKING:
+    from api.corrector import Corrector
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
@@ -46,19 +49,19 @@ _HANDLER_THREADS = 256  # of mode threaded: requests at once; the others wait fo
 _PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
 
-MakeMailbox = Callable[[Settings, str], ApiMailbox]  # the second is the tokenizer's fingerprint
+MakeCorrector = Callable[[Settings], "Corrector"]
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings, local_mailbox: MakeMailbox | None = None) -> None:
+def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
     """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free.
 
-    `local_mailbox` makes what runs the model in this process, for the modes without a queue.
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it.
     """
     listener = bind(settings.host, settings.port)
     _allow_open_files(MAX_CONNECTIONS + _SPARE_FILES)
-    _Server(settings, listener, local_mailbox).run()
+    _Server(settings, listener, make_corrector).run()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -77,24 +80,16 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def create_production_app(settings: Settings, local_mailbox: MakeMailbox | None = None) -> Flask:
-    """The application over the queue at `settings.redis_url`, which it connects to with the first request, or over
-    the mailbox that is handed in."""
+def queue_corrector(settings: Settings) -> Corrector:
+    """Over the queue at `settings.redis_url`; connects with the first request."""
     # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
     from api.agent import Agent
-    from api.app import create_app
     from api.corrector import QueueCorrector
-    from api.tokenizer import Tokenizer
-    from api.verbs import VerbTable
     from worker.mailbox import redis_api_mailbox
 
-    agent = Agent(Tokenizer.load(), VerbTable.load())
-    if local_mailbox is not None:
-        mailbox = local_mailbox(settings, agent.tokenizer_fingerprint)
-    else:
-        mailbox = redis_api_mailbox(settings)
-        threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
-    return create_app(QueueCorrector(agent, mailbox, settings), settings)
+    mailbox = redis_api_mailbox(settings)
+    threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
+    return QueueCorrector(Agent.load(), mailbox, settings)
 
 
 def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
@@ -106,9 +101,9 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object: where it asks for its settings and for the WSGI callable."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, local_mailbox: MakeMailbox | None) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, make_corrector: MakeCorrector) -> None:
         self._settings = settings
-        self._local_mailbox = local_mailbox
+        self._make_corrector = make_corrector
         self._listener = listener
         super().__init__()
 
@@ -117,7 +112,9 @@ class _Server(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        return create_production_app(self._settings, self._local_mailbox)
+        from api.app import create_app
+
+        return create_app(self._make_corrector(self._settings), self._settings)
 
     def _config(self) -> dict[str, Any]:
         return {

@@ -90,13 +90,9 @@ def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
     from api import wsgi
+    from ops.correctors import make_corrector
 
-    if settings.uses_queue:
-        wsgi.serve(settings)
-        return
-    from ops.local_model import local_mailbox
-
-    wsgi.serve(settings, local_mailbox)
+    wsgi.serve(settings, make_corrector)
 
 
 @main.command()
@@ -110,9 +106,10 @@ def worker(settings: Settings) -> None:
         raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
+    from ops.faults import fault_of
     from worker import process
 
-    process.serve(settings, Tokenizer.load().fingerprint)
+    process.serve(settings, Tokenizer.load().fingerprint, prepare=fault_of(settings).engine)
 
 
 @main.command(cls=_TakesSentence)

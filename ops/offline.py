@@ -24,8 +24,6 @@ import click
 from api.agent import Agent, Correction, Draft, TextDraft
 from api.problems import problem, to_json
 from api.schema import check_learner_id, check_sentence
-from api.tokenizer import Tokenizer
-from api.verbs import VerbTable
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -103,8 +101,8 @@ class OfflineCorrector:
     @classmethod
     def load(cls, settings: Settings) -> OfflineCorrector:
         """With what ships in the package, whatever way of batching servers are set to. Raises WeightsError."""
-        tokenizer, settings = Tokenizer.load(), replace(settings, mode="continuous")
-        return cls(Agent(tokenizer, VerbTable.load()), load_engine(settings, tokenizer.fingerprint, monotonic))
+        agent, settings = Agent.load(), replace(settings, mode="continuous")
+        return cls(agent, load_engine(settings, agent.tokenizer_fingerprint, monotonic))
 
     @property
     def strictness(self) -> float:

@@ -50,7 +50,7 @@ def build_settings(env: Mapping[str, str], chosen: Mapping[str, Any]) -> Setting
 
 
 def flag_name(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 def _spec(name: str) -> Field[Any]:
@@ -83,7 +83,7 @@ class RangedType(click.ParamType):
         self.kind = kind
         self.allowed = allowed
         words = {int: "integer", float: "number", str: "text"}
-        self.name = "|".join(allowed.choices) if allowed.choices else words[kind]
+        self.name = "|".join(filter(None, allowed.choices)) if allowed.choices else words[kind]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:

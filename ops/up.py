@@ -28,6 +28,7 @@ from pathlib import Path
 import click
 
 from ops import banner, embedded_redis, processes
+from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from ops.supervisor import Child, Signals, Supervisor
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
@@ -44,6 +45,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
+    settings = _with_fault(settings)
     _check_start(settings, with_dashboard)
     with ExitStack() as stack:
         if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
@@ -62,6 +64,17 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
         finally:
             supervisor.stop(signals)
             _say("stopped")
+
+
+def _with_fault(settings: Settings) -> Settings:
+    """As `--break` changes them, and says so."""
+    if not settings.break_:
+        return settings
+    fault = fault_of(settings)
+    if not settings.uses_queue:
+        raise click.UsageError(f"--break {settings.break_} is for --mode {' or '.join(QUEUE_MODES)}")
+    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. For docs/exercises/ only.")
+    return fault.settings(settings)
 
 
 def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:

@@ -60,18 +60,16 @@ def measure(plan: Plan) -> list[Row]:
 def sized_requests(sentences: Sequence[str]) -> list[Sized]:
     """Tokenized, with the length of the answer that the shipped model gives."""
     from api.agent import Agent
-    from api.tokenizer import Tokenizer
-    from api.verbs import VerbTable
     from worker.engine import load_engine
 
-    tokenizer = Tokenizer.load()
-    agent, engine = Agent(tokenizer, VerbTable.load()), load_engine(Settings(), tokenizer.fingerprint, monotonic)
+    agent = Agent.load()
+    engine = load_engine(Settings(), agent.tokenizer_fingerprint, monotonic)
     requests: dict[str, CorrectionRequest] = {}
     for sentence in sentences:
         for draft in agent.prepare_text(sentence).sentences:
             name, prompt = str(len(requests)), draft.prompt
             requests[name] = CorrectionRequest(
-                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, tokenizer.fingerprint
+                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
             )
             engine.accept(Delivery(requests[name], attempt=1, waited_s=0.0))
     lengths = {}
