@@ -55,7 +55,7 @@ def _setting(default: Any, help: str, allowed: Range) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots; `break_` loses its underscore."""
+    """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots; `break_` is --break."""
 
     redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts an embedded one.", Range())
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
