@@ -66,6 +66,15 @@ class LeakyBatching(ContinuousBatching):
 
     num_retired = 0
 
+    def due_in_s(self, now: float) -> float | None:
+        """Nothing to compute once nobody fits any more, although the batch is empty."""
+        return None if not self.num_running and self._is_stuck() else super().due_in_s(now)
+
+    def _is_stuck(self) -> bool:
+        first = next(iter(self._waiting.values()), None)
+        room = self.limits.kv_budget_tokens - self.reserved_tokens
+        return first is not None and (not self._free_slots or first.delivery.request.reserved_tokens > room)
+
     def _retire(self, sequence: RunningSequence) -> None:
         super()._retire(sequence)
         self.num_retired += 1
