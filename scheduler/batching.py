@@ -77,10 +77,12 @@ class Counters:
     decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
     peak_reserved_tokens: int = 0
+    peak_running: int = 0
 
     def summary(self) -> dict[str, float]:
         """All totals and the mean batches, for the log."""
         return asdict(self) | {
+            "mean_prompt_tokens": round(self.prompt_tokens / max(1, self.prefills), 2),
             "mean_prefill_batch": round(self.prefills / max(1, self.prefill_iterations), 2),
             "mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2),
         }
@@ -220,6 +222,7 @@ class BatchingPolicy(ABC):
         self._running[sequence.request_id] = sequence
         self.reserved_tokens += sequence.reserved_tokens
         self.counters.peak_reserved_tokens = max(self.counters.peak_reserved_tokens, self.reserved_tokens)
+        self.counters.peak_running = max(self.counters.peak_running, len(self._running))
         return sequence
 
     def _defer(self, waiting: _Waiting) -> None:

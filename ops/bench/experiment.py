@@ -24,8 +24,14 @@ Row = dict[str, Any]
 QUANTILES = tuple(f"q{percent}" for percent in range(101))  # latencies in ms: what a distribution is drawn from
 LOAD_COLUMNS = (
     "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
-    "mean_prefill_batch", "mean_decode_batch",
 )  # fmt: skip
+COUNTERS = {
+    "mean_prefill_batch": 1.0,
+    "mean_decode_batch": 1.0,
+    "peak_running": 1,
+    "peak_reserved_tokens": np.nan,
+    "mean_prompt_tokens": np.nan,
+}  # of the worker, warm-up included; without one each request runs alone
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
 _MAX_OPEN_CONNECTIONS = 1024
@@ -78,7 +84,7 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iter
             measured = Generator(target, sentences, load.arrivals(seed + run), load.limits, None).run()
             rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
     for row in rows:
-        row |= {name: system.counters.get(name, 1.0) for name in ("mean_prefill_batch", "mean_decode_batch")}
+        row |= {name: system.counters.get(name, alone) for name, alone in COUNTERS.items()}
         yield row
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ops.bench import concurrency, modes, occupancy, static_sweep
+from ops.bench import concurrency, modes, occupancy, slots, static_sweep
 from ops.bench.command import EXPERIMENTS, bench
-from ops.bench.experiment import Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
+from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.loadtest.arrivals import Limits
 from ops.loadtest.measurements import Measurements
 from scheduler.batching import BatchLimits
@@ -33,10 +33,10 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
 
     def measure_case(case: Case, loads: list[Load], run: int, seed: int) -> list[Row]:
         seen.extend((case.label, load.label, run) for load in loads)
-        counted = {"mean_prefill_batch": 1.0, "mean_decode_batch": 1.0}
+        counted = COUNTERS | {"peak_running": 40, "mean_prompt_tokens": 16.0}
         return [{"run": run, "load": load.label, **case.columns, **as_columns(measured()), **counted} for load in loads]
 
-    for module in (static_sweep, modes, concurrency):
+    for module in (static_sweep, modes, concurrency, slots):
         monkeypatch.setattr(module, "measure_case", measure_case)
     return seen
 
@@ -141,6 +141,19 @@ def test_a_load_without_an_answer_still_makes_a_row():
 
     assert (columns["not_ok"], columns["throughput_per_s"]) == (3, 0.0)
     assert math.isnan(columns["p50_ms"]) and math.isnan(columns["q50"])
+
+
+def test_capacity_is_found_three_ways_and_drawn(no_servers: list[tuple[str, str, int]], tmp_path: Path):
+    rows = slots.measure(Plan(num_runs=1))
+    for row in rows:
+        row["throughput_per_s"] = min(row["slots"], 20) * 100
+
+    found = slots.capacities(rows)
+    slots.draw(rows, tmp_path / "capacity.png")
+
+    assert list(found.values()) == [32, 4096 / 48, 40]
+    assert (tmp_path / "capacity.png").read_bytes().startswith(PNG)
+    assert any("knee of the sweep: 32" in line for line in slots.summary(rows))
 
 
 def test_a_folder_without_results_is_refused_by_name(tmp_path: Path):
