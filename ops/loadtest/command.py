@@ -18,6 +18,7 @@ from ops.loadtest.connection import Target
 from ops.loadtest.generator import Expected, Generator
 from ops.loadtest.measurements import Measurements, is_clean
 from ops.options import with_settings
+from scheduler.errors import ServingError
 from scheduler.settings import Settings
 
 MAX_OPEN_CONNECTIONS = 1024
@@ -93,12 +94,13 @@ class _Progress:
 
 
 def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
-    """What the model of this installation makes of each sentence, run here without a server."""
+    """What the model of this installation makes of each sentence it takes, run here without a server."""
     from ops.offline import OfflineCorrector, as_document
 
     click.echo(f"correcting {len(sentences):,} sentences here, to compare with ...", err=True)
     outcomes = OfflineCorrector.load(settings).correct_batch(sentences)
-    return {text: as_document(one) for text, one in zip(sentences, outcomes, strict=True)}
+    answered = [(text, one) for text, one in zip(sentences, outcomes, strict=True) if not isinstance(one, ServingError)]
+    return {text: as_document(correction) for text, correction in answered}
 
 
 def option(name: str, **about: Any) -> Callable[[Any], Any]:

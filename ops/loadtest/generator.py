@@ -17,7 +17,7 @@ PATIENCE_S = 60.0  # for one answer; longer than a server's own deadline
 _TICK_S = 0.25
 _PAUSE_S = 0.01  # after a connection that could not be made: a server that is away must not be tried in a spin
 
-Expected = Mapping[str, Mapping[str, Any]]  # sentence -> its answer without request_id
+Expected = Mapping[str, Mapping[str, Any]]  # sentence -> its answer without request_id; not of those to be refused
 
 
 @dataclass(slots=True)
@@ -112,9 +112,12 @@ class Generator:
         self._idle.append(connection)
 
     def _check(self, sentence: str, reply: Reply) -> None:
-        answer = json.loads(reply.body)
-        del answer["request_id"]
-        self.measurements.unexpected += answer != self._expected[sentence]
+        try:
+            answer = json.loads(reply.body)
+            del answer["request_id"]
+        except (ValueError, KeyError, TypeError):
+            answer = None
+        self.measurements.unexpected += answer is None or answer != self._expected.get(sentence)
 
     def _give_up_late(self, now_s: float) -> None:
         late = [key for key in self._selector.get_map().values() if now_s - key.data.sent_s > PATIENCE_S]

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
@@ -15,10 +16,13 @@ from click.testing import CliRunner
 from ops.embedded_redis import free_port
 from ops.loadtest import ceiling, prompts
 from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.loadtest.command import loadtest
+from ops.loadtest.command import expected_answers, loadtest
 from ops.loadtest.connection import Target
 from ops.loadtest.generator import Generator
 from ops.loadtest.measurements import Measurements, is_clean
+from ops.offline import OfflineCorrector
+from scheduler.errors import InvalidRequest, ServingError
+from scheduler.settings import Settings
 
 OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
 FULL = {"type": "urn:miniserve:problem:queue-full"}
@@ -132,6 +136,27 @@ def test_an_answer_other_than_the_expected_one_is_counted(serve):
     measured = load(server.url, total=5, expected=expected)
 
     assert measured.unexpected == 1
+
+
+@pytest.mark.parametrize("document", ["no object", {"corrected": "no request_id"}])
+def test_an_answer_that_is_none_is_not_the_expected_one(serve, document: object):
+    server = serve(lambda _: http(200, document))
+
+    assert load(server.url, total=2, expected={"He goed.": OK}).unexpected == 2
+
+
+def test_a_sentence_that_is_to_be_refused_has_no_expected_answer(serve):
+    class Refusing:
+        def correct_batch(self, sentences: list[str]) -> list[ServingError]:
+            return [InvalidRequest("sentence", "too long") for _ in sentences]
+
+    server = serve(lambda _: http(200, OK))
+
+    with patch.object(OfflineCorrector, "load", lambda _: Refusing()):
+        expected = expected_answers(Settings(), ["He goed."])
+
+    assert expected == {}
+    assert load(server.url, total=2, expected=expected).unexpected == 2
 
 
 def test_an_open_loop_sends_when_requests_are_due_whatever_the_server_does(serve):
