@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 _CHUNK_BYTES = 65_536
-_CONNECT_PATIENCE_S = 10.0
+_PATIENCE_S = 10.0  # to connect, or to get a request out
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Target:
 
 
 class Connection:
-    """Connects with the first request and after the server has closed it."""
+    """Connects with the first request, and again where the server has closed it since the last answer."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -50,14 +50,31 @@ class Connection:
 
     def send(self, body: bytes) -> None:
         """Raises OSError."""
+        if self._is_closed_by_server():
+            self.close()
         if self._socket is None:
-            self._socket = socket.create_connection((self._target.host, self._target.port), _CONNECT_PATIENCE_S)
+            self._socket = socket.create_connection((self._target.host, self._target.port), _PATIENCE_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received.clear()
         self._socket.sendall(b"%s%d\r\n\r\n%s" % (self._target.head, len(body), body))
 
+    def _is_closed_by_server(self) -> bool:
+        """Servers close what was idle for long. A request sent into it would be a failure of ours, not of theirs."""
+        if self._socket is None:
+            return False
+        self._socket.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: Python waits for bytes by itself
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self._socket.settimeout(_PATIENCE_S)
+        return True  # its end, or bytes nobody asked for
+
     def receive(self) -> Reply | None:
-        """Read what is there; the reply once it is complete. Raises OSError where the connection breaks before."""
+        """Read what is there; the reply once it is complete. Raises OSError where it breaks before, or is no HTTP."""
         chunk = self._socket.recv(_CHUNK_BYTES)
         if not chunk:
             raise ConnectionResetError("closed before the answer was complete")
@@ -65,11 +82,11 @@ class Connection:
         head, separator, body = self._received.partition(b"\r\n\r\n")
         if not separator:
             return None
-        length, is_last = _read_head(head)
+        status, length, is_last = _read_head(head)
         if len(body) < length:
             return None
         self.is_over = is_last
-        return Reply(int(head.split(b" ", 2)[1]), bytes(body))
+        return Reply(status, bytes(body))
 
     def close(self) -> None:
         if self._socket is not None:
@@ -78,16 +95,21 @@ class Connection:
         self.is_over = False
 
 
-def _read_head(head: bytearray) -> tuple[int, bool]:
-    """Content-Length, and whether the server closes the connection."""
+def _read_head(head: bytearray) -> tuple[int, int, bool]:
+    """Status, Content-Length, and whether the server closes the connection."""
+    first, *lines = head.split(b"\r\n")
     length, is_last = None, False
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        name = name.lower()
-        if name == b"content-length":
-            length = int(value)
-        elif name == b"connection":
-            is_last = value.strip().lower() == b"close"
+    try:
+        status = int(first.split(b" ", 2)[1])
+        for line in lines:
+            name, _, value = line.partition(b":")
+            name = name.lower()
+            if name == b"content-length":
+                length = int(value)
+            elif name == b"connection":
+                is_last = value.strip().lower() == b"close"
+    except (ValueError, IndexError):
+        raise ConnectionError("the answer is no HTTP") from None
     if length is None:
         raise ConnectionError("the answer has no Content-Length")
-    return length, is_last
+    return status, length, is_last

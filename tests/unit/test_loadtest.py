@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 import time
@@ -17,7 +18,7 @@ from ops.embedded_redis import free_port
 from ops.loadtest import ceiling, prompts
 from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
 from ops.loadtest.command import expected_answers, loadtest
-from ops.loadtest.connection import Target
+from ops.loadtest.connection import Connection, Target
 from ops.loadtest.generator import Generator
 from ops.loadtest.measurements import Measurements, is_clean
 from ops.offline import OfflineCorrector
@@ -43,6 +44,7 @@ class SmallServer:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._lock = threading.Lock()
+        self._connections: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -52,6 +54,7 @@ class SmallServer:
             except OSError:
                 return
             self.num_connections += 1
+            self._connections.append(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -68,6 +71,9 @@ class SmallServer:
                 break
             connection.sendall(answer)
         connection.close()
+
+    def hang_up(self) -> None:
+        self._connections[-1].shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -109,6 +115,30 @@ def test_a_server_that_closes_after_each_answer_is_connected_to_again(serve):
 
     assert measured.statuses == {200: 5} and not measured.failures
     assert server.num_connections == 5
+
+
+def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
+    server = serve(lambda n: http(200, OK))
+    connection = Connection(Target.from_url(server.url))
+
+    for _ in range(2):
+        connection.send(b"{}")
+        while connection.receive() is None:
+            pass
+        server.hang_up()
+        assert select.select([connection], [], [], 5)[0], "the end of the connection has arrived"
+
+    assert (server.num_requests, server.num_connections) == (2, 2)
+    connection.close()
+
+
+@pytest.mark.parametrize("answer", [b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"])
+def test_what_is_no_http_is_a_failure_and_not_the_end(serve, answer: bytes):
+    server = serve(lambda n: answer if n == 1 else http(200, OK))
+
+    measured = load(server.url, concurrency=1, total=3)
+
+    assert measured.statuses == {200: 2} and measured.failures == {"connection broken": 1}
 
 
 def test_refusals_and_failures_are_counted_by_kind_and_leave_latency_alone(serve):
