@@ -13,14 +13,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the load is over: after so many requests or so many seconds, whichever is given."""
+    """When the load is over: after so many requests or so many seconds, whichever comes first."""
 
     total: int | None = None
     duration_s: float | None = None
 
-    def are_reached(self, num_sent: int, elapsed_s: float) -> bool:
+    def are_reached(self, num_sent: int, at_s: float) -> bool:
         return (self.total is not None and num_sent >= self.total) or (
-            self.duration_s is not None and elapsed_s >= self.duration_s
+            self.duration_s is not None and at_s >= self.duration_s
         )
 
 

@@ -1,4 +1,4 @@
-"""The loop: sends what is due, collects what came back. One thread, one selector, blocking nowhere else."""
+"""The loop: sends what is due, collects what came back. One thread, one selector; only connecting blocks besides."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ class Generator:
                     on_tick(self.measurements)
         finally:
             self._close()
+        self.measurements.elapsed_s = self._elapsed_s()  # also where nothing could be sent, and so nothing came back
         on_tick(self.measurements)
         return self.measurements
 
@@ -69,13 +70,15 @@ class Generator:
         return time.perf_counter() - self._started
 
     def _send_due(self) -> bool:
-        """Whether more is to come."""
-        while not self._limits.are_reached(self._num_sent, now_s := self._elapsed_s()):
+        """Whether more is to come. What was due in time is sent, however late: to leave it out would hide the wait."""
+        while True:
+            now_s, next_s = self._elapsed_s(), self._arrivals.next_s()
+            if self._limits.are_reached(self._num_sent, now_s if next_s is None else next_s):
+                return not self._limits.are_reached(self._num_sent, now_s)
             due_s = self._arrivals.take(now_s, len(self._selector.get_map()))
             if due_s is None:
                 return True
             self._send(due_s, now_s)
-        return False
 
     def _send(self, due_s: float, now_s: float) -> None:
         number = self._num_sent % len(self._sentences)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import select
 import socket
@@ -157,6 +158,7 @@ def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
     measured = load(f"http://127.0.0.1:{free_port()}", total=3)
 
     assert measured.failures == {"connection refused": 3}
+    assert measured.elapsed_s > 0.02  # it paused after each
 
 
 def test_an_answer_other_than_the_expected_one_is_counted(serve):
@@ -205,6 +207,32 @@ def test_an_open_loop_counts_latency_from_the_due_time_where_no_connection_is_fr
     measured = Generator(Target.from_url(server.url), ["x"], arrivals, Limits(total=8), None).run()
 
     assert max(measured.latencies_s) > 0.25  # the last waited for seven others; on the wire it took 0.05
+
+
+def test_what_was_due_in_time_is_sent_and_counted_however_late(serve):
+    server = serve(lambda _: http(200, OK), delay_s=0.05)
+    arrivals = OpenLoop(rate_per_s=50, seed=1, max_connections=1)
+    num_due = len(list(itertools.takewhile(lambda due_s: due_s < 0.2, due_times(rate_per_s=50, seed=1))))
+
+    measured = Generator(Target.from_url(server.url), ["x"], arrivals, Limits(duration_s=0.2), None).run()
+
+    assert measured.num_over == num_due > 0.2 / 0.05
+
+
+def test_an_open_loop_lasts_as_long_as_asked_where_nothing_more_is_due(serve):
+    server = serve(lambda _: http(200, OK))
+
+    measured = Generator(
+        Target.from_url(server.url), ["x"], OpenLoop(0.01, 1, 1), Limits(duration_s=0.2), None
+    ).run()  # fmt: skip
+
+    assert (measured.num_over, measured.elapsed_s) == (0, pytest.approx(0.2, abs=0.15))
+
+
+def due_times(rate_per_s: float, seed: int) -> Iterator[float]:
+    loop = OpenLoop(rate_per_s, seed, 1)
+    while True:
+        yield loop.take(1e9, 0)
 
 
 def test_the_times_of_an_open_loop_are_those_of_its_seed():
