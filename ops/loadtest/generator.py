@@ -94,8 +94,14 @@ class Generator:
         self._selector.register(connection, selectors.EVENT_READ, in_flight)
 
     def _patience_s(self) -> float:
-        next_s = self._arrivals.next_s()
-        return _TICK_S if next_s is None else min(_TICK_S, max(0.0, next_s - self._elapsed_s()))
+        """Until the next request is due or the time is over. Where only an answer helps, its arrival wakes us."""
+        now_s, next_s = self._elapsed_s(), self._arrivals.next_s()
+        has_connection = len(self._selector.get_map()) < self._arrivals.max_connections
+        if next_s is None or not has_connection or self._limits.are_reached(self._num_sent, now_s):
+            return _TICK_S
+        if self._limits.duration_s is not None:
+            next_s = min(next_s, self._limits.duration_s)
+        return min(_TICK_S, max(0.0, next_s - now_s))
 
     def _receive(self, connection: Connection, in_flight: _InFlight) -> None:
         try:

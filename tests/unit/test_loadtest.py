@@ -229,6 +229,18 @@ def test_an_open_loop_lasts_as_long_as_asked_where_nothing_more_is_due(serve):
     assert (measured.num_over, measured.elapsed_s) == (0, pytest.approx(0.2, abs=0.15))
 
 
+@pytest.mark.parametrize("limits", [Limits(total=2), Limits(duration_s=0.02)], ids=["total", "duration"])
+@pytest.mark.parametrize("max_connections", [1, 64])
+def test_the_generator_sleeps_while_only_an_answer_can_help(serve, limits: Limits, max_connections: int):
+    server = serve(lambda _: http(200, OK), delay_s=0.1)
+    generator = Generator(Target.from_url(server.url), ["x"], OpenLoop(200, 1, max_connections), limits, None)
+
+    with patch.object(generator._selector, "select", wraps=generator._selector.select) as select_:
+        generator.run()
+
+    assert select_.call_count < 50
+
+
 def due_times(rate_per_s: float, seed: int) -> Iterator[float]:
     loop = OpenLoop(rate_per_s, seed, 1)
     while True:
