@@ -136,6 +136,8 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     """
     sentences = _sentences(asked["sentences"], asked["seed"])
     options = _options(asked)
+    if asked["save"]:
+        _check_folder(asked["save"])
     if asked["ceiling"]:
         figures = ceiling.measure(sentences, options.concurrency, _CEILING_S)
         click.echo(report.line("ceiling", f"{figures['throughput_per_s']:,.0f} requests/s of the generator itself"))
@@ -152,6 +154,12 @@ def _sentences(path: Path | None, seed: int) -> list[str]:
         return prompts.load(path, seed)
     except (ValueError, OSError) as error:  # UnicodeDecodeError is a ValueError
         raise click.BadParameter(str(error), param_hint="--sentences") from None
+
+
+def _check_folder(path: Path) -> None:
+    """Said before the load and not after it."""
+    if not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--save")
 
 
 def _options(asked: dict[str, Any]) -> LoadOptions:

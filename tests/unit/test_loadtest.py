@@ -309,6 +309,16 @@ def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str
     assert fault in refused.output
 
 
+def test_a_file_that_could_not_be_saved_is_refused_before_the_load(serve, tmp_path: Path):
+    server = serve(lambda _: http(200, OK))
+    options = ["--url", server.url, "--total", "1", "--save", str(tmp_path / "none" / "load.json")]
+
+    refused = CliRunner().invoke(loadtest, options)
+
+    assert refused.exit_code == 2 and "--save" in refused.output
+    assert server.num_requests == 0
+
+
 def test_a_file_without_sentences_is_refused(tmp_path: Path):
     empty = tmp_path / "empty.txt"
     empty.write_text("\n\n")
