@@ -35,6 +35,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS_ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         module, attribute, _ = _COMMANDS_ELSEWHERE[cmd_name]
+        if not module.startswith("ops.training"):  # those do it when they run: PyTorch may want its threads
+            configure_blas(os.environ)
         return getattr(importlib.import_module(module), attribute)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
