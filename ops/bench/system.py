@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import IO, Any
 from ops import processes
 from ops.embedded_redis import free_port
 from ops.up import why_not_ready
+from scheduler.settings import PREFIX
 
 _START_PATIENCE_S = 60.0
 _STOP_PATIENCE_S = 30.0
@@ -36,13 +38,18 @@ class System:
         return self._log.read().decode(errors="replace")
 
 
+def _environment() -> dict[str, str]:
+    """Without the variables of our options: what is measured is what the manifest says, whatever the shell has set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+
+
 @contextmanager
 def serving(options: Sequence[str]) -> Iterator[System]:
     """Raises RuntimeError, with what it said, where it does not start."""
     port = free_port()
     command = processes.miniserve_command("up", "--port", str(port), "--log-format", "json", *options)
     with tempfile.TemporaryFile() as log:
-        process = processes.spawn(command, output=log)
+        process = processes.spawn(command, _environment(), output=log)
         system = System(f"http://127.0.0.1:{port}", log)
         try:
             deadline = time.monotonic() + _START_PATIENCE_S

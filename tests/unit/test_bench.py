@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ops.bench import concurrency, modes, occupancy, slots, static_sweep
+from ops.bench import concurrency, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.loadtest.arrivals import Limits
@@ -161,6 +161,24 @@ def test_a_folder_without_results_is_refused_by_name(tmp_path: Path):
 
     assert refused.exit_code == 2
     assert "holds no modes.csv" in refused.output
+
+
+def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MINISERVE_BREAK", "leaked-slot")
+    monkeypatch.setenv("MINISERVE_REDIS_URL", "redis://elsewhere")
+
+    class Started(Exception):
+        pass
+
+    def spawn(command: list[str], env: dict[str, str] | None = None, output: object = None) -> None:
+        assert env is not None and "PATH" in env
+        assert [name for name in env if name.startswith("MINISERVE_")] == []
+        raise Started
+
+    monkeypatch.setattr(system.processes, "spawn", spawn)
+
+    with pytest.raises(Started), system.serving(("--mode", "static")):
+        pass
 
 
 def test_a_load_is_a_closed_or_an_open_loop():
