@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -130,8 +129,10 @@ def _value(text: str) -> float | str:
 
 
 def medians(rows: Iterable[Row], by: str, columns: Sequence[str]) -> dict[Any, dict[str, float]]:
-    """Of the runs, for every value of `by`, in order of appearance."""
+    """Of the runs, for every value of `by`, in order of appearance. NaN where a run has no value: it had no answers."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[by], []).append(row)
-    return {key: {name: median(row[name] for row in group) for name in columns} for key, group in groups.items()}
+    return {
+        key: {name: float(np.median([row[name] for row in group])) for name in columns} for key, group in groups.items()
+    }

@@ -133,6 +133,13 @@ def test_medians_are_taken_over_the_runs_of_each_group():
     assert medians(rows, "mode", ["x"]) == {"a": {"x": 2.0}, "b": {"x": 5.0}}
 
 
+@pytest.mark.parametrize("values", [(math.nan, 1.0, 2.0), (1.0, math.nan, 2.0), (2.0, 1.0, math.nan)])
+def test_a_run_without_a_value_is_not_hidden_in_a_median(values: tuple[float, ...]):
+    rows = [{"mode": "a", "x": value} for value in values]
+
+    assert math.isnan(medians(rows, "mode", ["x"])["a"]["x"])
+
+
 def test_a_load_without_an_answer_still_makes_a_row():
     nothing = Measurements(elapsed_s=1.0)
     nothing.failures["timeout"] = 3
