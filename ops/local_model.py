@@ -16,7 +16,7 @@ from time import monotonic
 import structlog
 
 from scheduler.errors import ShuttingDown
-from scheduler.messages import Completion, CorrectionRequest, Delivery
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.mailbox.bounds import check_that_it_may_fit, queue_full
@@ -139,11 +139,13 @@ class ThreadedModel(ApiMailbox):
             self.cancel(ticket.request_id)
 
     def cancel(self, request_id: str) -> None:
-        """What runs already runs to its end; nobody is told of it."""
+        """What runs already runs to its end, for nobody."""
         with self._lock:
             request, future = self._pending.get(request_id, (None, None))
             if future is not None and future.cancel():
                 self._forget(request)
+        if future is not None:
+            self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
 
     def status(self) -> MailboxStatus:
         with self._lock:
@@ -157,9 +159,10 @@ class ThreadedModel(ApiMailbox):
             )
 
     def close(self) -> None:
-        self._is_closed = True
-        self._waiters.resolve_all(_shutting_down())
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:  # a request that is being accepted is in the pool and among those who are told, or refused
+            self._is_closed = True
+            self._waiters.resolve_all(_shutting_down())
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _check_room(self, requests: Sequence[CorrectionRequest]) -> None:
         if self._is_closed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import pytest
 
@@ -12,10 +13,12 @@ from scheduler.batching import BatchLimits
 from scheduler.continuous import ContinuousBatching
 from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed, ShuttingDown
 from scheduler.messages import CorrectionRequest
+from tests.running_system import wait_until
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request
 from worker.engine import Engine
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, Ticket
+from worker.mailbox.waiters import Waiter
 from worker.model import MiniGPT
 
 
@@ -145,3 +148,32 @@ def test_who_waits_when_the_process_stops_is_told_so(threaded: ThreadedModel):
         threaded.wait(ticket, timeout_s=5.0)
     with pytest.raises(ShuttingDown):
         threaded.submit(request("late"))
+
+
+def test_who_is_being_accepted_while_the_process_stops_is_told_so_too(threaded: ThreadedModel):
+    add, closing = threaded._waiters.add, threading.Thread(target=threaded.close)
+
+    def add_slowly(ticket: Ticket) -> Waiter:
+        closing.start()
+        closing.join(0.2)
+        return add(ticket)
+
+    with patch.object(threaded._waiters, "add", add_slowly):
+        ticket = threaded.submit(request("r"))
+    closing.join()
+
+    with pytest.raises(ShuttingDown):
+        threaded.wait(ticket, timeout_s=5.0)
+
+
+@pytest.mark.parametrize("name", ["running", "queued"])
+def test_who_waits_for_a_cancelled_request_is_told_so(threaded: ThreadedModel, models: list[GatedModel], name: str):
+    tickets = {name: threaded.submit(request(name)) for name in ("running", "too", "queued")}
+
+    threaded.cancel(name)
+
+    with pytest.raises(Cancelled):
+        threaded.wait(tickets.pop(name), timeout_s=5.0)
+    open_gates(models)
+    assert all(threaded.wait_all(list(tickets.values()), timeout_s=10))
+    wait_until(lambda: threaded.status().reserved_requests == 0, 5.0, "all forgotten")
