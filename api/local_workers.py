@@ -43,7 +43,7 @@ class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Whoever still waits when the grace is over is told so."""
-        if self.alive:
+        if self.alive and self.booted:  # while it still loads the model nobody waits, and there is no application
             timer = threading.Timer(self.wsgi.config["GRACE_S"], self.wsgi.extensions[CORRECTOR].close)
             timer.daemon = True
             timer.start()

@@ -1,0 +1,49 @@
+"""gunicorn's workers of the modes without a queue: what they do when told to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+from gunicorn.config import Config
+
+from api.app import CORRECTOR
+from api.local_workers import ThreadedApiWorker
+from tests.running_system import wait_until
+
+
+@pytest.fixture
+def worker() -> ThreadedApiWorker:
+    one = ThreadedApiWorker(1, 1, [], None, 30, Config(), None)
+    one.method_queue.init()
+    return one
+
+
+def with_application(worker: ThreadedApiWorker, grace_s: float) -> threading.Event:
+    """Set once its corrector is closed."""
+    closed = threading.Event()
+    worker.wsgi = SimpleNamespace(
+        config={"GRACE_S": grace_s}, extensions={CORRECTOR: SimpleNamespace(close=closed.set)}
+    )
+    worker.booted = True
+    return closed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_told_to_stop_while_it_loads_the_model_does_so(worker: ThreadedApiWorker, number: signal.Signals):
+    stop = worker.handle_exit if number is signal.SIGTERM else worker.handle_quit
+
+    stop(number, None)
+
+    assert not worker.alive
+
+
+def test_whoever_still_waits_when_the_grace_is_over_is_told_so_and_nobody_before(worker: ThreadedApiWorker):
+    closed = with_application(worker, grace_s=0.1)
+
+    worker.handle_exit(signal.SIGTERM, None)
+
+    assert not worker.alive and not closed.is_set()
+    wait_until(closed.is_set, 5.0, "the corrector is closed")
