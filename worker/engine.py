@@ -6,6 +6,7 @@ indexing and not by loops. It knows no queue and no text; the actor feeds it and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -153,10 +154,9 @@ def _warm_up(engine: Engine) -> None:
     """One made-up request, so that the first real one does not pay for first-time memory and BLAS set-up."""
     prompt = (EOS_ID,) * 16
     request = CorrectionRequest("warm-up", prompt, (0,) * 16, 4, engine.model.weights.tokenizer_fingerprint)
-    engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+    engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
     while engine.has_work:
-        if engine.due_in_s() == 0.0:
-            engine.step()
+        engine.step()
     engine.policy.counters = type(engine.policy.counters)()
 
 

@@ -6,9 +6,12 @@ import random
 
 import pytest
 
-from scheduler.batching import BatchLimits
+from scheduler.batching import BatchLimits, Counters
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
+from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
+from tests.unit.small_model import random_weights
+from worker.engine import new_engine
 
 WORD = 7  # any token that is not <eos>
 ROOM = BatchLimits(kv_budget_tokens=4096, max_slots=64, max_iteration_tokens=8)
@@ -152,6 +155,14 @@ def test_a_stopping_worker_waits_for_nobody():
     batch.stop_waiting()
 
     assert batch.due_in_s(now=0.0) == 0.0
+
+
+def test_an_engine_warms_up_without_waiting_for_a_full_batch():
+    settings = Settings(mode="static", max_batch=8, max_wait_ms=60_000.0)
+
+    engine = new_engine(random_weights(), settings, clock=lambda: 0.0)
+
+    assert not engine.has_work and engine.policy.counters == Counters()
 
 
 @pytest.mark.parametrize("seed", range(20))
