@@ -56,8 +56,8 @@ class StaticBatching(BatchingPolicy):
         return Opening(self.options.max_batch, self.limits.kv_budget_tokens) if is_open else Opening(0, 0)
 
     def _is_complete(self) -> bool:
-        """Enough of them, or no room that any other is sure to fit in."""
-        return self.num_waiting >= self.options.max_batch or (
+        """Enough of them, for the batch or for the slots, or no room that any other is sure to fit in."""
+        return self.num_waiting >= min(self.options.max_batch, self.limits.max_slots) or (
             self.num_waiting > 0 and self.free_tokens < _LARGEST_REQUEST_TOKENS
         )
 

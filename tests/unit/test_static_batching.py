@@ -80,6 +80,14 @@ def test_a_batch_that_no_further_request_is_sure_to_fit_in_is_due_before_it_is_f
     assert batch.due_in_s(now=0.0) == 0.0
 
 
+def test_a_batch_that_fills_every_slot_is_due_although_more_were_allowed():
+    batch = policy(max_batch=30, limits=BatchLimits(4096, 2, 512))
+    for number in range(2):
+        batch.submit(delivery(f"r{number}"), now=0.0)
+
+    assert batch.due_in_s(now=0.0) == 0.0
+
+
 def test_the_token_budget_bounds_a_batch_before_its_number_does():
     batch = policy(max_batch=30, limits=BatchLimits(400, 64, 512))
     for number in range(4):
