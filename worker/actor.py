@@ -113,8 +113,8 @@ class Actor:
         if not self._is_cut_off:  # one line for each interruption, not one for each iteration
             self._is_cut_off = True
             logger.warning("the queue is unreachable, will retry (is the Redis of --redis-url up?)", reason=str(error))
-        if self._engine.due_in_s() is None:
-            sleep(RETRY_WAIT_S)
+        due_in_s = self._engine.due_in_s()
+        sleep(RETRY_WAIT_S if due_in_s is None else min(RETRY_WAIT_S, due_in_s))
 
     def _take_in(self, inbox: Inbox) -> None:
         for delivery in inbox.deliveries:
@@ -140,7 +140,8 @@ class Actor:
         logger.info("worker stopping", num_held=len(self._policy.held_ids()))
         self._policy.stop_waiting()
         deadline_s = self._clock() + self._grace_s
-        while (self._engine.has_work or self._outbox) and self._clock() < deadline_s:
+        # Nothing due means that nothing held can still be computed: others may do better.
+        while (self._engine.due_in_s() is not None or self._outbox) and self._clock() < deadline_s:
             self._turn(free_tokens=0)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue

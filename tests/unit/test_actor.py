@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from scheduler.messages import CorrectionRequest, Delivery, Inbox
 from scheduler.static import StaticBatching, StaticOptions
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
-from worker.actor import Actor
+from worker.actor import RETRY_WAIT_S, Actor
 from worker.engine import Engine
 from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
@@ -169,6 +170,9 @@ class FlakyEnd:
 
     def __init__(self, end: InMemoryWorkerMailbox, num_failures: int) -> None:
         self._end = end
+        self.cut_off(num_failures)
+
+    def cut_off(self, num_failures: int) -> None:
         self._failures = iter(range(num_failures))
 
     def __getattr__(self, name: str) -> object:
@@ -214,3 +218,44 @@ def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
         wait_until(lambda: worker._policy.num_waiting == 1, 5.0, "taken")
 
     assert mailbox.wait(ticket, timeout_s=1.0).output_ids
+
+
+def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> None:
+    mailbox = InMemoryMailbox()
+    end = FlakyEnd(mailbox.worker_end(), num_failures=0)
+    worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
+    mailbox.submit(request("r"))
+    worker._open()
+    worker._turn(free_tokens=2048)
+
+    end.cut_off(num_failures=10**9)
+    with patch("worker.actor.sleep") as sleep:
+        for _ in range(10):
+            worker._turn(free_tokens=2048)
+
+    assert [call.args[0] for call in sleep.call_args_list] == [RETRY_WAIT_S] * 10
+
+
+class StuckBatching(ContinuousBatching):
+    """Admits nobody, as one does that has lost its slots."""
+
+    def due_in_s(self, now: float) -> float | None:
+        return None
+
+
+def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
+    mailbox = InMemoryMailbox()
+    stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
+    worker = actor(stuck, mailbox, grace_s=1.0)
+    ticket = mailbox.submit(request("r"))
+    worker._open()
+    worker._turn(free_tokens=2048)
+    assert stuck.has_work
+
+    worker.stop()
+    with patch.object(worker, "_turn") as turn:
+        worker.run()
+
+    assert turn.call_count == 0
+    with running(actor(engine(), mailbox, grace_s=1.0)):
+        assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"
