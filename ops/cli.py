@@ -108,10 +108,10 @@ def worker(settings: Settings) -> None:
         raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
-    from ops.faults import fault_of
+    from ops.faults import broken, fault_of
     from worker import process
 
-    process.serve(settings, Tokenizer.load().fingerprint, prepare=fault_of(settings).engine)
+    process.serve(broken(settings), Tokenizer.load().fingerprint, prepare=fault_of(settings).engine)
 
 
 @main.command(cls=_TakesSentence)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def make_corrector(settings: Settings) -> Corrector:
     """Of the mode that is set. Raises WeightsError where a model of this process does not fit the tokenizer."""
     from api.wsgi import queue_corrector
-    from ops.faults import fault_of
+    from ops.faults import broken, fault_of
 
+    settings = broken(settings)
     corrector = queue_corrector(settings) if settings.uses_queue else _local_corrector(settings)
     return fault_of(settings).corrector(corrector)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from api.corrector import Answer, Corrector, Job
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
@@ -19,6 +21,8 @@ from worker.mailbox.protocol import MailboxStatus
 
 if TYPE_CHECKING:
     from worker.engine import Engine
+
+logger = structlog.get_logger(__name__)
 
 _BLOCKED_S = 0.02  # a slow look-up somewhere else, say
 _HEADS = 200
@@ -39,6 +43,14 @@ class Fault:
 def fault_of(settings: Settings) -> Fault:
     """Of these settings; one that changes nothing where none is asked for."""
     return FAULTS.get(settings.break_, Fault("nothing"))
+
+
+def broken(settings: Settings) -> Settings:
+    """As the fault changes them. Says so in the log: the variable may be set where no `up` announces it."""
+    fault = fault_of(settings)
+    if settings.break_:
+        logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}", what=fault.what)
+    return fault.settings(settings)
 
 
 class BlockingCorrector:
@@ -84,6 +96,10 @@ class LeakyBatching(ContinuousBatching):
             self.reserved_tokens += sequence.reserved_tokens
 
 
+def _continuous(settings: Settings) -> Settings:
+    return replace(settings, mode="continuous")
+
+
 def _leak(engine: Engine) -> Engine:
     engine.policy = LeakyBatching(engine.policy.limits)
     return engine
@@ -111,6 +127,6 @@ FAULTS = {
         "the queue takes whatever comes",
         settings=lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000),
     ),
-    "head-count": Fault(f"up to {_HEADS} requests are admitted, however long they are", engine=_count_heads),
-    "leaked-slot": Fault("every tenth request keeps its slot and its tokens for ever", engine=_leak),
+    "head-count": Fault(f"up to {_HEADS} requests are admitted, however long they are", _continuous, _count_heads),
+    "leaked-slot": Fault("every tenth request keeps its slot and its tokens for ever", _continuous, _leak),
 }

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import pytest
+from click.testing import CliRunner
+from structlog.testing import capture_logs
+
 from ops import faults
+from ops.cli import main
 from ops.faults import FAULTS, LeakyBatching, fault_of
 from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
 from scheduler.messages import EOS_ID
 from scheduler.settings import FAULT_NAMES, Settings
 from tests.unit.test_actor import engine, request
@@ -33,6 +41,32 @@ def test_every_fault_changes_something_and_says_what() -> None:
 
         assert is_other or fault.corrector is faults.BlockingCorrector
         assert fault.what
+
+
+def test_a_process_that_is_broken_says_so_whoever_started_it() -> None:
+    with capture_logs() as lines:
+        settings = faults.broken(Settings(break_="bypassed-scheduler"))
+        faults.broken(Settings())
+
+    assert settings.max_slots == 1
+    assert [(line["event"], line["option"]) for line in lines] == [("BROKEN ON PURPOSE", "--break bypassed-scheduler")]
+
+
+@pytest.mark.parametrize("name", ["bypassed-scheduler", "leaked-slot"])
+def test_a_worker_with_the_variable_is_as_broken_as_one_of_up(name: str) -> None:
+    with patch("ops.cli._prepare"), patch("worker.process.serve") as serve, capture_logs() as lines:
+        CliRunner().invoke(main, ["worker", "--redis-url", "redis://x"], env={"MINISERVE_BREAK": name})
+
+    assert serve.call_args.args[0] == FAULTS[name].settings(serve.call_args.args[0])
+    assert lines[0]["event"] == "BROKEN ON PURPOSE"
+
+
+@pytest.mark.parametrize("name", ["head-count", "leaked-slot"])
+def test_a_fault_of_continuous_batching_does_not_call_itself_static(name: str) -> None:
+    fault, subject = FAULTS[name], engine()
+
+    assert fault.settings(Settings(mode="static")).mode == "continuous"
+    assert isinstance(fault.engine(subject).policy, ContinuousBatching)
 
 
 def test_a_leak_ends_with_nobody_admitted_although_nobody_runs() -> None:
