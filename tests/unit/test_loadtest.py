@@ -3,95 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import json
 import select
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
-from click.testing import CliRunner
 
 from ops.embedded_redis import free_port
-from ops.loadtest import ceiling, prompts
 from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.loadtest.command import expected_answers, loadtest
+from ops.loadtest.command import expected_answers
 from ops.loadtest.connection import Connection, Target
 from ops.loadtest.generator import Generator
 from ops.loadtest.measurements import Measurements, is_clean
 from ops.offline import OfflineCorrector
 from scheduler.errors import InvalidRequest, ServingError
 from scheduler.settings import Settings
-
-OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
-FULL = {"type": "urn:miniserve:problem:queue-full"}
-
-
-def http(status: int, document: object, *headers: str) -> bytes:
-    body = json.dumps(document).encode()
-    head = "\r\n".join([f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers])
-    return head.encode() + b"\r\n\r\n" + body
-
-
-class SmallServer:
-    """Answers request number n with `answer(n)`; None closes the connection instead."""
-
-    def __init__(self, answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> None:
-        self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
-        self._answer, self._delay_s = answer, delay_s
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._lock = threading.Lock()
-        self._connections: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.num_connections += 1
-            self._connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        while connection.recv(65536):
-            with self._lock:
-                self.num_requests += 1
-                self._at_once += 1
-                self.most_at_once = max(self.most_at_once, self._at_once)
-                answer = self._answer(self.num_requests)
-            time.sleep(self._delay_s)
-            with self._lock:
-                self._at_once -= 1
-            if answer is None:
-                break
-            connection.sendall(answer)
-        connection.close()
-
-    def hang_up(self) -> None:
-        self._connections[-1].shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+from tests.small_server import FULL, OK, StartServer, http, small_servers
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., SmallServer]]:
-    servers: list[SmallServer] = []
-
-    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> SmallServer:
-        servers.append(SmallServer(answer, delay_s))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
+def serve() -> Iterator[StartServer]:
+    with small_servers() as start:
+        yield start
 
 
 def load(url: str, concurrency: int = 2, total: int = 10, expected: dict | None = None) -> Measurements:
@@ -265,64 +198,3 @@ def test_goodput_counts_what_keeps_the_target():
     assert (summary["throughput_per_s"], summary["goodput_per_s"]) == (2.0, 1.0)
     assert summary["p50_ms"] == pytest.approx(260.0)
     assert summary["max_ms"] == 900.0
-
-
-def test_the_shipped_prompts_are_many_and_of_all_lengths():
-    sentences = prompts.load(None, seed=1)
-
-    assert len(set(sentences)) >= 1000
-    assert {len(sentence.split()) // 10 for sentence in sentences} >= {0, 1, 2, 3}
-    assert sentences != prompts.load(None, seed=2)
-
-
-def test_the_ceiling_is_measured_against_fixed_answers():
-    summary = ceiling.measure(["He goed."], concurrency=4, seconds=0.2)
-
-    assert set(summary["statuses"]) == {"200"} and summary["requests"] > 100
-
-
-def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
-    server = serve(lambda n: http(503, FULL) if n == 1 else http(200, OK))
-    options = ["--url", server.url, "--total", "5", "--slo-ms", "1000", "--save", str(tmp_path / "load.json")]
-
-    first, second = CliRunner().invoke(loadtest, options), CliRunner().invoke(loadtest, options)
-
-    assert (first.exit_code, second.exit_code) == (1, 0)
-    assert "queue-full: 1" in first.output and "goodput" in first.output
-    saved = json.loads((tmp_path / "load.json").read_text())
-    assert saved["result"]["statuses"] == {"200": 5} and saved["options"]["limits"]["total"] == 5
-
-
-@pytest.mark.parametrize(
-    ("options", "fault"),
-    [
-        (["--url", "https://example.org"], "it must look like http://127.0.0.1:8000"),
-        (["--duration", "fast"], "60s, 2m or 500ms"),
-        (["--duration", "2h"], "60s, 2m or 500ms"),
-        (["--concurrency", "0"], "1<=x<=4096"),
-    ],
-)
-def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str):
-    refused = CliRunner().invoke(loadtest, options)
-
-    assert refused.exit_code == 2
-    assert fault in refused.output
-
-
-def test_a_file_that_could_not_be_saved_is_refused_before_the_load(serve, tmp_path: Path):
-    server = serve(lambda _: http(200, OK))
-    options = ["--url", server.url, "--total", "1", "--save", str(tmp_path / "none" / "load.json")]
-
-    refused = CliRunner().invoke(loadtest, options)
-
-    assert refused.exit_code == 2 and "--save" in refused.output
-    assert server.num_requests == 0
-
-
-def test_a_file_without_sentences_is_refused(tmp_path: Path):
-    empty = tmp_path / "empty.txt"
-    empty.write_text("\n\n")
-
-    refused = CliRunner().invoke(loadtest, ["--sentences", str(empty)])
-
-    assert refused.exit_code == 2 and "holds no sentence" in refused.output
