@@ -25,6 +25,11 @@ class SyncApiWorker(AnswersUnreadable, SyncWorker):
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         client.settimeout(_SYNC_STALL_S)
+        try:
+            client.recv(1, socket.MSG_PEEK)
+        except OSError:  # opened in advance, say: gunicorn would log a traceback and linger for two seconds more
+            client.close()
+            return
         super().handle(listener, client, addr)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
