@@ -12,10 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ops import processes
-from scheduler.settings import MODES, QUEUE_MODES
+from ops.loadtest import prompts
+from ops.loadtest.arrivals import ClosedLoop, Limits
+from ops.loadtest.command import expected_answers
+from ops.loadtest.connection import Target
+from ops.loadtest.generator import Expected, Generator
+from scheduler.settings import MODES, QUEUE_MODES, Settings
 from tests.e2e.test_bad_input import BAD_BODIES, JSON
 from tests.running_system import RunningSystem, post_sentence, send, wait_until
 
+NUM_SENTENCES = 1000
 TEXT = "He goed to school. She have a car, but they was late."
 
 
@@ -31,6 +37,26 @@ def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other
     assert reply.status == 200
     assert reply.body | {"request_id": ""} == expected.body | {"request_id": ""}
     assert reply.headers.keys() >= {"X-Request-ID", "Server-Timing"}
+
+
+@pytest.fixture(scope="module")
+def expected() -> Expected:
+    """What the model alone makes of each."""
+    return expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
+
+
+def answers_as_expected(running: RunningSystem, expected: Expected) -> bool:
+    target, limits = Target.from_url(running.url), Limits(total=len(expected))
+    measured = Generator(target, list(expected), ClosedLoop(16), limits, expected).run()
+    return measured.statuses == {200: len(expected)} and not measured.unexpected
+
+
+def test_a_thousand_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, expected: Expected) -> None:
+    assert answers_as_expected(other, expected)
+
+
+def test_so_they_do_in_the_default_mode(system: RunningSystem, expected: Expected) -> None:
+    assert answers_as_expected(system, expected)
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
