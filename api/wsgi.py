@@ -14,7 +14,6 @@ import errno
 import logging
 import math
 import os
-import resource
 import signal
 import socket
 import threading
@@ -28,6 +27,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
+from api.open_files import allow_connections
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import ApiMailbox
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 MAX_CONNECTIONS = 4096
 KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _BACKLOG = 2048
-_SPARE_FILES = 256
 _WORKER_CLASSES = {
     "continuous": "api.gevent_worker.ApiWorker",
     "static": "api.gevent_worker.ApiWorker",
@@ -60,7 +59,7 @@ def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
     `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it.
     """
     listener = bind(settings.host, settings.port)
-    _allow_open_files(MAX_CONNECTIONS + _SPARE_FILES)
+    allow_connections(MAX_CONNECTIONS)
     _Server(settings, listener, make_corrector).run()
 
 
@@ -155,10 +154,3 @@ def _die_with_master(arbiter: Arbiter, worker: Any) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != arbiter.pid:  # it died before the line above
         os._exit(1)
-
-
-def _allow_open_files(wanted: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < allowed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

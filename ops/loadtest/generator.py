@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from api.open_files import allow_connections
 from ops.loadtest.arrivals import Arrivals, Limits
 from ops.loadtest.connection import Connection, Reply, Target
 from ops.loadtest.measurements import Measurements
@@ -49,6 +50,7 @@ class Generator:
 
     def run(self, on_tick: Callable[[Measurements], None] = lambda _: None) -> Measurements:
         """Until the limits are reached and everything on its way has ended."""
+        allow_connections(self._arrivals.max_connections)
         self._started = time.perf_counter()
         looked_s = 0.0
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import resource
 import select
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -49,6 +50,19 @@ def test_a_server_that_closes_after_each_answer_is_connected_to_again(serve):
 
     assert measured.statuses == {200: 5} and not measured.failures
     assert server.num_connections == 5
+
+
+def test_more_clients_than_the_shell_allows_open_files_are_no_failure_of_the_server(serve):
+    server = serve(lambda _: http(200, OK))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, limits[1]))
+
+    try:
+        measured = load(server.url, concurrency=100, total=200)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert measured.statuses == {200: 200} and not measured.failures
 
 
 def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
