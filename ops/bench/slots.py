@@ -33,8 +33,10 @@ def main(out: Path, runs: int, redraw: bool) -> None:
     """Measure, and write slots.csv, manifest.json and capacity.png into OUT."""
     if not redraw:
         out.mkdir(parents=True, exist_ok=True)
-        write_rows(out / CSV, measure(Plan(num_runs=runs)))
-        write_manifest(out, {"experiment": "slots", "runs": runs, "clients": _CLIENTS})
+        plan = Plan(num_runs=runs)
+        write_rows(out / CSV, measure(plan))
+        about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": _CLIENTS}
+        write_manifest(out, about, program="python -m ops.bench.slots")
     rows = read_rows(out / CSV)
     draw(rows, out / "capacity.png")
     click.echo("\n".join(summary(rows)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
@@ -161,6 +163,15 @@ def test_capacity_is_found_three_ways_and_drawn(no_servers: list[tuple[str, str,
     assert list(found.values()) == [32, 4096 / 48, 40]
     assert (tmp_path / "capacity.png").read_bytes().startswith(PNG)
     assert any("knee of the sweep: 32" in line for line in slots.summary(rows))
+
+
+def test_the_manifest_of_the_slots_names_the_command_that_made_it(no_servers: object, tmp_path: Path):
+    with patch("sys.argv", ["slots.py", "out"]), patch.object(slots, "draw"):
+        done = CliRunner().invoke(slots.main, [str(tmp_path), "--runs", "1"])
+
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert done.exit_code == 0, done.output
+    assert (manifest["command"], manifest["seed"]) == ("python -m ops.bench.slots out", 0)
 
 
 def test_a_folder_without_results_is_refused_by_name(tmp_path: Path):
