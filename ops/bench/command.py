@@ -70,10 +70,11 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
 def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path) -> list[Row]:
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
+    about: dict[str, Any] = {"experiment": name, "seed": plan.seed, "runs": plan.num_runs}
+    # Before the measurement: the commit may be another one by its end.
+    write_manifest(folder, about | {"concurrency": plan.concurrency, "total": plan.total, "scale": plan.scale})
     rows = measure(plan)
     write_rows(folder / EXPERIMENTS[name].CSV, rows)
-    about: dict[str, Any] = {"experiment": name, "seed": plan.seed, "runs": plan.num_runs}
-    write_manifest(folder, about | {"concurrency": plan.concurrency, "total": plan.total, "scale": plan.scale})
     _draw(name, folder)
     return rows
 

@@ -34,9 +34,9 @@ def main(out: Path, runs: int, redraw: bool) -> None:
     if not redraw:
         out.mkdir(parents=True, exist_ok=True)
         plan = Plan(num_runs=runs)
-        write_rows(out / CSV, measure(plan))
         about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": _CLIENTS}
         write_manifest(out, about, program="python -m ops.bench.slots")
+        write_rows(out / CSV, measure(plan))
     rows = read_rows(out / CSV)
     draw(rows, out / "capacity.png")
     click.echo("\n".join(summary(rows)))

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 from click.testing import CliRunner
 
-from ops.bench import concurrency, modes, occupancy, slots, static_sweep, system
+from ops.bench import concurrency, manifest, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.loadtest.arrivals import Limits
@@ -169,9 +169,27 @@ def test_the_manifest_of_the_slots_names_the_command_that_made_it(no_servers: ob
     with patch("sys.argv", ["slots.py", "out"]), patch.object(slots, "draw"):
         done = CliRunner().invoke(slots.main, [str(tmp_path), "--runs", "1"])
 
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    written = json.loads((tmp_path / "manifest.json").read_text())
     assert done.exit_code == 0, done.output
-    assert (manifest["command"], manifest["seed"]) == ("python -m ops.bench.slots out", 0)
+    assert (written["command"], written["seed"]) == ("python -m ops.bench.slots out", 0)
+
+
+def test_the_manifest_names_the_commit_at_the_start_of_a_measurement(no_servers: object, tmp_path: Path):
+    commits = iter(["at the start", "at the end"])
+    measure = modes.measure
+
+    def measure_while_somebody_commits(plan: Plan) -> list[Row]:
+        manifest.git_commit()
+        return measure(plan)
+
+    with (
+        patch.object(manifest, "git_commit", lambda: next(commits)),
+        patch.object(modes, "measure", measure_while_somebody_commits),
+    ):
+        CliRunner().invoke(bench, ["modes", "--out", str(tmp_path)])
+
+    (written,) = tmp_path.glob("*/manifest.json")
+    assert json.loads(written.read_text())["commit"] == "at the start"
 
 
 def test_a_folder_without_results_is_refused_by_name(tmp_path: Path):
