@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Timings
+from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Room, Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,11 @@ class BatchingPolicy(ABC):
     def free_tokens(self) -> int:
         """Budget that neither running nor waiting requests claim: what the mailbox may still deliver."""
         return max(0, self.limits.kv_budget_tokens - self.reserved_tokens - self._waiting_tokens)
+
+    @property
+    def room(self) -> Room:
+        """What the mailbox may deliver now."""
+        return Room(self.free_tokens, may_look_ahead=not self._waiting)
 
     def holds(self, request_id: str) -> bool:
         return request_id in self._running or request_id in self._waiting

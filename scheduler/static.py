@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler.batching import BatchingPolicy, BatchLimits, Opening, RunningSequence
-from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, FinishReason
+from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, NO_ROOM, FinishReason, Room
 
 _LARGEST_REQUEST_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
 
@@ -33,11 +33,14 @@ class StaticBatching(BatchingPolicy):
         super().__init__(limits)
         self.options = options
         self._max_wait_s = options.max_wait_s
+        self._batch_size = min(options.max_batch, limits.max_slots)
 
     @property
-    def free_tokens(self) -> int:
-        """Nothing is taken from the queue while a batch runs: another worker may be free before this one."""
-        return 0 if self.num_running else super().free_tokens
+    def room(self) -> Room:
+        """Of one batch, and nothing while one runs: another worker may be free before this one."""
+        if self.num_running:
+            return NO_ROOM
+        return Room(self.free_tokens, max(0, self._batch_size - self.num_waiting), may_look_ahead=not self._waiting)
 
     def due_in_s(self, now: float) -> float | None:
         if self.num_running or self._is_complete():
@@ -53,11 +56,11 @@ class StaticBatching(BatchingPolicy):
     def _opening(self, now: float) -> Opening:
         """A whole batch, or nothing. Nobody is running who would have to wait for long prompts."""
         is_open = not self.num_running and self.due_in_s(now) == 0.0
-        return Opening(self.options.max_batch, self.limits.kv_budget_tokens) if is_open else Opening(0, 0)
+        return Opening(self._batch_size, self.limits.kv_budget_tokens) if is_open else Opening(0, 0)
 
     def _is_complete(self) -> bool:
         """Enough of them, for the batch or for the slots, or no room that any other is sure to fit in."""
-        return self.num_waiting >= min(self.options.max_batch, self.limits.max_slots) or (
+        return self.num_waiting >= self._batch_size or (
             self.num_waiting > 0 and self.free_tokens < _LARGEST_REQUEST_TOKENS
         )
 

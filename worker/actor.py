@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import structlog
 
-from scheduler.messages import Completion, Inbox
+from scheduler.messages import NO_ROOM, Completion, Inbox, Room
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
@@ -52,7 +52,7 @@ class Actor:
         self._open()
         logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
         while not self._is_stopping:
-            self._turn(self._policy.free_tokens)
+            self._turn(self._policy.room)
         self._shut_down()
 
     def stop(self) -> None:
@@ -67,10 +67,10 @@ class Actor:
             except MailboxDown as error:
                 self._note_down(error)
 
-    def _turn(self, free_tokens: int) -> None:
+    def _turn(self, room: Room) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
         self._last_turn_s = self._clock()
-        inbox = self._exchange(free_tokens, self._rest_s())
+        inbox = self._exchange(room, self._rest_s())
         self._take_in(inbox)
         if self._engine.due_in_s() == 0.0:
             self._outbox += self._step()
@@ -90,16 +90,12 @@ class Actor:
         sleep(min(due_in_s, LOOK_EVERY_S))
         return 0.0
 
-    def _exchange(self, free_tokens: int, wait_s: float) -> Inbox:
+    def _exchange(self, room: Room, wait_s: float) -> Inbox:
         """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
         answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
         try:
             inbox = self._mailbox.exchange(
-                answers,
-                free_tokens,
-                num_held=self._policy.num_running + self._policy.num_waiting,
-                wait_s=wait_s,
-                allow_lookahead=not (self._policy.num_waiting or self._is_stopping),
+                answers, room, num_held=self._policy.num_running + self._policy.num_waiting, wait_s=wait_s
             )
         except MailboxDown as error:
             self._note_down(error)
@@ -142,7 +138,7 @@ class Actor:
         deadline_s = self._clock() + self._grace_s
         # Nothing due means that nothing held can still be computed: others may do better.
         while (self._engine.due_in_s() is not None or self._outbox) and self._clock() < deadline_s:
-            self._turn(free_tokens=0)
+            self._turn(NO_ROOM)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue
         logger.info("worker stopped", num_handed_back=len(left), **self._policy.counters.summary())

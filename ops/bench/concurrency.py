@@ -27,7 +27,7 @@ def measure(plan: Plan) -> list[Row]:
         loads = [Load("series", Limits(duration_s=_SECONDS * plan.scale), clients) for clients in CLIENTS]
         rows += _with_clients(measure_case(case, loads, run, plan.seed), CLIENTS)
     steady = Load(f"steady, {_STEADY_S * plan.scale:g} s", Limits(duration_s=_STEADY_S * plan.scale), STEADY_CLIENTS)
-    for run, case in rounds(cases, 1, f"{STEADY_CLIENTS} clients, steady"):
+    for run, case in rounds(cases, plan.num_runs, f"{STEADY_CLIENTS} clients, steady"):
         rows += _with_clients(measure_case(case, [steady], run, plan.seed), [STEADY_CLIENTS])
     return rows
 

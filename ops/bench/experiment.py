@@ -24,13 +24,8 @@ QUANTILES = tuple(f"q{percent}" for percent in range(101))  # latencies in ms: w
 LOAD_COLUMNS = (
     "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
 )  # fmt: skip
-COUNTERS = {
-    "mean_prefill_batch": 1.0,
-    "mean_decode_batch": 1.0,
-    "peak_running": 1,
-    "peak_reserved_tokens": np.nan,
-    "mean_prompt_tokens": np.nan,
-}  # of the worker, warm-up included; without one each request runs alone
+# Of the worker, warm-up included. A mode without one does not count; a worker that was killed could not tell.
+COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "peak_reserved_tokens", "mean_prompt_tokens")
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
 _MAX_OPEN_CONNECTIONS = 1024
@@ -83,7 +78,7 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iter
             measured = Generator(target, sentences, load.arrivals(seed + run), load.limits, None).run()
             rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
     for row in rows:
-        row |= {name: system.counters.get(name, alone) for name, alone in COUNTERS.items()}
+        row |= {name: system.counters.get(name, np.nan) for name in COUNTERS}
         yield row
 
 

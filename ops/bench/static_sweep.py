@@ -59,8 +59,9 @@ def summary(rows: list[Row]) -> list[str]:
     lines = ["  max_batch, max_wait_ms   corrections/s        p50 ms   p95 ms   sequences a batch"]
     for setting, point in points.items():
         times = f"({point['throughput_per_s'] / base:.2f} x)"
+        size = "alone" if setting == "unbatched" else f"{point['mean_prefill_batch']:.1f}"
         lines.append(
             f"  {setting:<22} {point['throughput_per_s']:>9,.0f} {times:>11} {point['p50_ms']:>9.1f} "
-            f"{point['p95_ms']:>8.1f} {point['mean_prefill_batch']:>12.1f}"
+            f"{point['p95_ms']:>8.1f} {size:>12}"
         )
     return lines

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from scheduler.batching import BatchLimits
 from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Delivery, Inbox
+from scheduler.messages import CorrectionRequest, Delivery, Inbox, Room
 from scheduler.static import StaticBatching, StaticOptions
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
@@ -68,7 +68,7 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
     patient = actor(engine(), mailbox, grace_s=5.0)
 
     patient._open()
-    patient._turn(free_tokens=2048)
+    patient._turn(Room(2048))
     patient.stop()
     patient.run()
 
@@ -80,7 +80,7 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
     hurried._open()
-    hurried._turn(free_tokens=2048)
+    hurried._turn(Room(2048))
     hurried.stop()
     hurried.run()
 
@@ -226,12 +226,12 @@ def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> 
     worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
     mailbox.submit(request("r"))
     worker._open()
-    worker._turn(free_tokens=2048)
+    worker._turn(Room(2048))
 
     end.cut_off(num_failures=10**9)
     with patch("worker.actor.sleep") as sleep:
         for _ in range(10):
-            worker._turn(free_tokens=2048)
+            worker._turn(Room(2048))
 
     assert [call.args[0] for call in sleep.call_args_list] == [RETRY_WAIT_S] * 10
 
@@ -249,7 +249,7 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
     worker._open()
-    worker._turn(free_tokens=2048)
+    worker._turn(Room(2048))
     assert stuck.has_work
 
     worker.stop()

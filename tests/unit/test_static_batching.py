@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scheduler.batching import BatchLimits, Counters
-from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
+from scheduler.messages import EOS_ID, NO_ROOM, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
 from tests.unit.small_model import random_weights
@@ -117,7 +117,19 @@ def test_nothing_is_taken_from_the_queue_while_a_batch_runs():
     batch.submit(delivery("r"), now=0.0)
     batch.plan(now=0.0)
 
-    assert batch.free_tokens == 0
+    assert batch.room == NO_ROOM
+
+
+def test_no_more_is_taken_from_the_queue_than_one_batch_holds():
+    batch = policy(max_batch=3)
+    rooms = [batch.room.requests]
+
+    for number in range(2):
+        batch.submit(delivery(f"r{number}"), now=0.0)
+        rooms.append(batch.room.requests)
+
+    assert rooms == [3, 2, 1]
+    assert (batch.room.tokens, batch.room.may_look_ahead) == (4096 - 2 * 8, False)
 
 
 def test_a_cancelled_member_does_not_keep_its_batch_from_ending():
