@@ -20,7 +20,7 @@ from api.guard import Guard
 from api.reasons import Reason
 from api.sentences import find_sentences
 from api.surface import dress
-from api.tokenizer import Prompt
+from api.tokenizer import Prompt, Tokenizer
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import Piece, count_words, split_pieces
@@ -96,6 +96,11 @@ class Agent:
         self._tokenizer = tokenizer
         self._guard = Guard(words)
         self._facts = FactFinder(words)
+
+    @classmethod
+    def load(cls) -> Agent:
+        """With the tokenizer and the verbs that ship."""
+        return cls(Tokenizer.load(), VerbTable.load())
 
     @property
     def tokenizer_fingerprint(self) -> str:

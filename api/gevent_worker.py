@@ -7,29 +7,24 @@ seconds and idle keep-alive connections; requests that are still waiting when th
 
 from __future__ import annotations
 
-import json
-import secrets
 import time
 from typing import Any
 
 import gevent
 from gevent.pool import Pool
 from gevent.server import StreamServer
-from gunicorn.http.errors import ParseException
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api import problems
 from api.app import CORRECTOR
-from scheduler.errors import InvalidHeader
+from api.unreadable import CLIENT_STALL_S, AnswersUnreadable
 
-CLIENT_STALL_S = 30.0  # a client that neither sends nor reads for so long is cut off
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to get out
 _LOOK_EVERY_S = 0.1  # at the signal to stop, which arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
 
 
-class ApiWorker(GeventWorker):
+class ApiWorker(AnswersUnreadable, GeventWorker):
     """One process; every connection is a greenlet."""
 
     num_in_flight = 0
@@ -47,17 +42,6 @@ class ApiWorker(GeventWorker):
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         self.alive = False  # Ctrl-C is a warm shutdown, too
-
-    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        if not isinstance(exc, ParseException):
-            super().handle_error(req, client, addr, exc)
-            return
-        self.log.debug("unreadable request: %s", type(exc).__name__)
-        error = InvalidHeader("The request line or a header cannot be read, or is too long.")
-        try:
-            client.sendall(_raw_problem(error, secrets.token_hex(16)))
-        except OSError:
-            self.log.debug("the client has left before it could be told")
 
     def run(self) -> None:
         servers = [self._start_server(listener) for listener in self.sockets]
@@ -91,12 +75,3 @@ class ApiWorker(GeventWorker):
         while self.num_in_flight and time.monotonic() < deadline:
             self.notify()
             gevent.sleep(0.02)
-
-
-def _raw_problem(error: InvalidHeader, request_id: str) -> bytes:
-    body = json.dumps(problems.problem(error, request_id)).encode()
-    head = (
-        f"HTTP/1.1 {error.status} Bad Request\r\nContent-Type: {problems.MEDIA_TYPE}\r\n"
-        f"Content-Length: {len(body)}\r\nX-Request-ID: {request_id}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body

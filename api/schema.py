@@ -39,7 +39,7 @@ def parse_body(raw: bytes) -> CorrectionBody:
         raise _invalid(error) from None
     check_sentence(body.sentence)
     if body.learner_id is not None:
-        _check_learner_id(body.learner_id)
+        check_learner_id(body.learner_id)
     return body
 
 
@@ -51,7 +51,8 @@ def check_sentence(sentence: str) -> None:
     _check_characters("sentence", sentence)
 
 
-def _check_learner_id(learner_id: str) -> None:
+def check_learner_id(learner_id: str) -> None:
+    """Raises InvalidRequest."""
     if not 1 <= len(learner_id) <= MAX_LEARNER_ID_CHARACTERS:
         allowed = f"1 to {MAX_LEARNER_ID_CHARACTERS} characters"
         raise InvalidRequest("learner_id", f"`learner_id` has {len(learner_id)} characters; allowed: {allowed}.")

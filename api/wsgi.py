@@ -1,8 +1,9 @@
-"""Entry point of `miniserve api`: gunicorn with one gevent worker, configured in code.
+"""Entry point of `miniserve api`: gunicorn with one worker of the mode's kind, configured in code.
 
 The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
-talks to Redis is made in the worker, after gevent has patched the standard library. SIGTERM or Ctrl-C: no new
-connections, waiting requests are answered for up to `grace_s`, exit status 0.
+talks to Redis is made in the worker, after gevent has patched the standard library; so is the model, where the mode
+has it in this process: the caller hands in how to make it, for nothing in this package knows a model. SIGTERM or
+Ctrl-C: no new connections, waiting requests are answered for up to `grace_s`, exit status 0.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import errno
 import logging
 import math
 import os
-import resource
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from flask import Flask
@@ -26,25 +27,40 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
+from api.open_files import allow_connections
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import ApiMailbox
+
+if TYPE_CHECKING:
+    from api.corrector import Corrector
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
 KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _BACKLOG = 2048
-_SPARE_FILES = 256
+_WORKER_CLASSES = {
+    "continuous": "api.gevent_worker.ApiWorker",
+    "static": "api.gevent_worker.ApiWorker",
+    "threaded": "api.local_workers.ThreadedApiWorker",
+    "sync": "api.local_workers.SyncApiWorker",
+}
+_HANDLER_THREADS = 256  # of mode threaded: requests at once; the others wait for a thread
 _PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
+
+MakeCorrector = Callable[[Settings], "Corrector"]
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings) -> None:
-    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free."""
+def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
+    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free.
+
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it.
+    """
     listener = bind(settings.host, settings.port)
-    _allow_open_files(MAX_CONNECTIONS + _SPARE_FILES)
-    _Server(settings, listener).run()
+    allow_connections(MAX_CONNECTIONS)
+    _Server(settings, listener, make_corrector).run()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -63,19 +79,16 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def create_production_app(settings: Settings) -> Flask:
-    """The application over the queue at `settings.redis_url`; connects with the first request."""
+def queue_corrector(settings: Settings) -> Corrector:
+    """Over the queue at `settings.redis_url`; connects with the first request."""
     # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
     from api.agent import Agent
-    from api.app import create_app
     from api.corrector import QueueCorrector
-    from api.tokenizer import Tokenizer
-    from api.verbs import VerbTable
     from worker.mailbox import redis_api_mailbox
 
-    agent, mailbox = Agent(Tokenizer.load(), VerbTable.load()), redis_api_mailbox(settings)
+    mailbox = redis_api_mailbox(settings)
     threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
-    return create_app(QueueCorrector(agent, mailbox, settings), settings)
+    return QueueCorrector(Agent.load(), mailbox, settings)
 
 
 def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
@@ -87,8 +100,9 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object: where it asks for its settings and for the WSGI callable."""
 
-    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, make_corrector: MakeCorrector) -> None:
         self._settings = settings
+        self._make_corrector = make_corrector
         self._listener = listener
         super().__init__()
 
@@ -97,13 +111,16 @@ class _Server(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        return create_production_app(self._settings)
+        from api.app import create_app
+
+        return create_app(self._make_corrector(self._settings), self._settings)
 
     def _config(self) -> dict[str, Any]:
         return {
             "bind": f"fd://{self._listener.detach()}",
-            "worker_class": "api.gevent_worker.ApiWorker",
+            "worker_class": _WORKER_CLASSES[self._settings.mode],
             "workers": 1,
+            "threads": _HANDLER_THREADS if self._settings.mode == "threaded" else 1,
             "worker_connections": MAX_CONNECTIONS,
             "backlog": _BACKLOG,
             "keepalive": KEEPALIVE_S,
@@ -137,10 +154,3 @@ def _die_with_master(arbiter: Arbiter, worker: Any) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != arbiter.pid:  # it died before the line above
         os._exit(1)
-
-
-def _allow_open_files(wanted: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < allowed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
 from scheduler.settings import Settings, hide_password
@@ -29,17 +30,38 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         ("try", f"curl -s {url}/correct -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
         ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
-        ("batching", f"mode {settings.mode}, {settings.workers} worker(s), to {settings.max_slots} sequences each"),
-        ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
-        ("queue bound", f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"),
-        ("Redis", redis_url),
-        ("look inside", f"{_tool('rq')} info -u {redis_url}"),
-        ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+        ("batching", f"mode {settings.mode}, {_batching(settings)}"),
     ]  # fmt: skip
+    if settings.mode != "sync":
+        bound = f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"
+        rows.append(("queue bound", bound))
+    if settings.uses_queue:
+        rows += [
+            ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
+            ("Redis", redis_url),
+            ("look inside", f"{_tool('rq')} info -u {redis_url}"),
+            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+        ]
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
+    if settings.break_:
+        rows.append(("BROKEN", f"--break {settings.break_}: {fault_of(settings).what}"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
+
+
+def _batching(settings: Settings) -> str:
+    match settings.mode:
+        case "sync":
+            return "one request at a time, in the API process"
+        case "threaded":
+            return f"each request by itself, {settings.model_threads} threads in the API process"
+        case "static":
+            how = f"to {settings.max_batch} sequences each, after {settings.max_wait_ms:g} ms"
+            return f"{settings.workers} worker(s), {how}" + (
+                f", {settings.fixed_tokens} tokens decoded" if settings.fixed_tokens else ""
+            )
+    return f"{settings.workers} worker(s), to {settings.max_slots} sequences each"
 
 
 def base_url(host: str, port: int) -> str:

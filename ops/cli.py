@@ -16,27 +16,32 @@ from scheduler.settings import Settings
 from worker.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
-_TRAINING_COMMANDS = {
-    "train": ("train", "Train the Mini-GPT from sentences."),
-    "eval": ("eval_", "Score the model: exact match, F0.5, false positives."),
+# Name: module, attribute, what the list of commands says.
+_COMMANDS_ELSEWHERE = {
+    "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
+    "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
+    "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),
+    "eval": ("ops.training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
 }
 
 
 class _Commands(click.Group):
-    """Training commands are imported when they are run, not when the help lists them."""
+    """Commands of other modules are imported when they are run, not when the help lists them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_TRAINING_COMMANDS]
+        return [*super().list_commands(ctx), *_COMMANDS_ELSEWHERE]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _TRAINING_COMMANDS:
+        if cmd_name not in _COMMANDS_ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        attribute, _ = _TRAINING_COMMANDS[cmd_name]
-        return getattr(importlib.import_module("ops.training.commands"), attribute)
+        module, attribute, _ = _COMMANDS_ELSEWHERE[cmd_name]
+        if not module.startswith("ops.training"):  # those do it when they run: PyTorch may want its threads
+            configure_blas(os.environ)
+        return getattr(importlib.import_module(module), attribute)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
-        rows += [(name, summary) for name, (_, summary) in _TRAINING_COMMANDS.items()]
+        rows += [(name, summary) for name, (_, _, summary) in _COMMANDS_ELSEWHERE.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -80,29 +85,33 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 
 @main.command()
 @with_settings(
-    "redis_url", "host", "port", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "redis_url", "host", "port", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s",
+    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
     from api import wsgi
+    from ops.correctors import make_corrector
 
-    wsgi.serve(settings)
+    wsgi.serve(settings, make_corrector)
 
 
 @main.command()
 @with_settings(
-    "redis_url", "mode", "strictness", "grace_s", "kv_budget_tokens", "max_slots", "max_iteration_tokens",
-    "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
+    "max_slots", "max_iteration_tokens", "result_ttl_s", *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""
+    if not settings.uses_queue:
+        raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
+    from ops.faults import broken, fault_of
     from worker import process
 
-    process.serve(settings, Tokenizer.load().fingerprint)
+    process.serve(broken(settings), Tokenizer.load().fingerprint, prepare=fault_of(settings).engine)
 
 
 @main.command(cls=_TakesSentence)

@@ -40,7 +40,8 @@ def _corrections_per_s(num_slots: int) -> float:
 def _filled_engine(num_slots: int):  # noqa: ANN202 - the engine is imported only once BLAS is set up
     import numpy as np
 
-    from scheduler.continuous import BatchLimits
+    from scheduler.batching import BatchLimits
+    from scheduler.continuous import ContinuousBatching
     from scheduler.messages import CorrectionRequest, Delivery
     from worker.engine import Engine
     from worker.model import MiniGPT
@@ -53,7 +54,9 @@ def _filled_engine(num_slots: int):  # noqa: ANN202 - the engine is imported onl
         for name, shape in expected_shapes(config).items()
     }
     limits = BatchLimits(kv_budget_tokens=4096, max_slots=num_slots, max_iteration_tokens=512)
-    engine = Engine(MiniGPT(fold(tensors, config, "none"), limits.kv_budget_tokens), limits, time.monotonic)
+    engine = Engine(
+        MiniGPT(fold(tensors, config, "none"), limits.kv_budget_tokens), ContinuousBatching(limits), time.monotonic
+    )
     for number in range(NUM_REQUESTS):
         length = int(rng.integers(8, 20))
         num_out = 1 if rng.random() < 0.4 else int(rng.integers(4, 9))

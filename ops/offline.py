@@ -13,8 +13,9 @@ import os
 import select
 import sys
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
@@ -22,9 +23,7 @@ import click
 
 from api.agent import Agent, Correction, Draft, TextDraft
 from api.problems import problem, to_json
-from api.schema import check_sentence
-from api.tokenizer import Tokenizer
-from api.verbs import VerbTable
+from api.schema import check_learner_id, check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -101,9 +100,9 @@ class OfflineCorrector:
 
     @classmethod
     def load(cls, settings: Settings) -> OfflineCorrector:
-        """With what ships in the package. Raises WeightsError."""
-        tokenizer = Tokenizer.load()
-        return cls(Agent(tokenizer, VerbTable.load()), load_engine(settings, tokenizer.fingerprint, monotonic))
+        """With what ships in the package, whatever way of batching servers are set to. Raises WeightsError."""
+        agent, settings = Agent.load(), replace(settings, mode="continuous")
+        return cls(agent, load_engine(settings, agent.tokenizer_fingerprint, monotonic))
 
     @property
     def strictness(self) -> float:
@@ -115,29 +114,44 @@ class OfflineCorrector:
         pending: deque[_Pending] = deque()
         while pending or not lines.is_over:
             if max(len(pending), len(self._running)) < MAX_PENDING and not lines.is_over:
-                pending.extend(self._submit(line) for line in lines.take(wait=not pending))
+                pending.extend(self._submit(partial(_text, line)) for line in lines.take(wait=not pending))
             if self._engine.has_work:
                 for completion in self._engine.step():
                     self._settle(completion)
             while pending and pending[0].outcome is not None:
                 yield pending.popleft().outcome
 
-    def _submit(self, line: bytes) -> _Pending:
+    def correct_batch(
+        self, sentences: Sequence[str], learner_ids: Sequence[str | None] | None = None
+    ) -> list[Correction | ServingError]:
+        """One outcome for each sentence or text, in order; all run in the same batches.
+
+        `learner_ids`, one for each, are checked and passed along. Raises ValueError where their number differs.
+        """
+        learner_ids = [None] * len(sentences) if learner_ids is None else learner_ids
+        pairs = list(zip(sentences, learner_ids, strict=True))
+        pending = [self._submit(partial(_checked, *pair), pair[1]) for pair in pairs]
+        while self._engine.has_work:
+            for completion in self._engine.step():
+                self._settle(completion)
+        return [one.outcome for one in pending]
+
+    def _submit(self, read: Callable[[], str], learner_id: str | None = None) -> _Pending:
         pending = _Pending()
         try:
-            pending.draft = self._agent.prepare_text(_text(line))
+            pending.draft = self._agent.prepare_text(read())
         except ServingError as error:
             pending.outcome = error
             return pending
         for number, sentence in enumerate(pending.draft.sentences):
-            request = self._request(sentence)
+            request = self._request(sentence, learner_id)
             self._running[request.request_id] = pending, number
             refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
             if refusal is not None:
                 self._settle(refusal)
         return pending
 
-    def _request(self, draft: Draft) -> CorrectionRequest:
+    def _request(self, draft: Draft, learner_id: str | None) -> CorrectionRequest:
         self._num_submitted += 1
         return CorrectionRequest(
             request_id=f"sentence-{self._num_submitted}",
@@ -145,6 +159,7 @@ class OfflineCorrector:
             word_numbers=draft.prompt.word_numbers,
             max_output_tokens=MAX_OUTPUT_TOKENS,
             tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
+            learner_id=learner_id,
         )
 
     def _settle(self, completion: Completion) -> None:
@@ -164,7 +179,14 @@ def _text(line: bytes) -> str:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
+    return _checked(text)
+
+
+def _checked(text: str, learner_id: str | None = None) -> str:
+    """Raises InvalidRequest."""
     check_sentence(text)
+    if learner_id is not None:
+        check_learner_id(learner_id)
     return text
 
 

@@ -29,7 +29,7 @@ def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Cal
         def run(**values: Any) -> Any:
             chosen = {name: values.pop(name) for name in names}
             settings = build_settings(os.environ, chosen)
-            if is_redis_required and not settings.redis_url:
+            if is_redis_required and settings.uses_queue and not settings.redis_url:
                 raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
             return function(settings=settings, **values)
 
@@ -50,7 +50,7 @@ def build_settings(env: Mapping[str, str], chosen: Mapping[str, Any]) -> Setting
 
 
 def flag_name(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 def _spec(name: str) -> Field[Any]:
@@ -83,7 +83,7 @@ class RangedType(click.ParamType):
         self.kind = kind
         self.allowed = allowed
         words = {int: "integer", float: "number", str: "text"}
-        self.name = "|".join(allowed.choices) if allowed.choices else words[kind]
+        self.name = "|".join(filter(None, allowed.choices)) if allowed.choices else words[kind]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:

@@ -1,7 +1,8 @@
 """`miniserve up`: the whole system on one machine, in the foreground.
 
-Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; keeps
-them alive; stops them in the order API, workers, dashboard, Redis, so that accepted requests are still answered.
+Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; in the
+modes without a queue the API replica alone. Keeps them alive; stops them in the order API, workers, dashboard,
+Redis, so that accepted requests are still answered.
 Start-up and shutdown only: requests never pass through this process.
 """
 
@@ -27,9 +28,10 @@ from pathlib import Path
 import click
 
 from ops import banner, embedded_redis, processes
+from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from ops.supervisor import Child, Signals, Supervisor
-from scheduler.settings import Settings, hide_password
+from scheduler.settings import QUEUE_MODES, Settings, hide_password
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
@@ -43,15 +45,16 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
+    settings = _with_fault(settings)
     _check_start(settings, with_dashboard)
     with ExitStack() as stack:
         if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
             stack.enter_context(processes.foreground())
         signals = stack.enter_context(Signals())
         redis_child = None
-        if settings.redis_url:
+        if settings.redis_url and settings.uses_queue:
             _check_redis(settings.redis_url)
-        else:
+        elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_child, settings = _start_redis(directory, settings)
         supervisor = _supervisor(settings, redis_child, with_dashboard)
@@ -61,6 +64,17 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
         finally:
             supervisor.stop(signals)
             _say("stopped")
+
+
+def _with_fault(settings: Settings) -> Settings:
+    """As `--break` changes them, and says so."""
+    if not settings.break_:
+        return settings
+    fault = fault_of(settings)
+    if not settings.uses_queue:
+        raise click.UsageError(f"--break {settings.break_} is for --mode {' or '.join(QUEUE_MODES)}")
+    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. For docs/exercises/ only.")
+    return fault.settings(settings)
 
 
 def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:
@@ -98,6 +112,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         read_model_facts()
     except (OSError, ValueError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
+    _check_mode(settings, with_dashboard)
     if with_dashboard and settings.dashboard_port == settings.port:
         raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
     _check_port(settings.host, settings.port, "--port")
@@ -105,6 +120,18 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         if importlib.util.find_spec("rq_dashboard") is None:
             raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
         _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+
+
+def _check_mode(settings: Settings, with_dashboard: bool) -> None:
+    """What has no meaning without a queue is refused where it was asked for, not left out silently."""
+    if settings.uses_queue:
+        return
+    asked = {"--workers": settings.workers > 1, "--redis-url": bool(settings.redis_url), "--dashboard": with_dashboard}
+    if options := [option for option, is_asked in asked.items() if is_asked]:
+        raise click.UsageError(
+            f"--mode {settings.mode} runs the model in the API process, without Redis and workers: "
+            f"leave out {' and '.join(options)}, or choose --mode {' or '.join(QUEUE_MODES)}"
+        )
 
 
 def _check_port(host: str, port: int, option: str) -> None:
@@ -160,7 +187,8 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
         return Child(name, lambda: processes.spawn(processes.miniserve_command(command), env), patience_s)
 
     redis_stage = [redis_child] if redis_child else []
-    workers = [role(f"worker {number}", "worker") for number in range(1, settings.workers + 1)]
+    num_workers = settings.workers if settings.uses_queue else 0
+    workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
     api = [role("api", "api")]
     dashboard = [_dashboard(settings, env)] if with_dashboard else []
     return Supervisor([*redis_stage, *workers, *api, *dashboard], [api, workers, dashboard, redis_stage], _say)

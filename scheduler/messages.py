@@ -15,6 +15,7 @@ WIRE_VERSION = 1
 EOS_ID = 1  # the tokenizer's <eos>, the same in every vocabulary we ship
 MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with
+MOST_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 MAX_OUTPUT_TOKENS = 32  # <eos> included: room for about six edits
 
 
@@ -134,6 +135,18 @@ class Delivery:
     request: CorrectionRequest
     attempt: int  # 1 the first time
     waited_s: float  # in the queue until now, by the clock of Redis
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a worker would take now."""
+
+    tokens: int  # reserved ones, of all requests together
+    requests: int = MOST_DELIVERIES
+    may_look_ahead: bool = False  # one more that does not fit, so that it is known to wait
+
+
+NO_ROOM = Room(tokens=0, requests=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scheduler.errors import SettingsError
+from scheduler.messages import MAX_OUTPUT_TOKENS
 
 PREFIX = "MINISERVE_"
+QUEUE_MODES = ("continuous", "static")
+MODES = (*QUEUE_MODES, "threaded", "sync")
+FAULT_NAMES = (
+    "bypassed-scheduler", "blocking-call", "long-wait", "unbounded-queue", "head-count", "leaked-slot",
+)  # fmt: skip
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 _KINDS = {int: "a whole number, ", float: "a number, ", str: ""}
 
@@ -35,7 +41,7 @@ class Range:
 
     def __str__(self) -> str:
         if self.choices:
-            return ", ".join(self.choices)
+            return ", ".join(choice for choice in self.choices if choice)
         return "text" if self.low is None else f"{self.low:,} to {self.high:,}"
 
     def wanted(self, kind: type) -> str:
@@ -49,13 +55,19 @@ def _setting(default: Any, help: str, allowed: Range) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots."""
+    """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots; `break_` is --break."""
 
     redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts an embedded one.", Range())
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
-    mode: str = _setting("continuous", "How requests are batched.", Range(choices=("continuous",)))
+    mode: str = _setting("continuous", "How requests are batched.", Range(choices=MODES))
+    max_batch: int = _setting(8, "Mode static: requests of a batch.", Range(1, 4096))
+    max_wait_ms: float = _setting(20.0, "Mode static: how long a batch waits to be full, in ms.", Range(0, 60_000))
+    fixed_tokens: int = _setting(
+        0, "Mode static: tokens every member decodes, needed or not; 0: until its own end.", Range(0, MAX_OUTPUT_TOKENS)
+    )
+    model_threads: int = _setting(4, "Mode threaded: threads that run the model.", Range(1, 64))
     strictness: float | None = _setting(
         None,
         "How sure the model must be before it changes a sentence: higher changes less, 20 nothing. Empty: as shipped.",
@@ -70,6 +82,7 @@ class Settings:
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
+    break_: str = _setting("", "Fault to turn on, for an exercise; empty: none.", Range(choices=("", *FAULT_NAMES)))
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
     log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))
     log_level: str = _setting("info", "Least level logged.", Range(choices=("debug", "info", "warning", "error")))
@@ -79,6 +92,11 @@ class Settings:
             _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
+
+    @property
+    def uses_queue(self) -> bool:
+        """Whether workers run the model, fed by Redis; else the API process does it itself."""
+        return self.mode in QUEUE_MODES
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -94,7 +112,7 @@ class Settings:
 
 def variable(name: str) -> str:
     """The environment variable of a setting."""
-    return PREFIX + name.upper()
+    return PREFIX + name.rstrip("_").upper()
 
 
 def value_type(name: str) -> type:

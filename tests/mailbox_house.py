@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from redis import Redis
 
-from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox
+from scheduler.messages import NO_ROOM, Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.line import Line
@@ -17,7 +17,7 @@ from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 T = TypeVar("T")
-AMPLE = 1_000_000  # free tokens that never bind
+AMPLE = Room(1_000_000)  # tokens that never bind
 
 
 def a_request(request_id: str, num_prompt_tokens: int = 10, max_output_tokens: int = 32) -> CorrectionRequest:
@@ -33,13 +33,13 @@ def ids_of(inbox: Inbox) -> list[str]:
     return [delivery.request.request_id for delivery in inbox.deliveries]
 
 
-def take(worker: WorkerMailbox, free_tokens: int = AMPLE, **options: bool) -> list[str]:
+def take(worker: WorkerMailbox, free_tokens: int = AMPLE.tokens, **more: int) -> list[str]:
     """The ids one exchange without answers delivers."""
-    return ids_of(worker.exchange((), free_tokens, 0, **options))
+    return ids_of(worker.exchange((), Room(free_tokens, **more), 0))
 
 
 def answer(worker: WorkerMailbox, *request_ids: str) -> Inbox:
-    return worker.exchange([an_answer(request_id) for request_id in request_ids], 0, 0)
+    return worker.exchange([an_answer(request_id) for request_id in request_ids], NO_ROOM, 0)
 
 
 def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.01) -> T:

@@ -12,13 +12,15 @@ from time import monotonic, sleep
 
 import structlog
 
-from scheduler.messages import Completion, Inbox
+from scheduler.messages import NO_ROOM, Completion, Inbox, Room
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
 logger = structlog.get_logger(__name__)
 
 IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop signal is noticed
+LATE_S = 0.2  # Redis may end a blocked wait 0.1 s late: nearer to the time of an iteration the loop looks by itself
+LOOK_EVERY_S = 0.001
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
 FRESH_S = 2.0  # a loop that has not turned for so long is hung: the heartbeat stops and the lease runs out
 
@@ -50,7 +52,7 @@ class Actor:
         self._open()
         logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
         while not self._is_stopping:
-            self._turn(self._policy.free_tokens)
+            self._turn(self._policy.room)
         self._shut_down()
 
     def stop(self) -> None:
@@ -65,25 +67,35 @@ class Actor:
             except MailboxDown as error:
                 self._note_down(error)
 
-    def _turn(self, free_tokens: int) -> None:
+    def _turn(self, room: Room) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
         self._last_turn_s = self._clock()
-        is_idle = not (self._engine.has_work or self._outbox or self._is_stopping)
-        inbox = self._exchange(free_tokens, self._idle_wait_s if is_idle else 0.0)
+        inbox = self._exchange(room, self._rest_s())
         self._take_in(inbox)
-        if self._engine.has_work:
+        if self._engine.due_in_s() == 0.0:
             self._outbox += self._step()
 
-    def _exchange(self, free_tokens: int, wait_s: float) -> Inbox:
+    def _rest_s(self) -> float:
+        """For how long the exchange may block: not while there is something to say or to compute.
+
+        Where an iteration is due soon it rests right here, a little, so that the exchange need not be punctual.
+        """
+        due_in_s = self._engine.due_in_s()
+        if self._outbox or self._is_stopping or due_in_s == 0.0:
+            return 0.0
+        if due_in_s is None:
+            return self._idle_wait_s
+        if due_in_s > LATE_S:
+            return min(self._idle_wait_s, due_in_s - LATE_S)
+        sleep(min(due_in_s, LOOK_EVERY_S))
+        return 0.0
+
+    def _exchange(self, room: Room, wait_s: float) -> Inbox:
         """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
         answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
         try:
             inbox = self._mailbox.exchange(
-                answers,
-                free_tokens,
-                num_held=self._policy.num_running + self._policy.num_waiting,
-                wait_s=wait_s,
-                allow_lookahead=not (self._policy.num_waiting or self._is_stopping),
+                answers, room, num_held=self._policy.num_running + self._policy.num_waiting, wait_s=wait_s
             )
         except MailboxDown as error:
             self._note_down(error)
@@ -97,8 +109,8 @@ class Actor:
         if not self._is_cut_off:  # one line for each interruption, not one for each iteration
             self._is_cut_off = True
             logger.warning("the queue is unreachable, will retry (is the Redis of --redis-url up?)", reason=str(error))
-        if not self._engine.has_work:
-            sleep(RETRY_WAIT_S)
+        due_in_s = self._engine.due_in_s()
+        sleep(RETRY_WAIT_S if due_in_s is None else min(RETRY_WAIT_S, due_in_s))
 
     def _take_in(self, inbox: Inbox) -> None:
         for delivery in inbox.deliveries:
@@ -122,9 +134,11 @@ class Actor:
     def _shut_down(self) -> None:
         """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""
         logger.info("worker stopping", num_held=len(self._policy.held_ids()))
+        self._policy.stop_waiting()
         deadline_s = self._clock() + self._grace_s
-        while (self._engine.has_work or self._outbox) and self._clock() < deadline_s:
-            self._turn(free_tokens=0)
+        # Nothing due means that nothing held can still be computed: others may do better.
+        while (self._engine.due_in_s() is not None or self._outbox) and self._clock() < deadline_s:
+            self._turn(NO_ROOM)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue
         logger.info("worker stopped", num_handed_back=len(left), **self._policy.counters.summary())

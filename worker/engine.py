@@ -6,25 +6,27 @@ indexing and not by loops. It knows no queue and no text; the actor feeds it and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from scheduler.continuous import BatchLimits, ContinuousBatching, RunningSequence, StepPlan
+from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
 from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason
+from scheduler.modes import policy_for
 from scheduler.settings import Settings
 from worker.model import MiniGPT, PackedBatch
 from worker.sampling import greedy
-from worker.weights import load_weights
+from worker.weights import Weights, load_weights
 
 
 class Engine:
-    """A scheduling policy joined to a model. Not thread-safe: one actor owns it."""
+    """A batching policy joined to a model. Not thread-safe: one actor owns it."""
 
-    def __init__(self, model: MiniGPT, limits: BatchLimits, clock: Callable[[], float]) -> None:
-        num_positions = model.config.num_positions
+    def __init__(self, model: MiniGPT, policy: BatchingPolicy, clock: Callable[[], float]) -> None:
+        limits, num_positions = policy.limits, model.config.num_positions
         self.model = model
-        self.policy = ContinuousBatching(limits)
+        self.policy = policy
         self._clock = clock
         self._token_rows = np.zeros((limits.max_slots, num_positions), dtype=np.intp)  # arena row of each position
         self._num_cached = np.zeros(limits.max_slots, dtype=np.intp)  # tokens whose keys and values are in the arena
@@ -33,6 +35,10 @@ class Engine:
     @property
     def has_work(self) -> bool:
         return self.policy.has_work
+
+    def due_in_s(self) -> float | None:
+        """How long until `step` is to be called: 0 at once, None while nothing is held."""
+        return self.policy.due_in_s(self._clock())
 
     def accept(self, delivery: Delivery) -> Completion | None:
         """Queue a request for admission. One that this model cannot run is answered at once, with an error."""
@@ -126,12 +132,20 @@ class Engine:
 
 
 def load_engine(settings: Settings, tokenizer_fingerprint: str, clock: Callable[[], float]) -> Engine:
-    """The shipped weights under these settings. Raises WeightsError if they do not fit the tokenizer."""
+    """The shipped weights under these settings, in their mode. Raises WeightsError if they do not fit the tokenizer."""
+    return new_engine(load_weights_as_served(settings, tokenizer_fingerprint), settings, clock)
+
+
+def load_weights_as_served(settings: Settings, tokenizer_fingerprint: str) -> Weights:
+    """The shipped weights at the strictness that is set. Raises WeightsError if they do not fit the tokenizer."""
     weights = load_weights(tokenizer_fingerprint=tokenizer_fingerprint)
-    if settings.strictness is not None:
-        weights = weights.with_eos_bias(settings.strictness)
-    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
-    engine = Engine(MiniGPT(weights, settings.kv_budget_tokens), limits, clock)
+    return weights if settings.strictness is None else weights.with_eos_bias(settings.strictness)
+
+
+def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float]) -> Engine:
+    """A warm engine for the mode that is set; several may share the weights."""
+    policy = policy_for(settings)
+    engine = Engine(MiniGPT(weights, policy.limits.kv_budget_tokens), policy, clock)
     _warm_up(engine)
     return engine
 
@@ -140,7 +154,7 @@ def _warm_up(engine: Engine) -> None:
     """One made-up request, so that the first real one does not pay for first-time memory and BLAS set-up."""
     prompt = (EOS_ID,) * 16
     request = CorrectionRequest("warm-up", prompt, (0,) * 16, 4, engine.model.weights.tokenizer_fingerprint)
-    engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+    engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
     while engine.has_work:
         engine.step()
     engine.policy.counters = type(engine.policy.counters)()

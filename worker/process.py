@@ -6,21 +6,25 @@ Called by `miniserve worker`, which knows the tokenizer that ships beside these 
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from time import monotonic
 
 import structlog
 
 from scheduler.settings import Settings
 from worker.actor import Actor
-from worker.engine import load_engine
+from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings, tokenizer_fingerprint: str) -> None:
-    """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together."""
-    engine = load_engine(settings, tokenizer_fingerprint, clock=monotonic)
+def serve(settings: Settings, tokenizer_fingerprint: str, prepare: Callable[[Engine], Engine]) -> None:
+    """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.
+
+    `prepare` gets the engine before it serves, and gives back the one that does.
+    """
+    engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     actor = Actor(engine, redis_worker_mailbox(settings), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())

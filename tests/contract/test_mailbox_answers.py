@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
-from scheduler.messages import Completion, FinishReason, Timings
+from scheduler.messages import NO_ROOM, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, take
 from worker.mailbox.protocol import ApiMailbox, Ticket, WorkerMailbox
 
@@ -182,9 +182,9 @@ def test_every_way_out_of_the_queue_releases_exactly_once(house: House) -> None:
         api.wait(tickets["late"], 0)
 
     cancelled: set[str] = set()
-    eventually(lambda: cancelled.update(worker.exchange((), 0, 4).cancelled_ids) or len(cancelled) == 2)
+    eventually(lambda: cancelled.update(worker.exchange((), NO_ROOM, 4).cancelled_ids) or len(cancelled) == 2)
     endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="x")]
-    worker.exchange(endings * 2, 0, 0)
+    worker.exchange(endings * 2, NO_ROOM, 0)
 
     assert cancelled == {"cancelled", "late"}
     assert nothing_is_reserved(api)

@@ -116,13 +116,23 @@ def test_delivery_stops_at_the_first_request_that_does_not_fit(house: House) -> 
     assert take(worker, free_tokens=132) == ["b"]
 
 
+def test_no_more_requests_are_delivered_than_there_is_room_for(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    for name in ("a", "b", "c"):
+        api.submit(a_request(name))
+
+    assert take(worker, requests=0) == []
+    assert take(worker, requests=2) == ["a", "b"]
+    assert take(worker, requests=2) == ["c"]
+
+
 def test_look_ahead_hands_over_one_request_that_does_not_fit(house: House) -> None:
     api, worker = house.api(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
 
-    assert take(worker, free_tokens=50, allow_lookahead=True) == ["a", "b"]
-    assert take(worker, free_tokens=0, allow_lookahead=True) == []
+    assert take(worker, free_tokens=50, may_look_ahead=True) == ["a", "b"]
+    assert take(worker, free_tokens=0, may_look_ahead=True) == []
 
 
 def test_each_of_two_workers_gets_its_share(house: House) -> None:

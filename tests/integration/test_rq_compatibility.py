@@ -21,7 +21,7 @@ from rq.registry import CanceledJobRegistry, FailedJobRegistry, FinishedJobRegis
 from rq.serializers import JSONSerializer
 
 from ops.embedded_redis import free_port
-from scheduler.messages import Completion, FinishReason
+from scheduler.messages import NO_ROOM, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from worker.mailbox.formats import FUNCTION_NAME
 
@@ -41,7 +41,7 @@ def one_of_each(house: RedisHouse) -> str:
         api.submit(a_request(name))
     assert take(worker, free_tokens=42 * 3) == ["finished", "failed", "started"]
     endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="<b>no & such</b> thing")]
-    worker.exchange(endings, 0, num_held=1)
+    worker.exchange(endings, NO_ROOM, num_held=1)
     api.cancel("canceled")
     client = house._connect()
     eventually(lambda: client.zscore("rq:canceled:correct", "canceled"))

@@ -5,16 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler.continuous import BatchLimits
+from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Delivery, Inbox
+from scheduler.messages import CorrectionRequest, Delivery, Inbox, Room
+from scheduler.static import StaticBatching, StaticOptions
+from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
-from worker.actor import Actor
+from worker.actor import RETRY_WAIT_S, Actor
 from worker.engine import Engine
 from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
@@ -27,7 +32,8 @@ def request(name: str, max_output: int = 8) -> CorrectionRequest:
 
 
 def engine() -> Engine:
-    return Engine(MiniGPT(random_weights(), 2048), BatchLimits(2048, 64, 512), clock=lambda: 0.0)
+    limits = BatchLimits(2048, 64, 512)
+    return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
 
 
 def actor(subject: Engine, mailbox: InMemoryMailbox, grace_s: float) -> Actor:
@@ -62,7 +68,7 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
     patient = actor(engine(), mailbox, grace_s=5.0)
 
     patient._open()
-    patient._turn(free_tokens=2048)
+    patient._turn(Room(2048))
     patient.stop()
     patient.run()
 
@@ -74,7 +80,7 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
     hurried._open()
-    hurried._turn(free_tokens=2048)
+    hurried._turn(Room(2048))
     hurried.stop()
     hurried.run()
 
@@ -164,6 +170,9 @@ class FlakyEnd:
 
     def __init__(self, end: InMemoryWorkerMailbox, num_failures: int) -> None:
         self._end = end
+        self.cut_off(num_failures)
+
+    def cut_off(self, num_failures: int) -> None:
         self._failures = iter(range(num_failures))
 
     def __getattr__(self, name: str) -> object:
@@ -173,3 +182,80 @@ class FlakyEnd:
         if next(self._failures, None) is not None:
             raise MailboxDown("made up by a test")
         return self._end.exchange(*arguments, **options)
+
+
+def static_engine(max_batch: int, max_wait_s: float) -> Engine:
+    policy = StaticBatching(BatchLimits(2048, 64, 512), StaticOptions(max_batch, max_wait_s))
+    return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
+
+
+def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() -> None:
+    mailbox = InMemoryMailbox()
+    subject = static_engine(max_batch=3, max_wait_s=60.0)
+
+    with running(actor(subject, mailbox, grace_s=1.0)):
+        tickets = [mailbox.submit(request(f"r{i}")) for i in range(3)]
+        mailbox.wait_all(tickets, timeout_s=5.0)
+
+    assert subject.policy.counters.prefill_iterations == 1
+
+
+def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> None:
+    mailbox = InMemoryMailbox()
+
+    with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
+        completion = mailbox.wait(mailbox.submit(request("alone")), timeout_s=5.0)
+
+    assert 0.3 <= completion.timings.queue_s < 5.0
+
+
+def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
+    mailbox = InMemoryMailbox()
+    worker = actor(static_engine(max_batch=3, max_wait_s=60.0), mailbox, grace_s=5.0)
+
+    with running(worker):
+        ticket = mailbox.submit(request("r"))
+        wait_until(lambda: worker._policy.num_waiting == 1, 5.0, "taken")
+
+    assert mailbox.wait(ticket, timeout_s=1.0).output_ids
+
+
+def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> None:
+    mailbox = InMemoryMailbox()
+    end = FlakyEnd(mailbox.worker_end(), num_failures=0)
+    worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
+    mailbox.submit(request("r"))
+    worker._open()
+    worker._turn(Room(2048))
+
+    end.cut_off(num_failures=10**9)
+    with patch("worker.actor.sleep") as sleep:
+        for _ in range(10):
+            worker._turn(Room(2048))
+
+    assert [call.args[0] for call in sleep.call_args_list] == [RETRY_WAIT_S] * 10
+
+
+class StuckBatching(ContinuousBatching):
+    """Admits nobody, as one does that has lost its slots."""
+
+    def due_in_s(self, now: float) -> float | None:
+        return None
+
+
+def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
+    mailbox = InMemoryMailbox()
+    stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
+    worker = actor(stuck, mailbox, grace_s=1.0)
+    ticket = mailbox.submit(request("r"))
+    worker._open()
+    worker._turn(Room(2048))
+    assert stuck.has_work
+
+    worker.stop()
+    with patch.object(worker, "_turn") as turn:
+        worker.run()
+
+    assert turn.call_count == 0
+    with running(actor(engine(), mailbox, grace_s=1.0)):
+        assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"

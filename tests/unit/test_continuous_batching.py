@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from scheduler.continuous import BatchLimits, ContinuousBatching
+from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
 
 WORD = 7  # any token that is not <eos>

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.continuous import BatchLimits
+from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
 from tests.unit.small_model import CONFIG, random_tensors, random_weights
 from worker.engine import Engine
@@ -62,7 +63,8 @@ def request(name: str, num_prompt: int, max_output: int, seed: int = 1) -> Corre
 
 def engine(model: MiniGPT | None = None, max_slots: int = 64, max_iteration_tokens: int = 512) -> Engine:
     model = model or MiniGPT(random_weights(), 2048)
-    return Engine(model, BatchLimits(2048, max_slots, max_iteration_tokens), clock=lambda: 0.0)
+    policy = ContinuousBatching(BatchLimits(2048, max_slots, max_iteration_tokens))
+    return Engine(model, policy, clock=lambda: 0.0)
 
 
 def run(subject: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[int, ...]]:

@@ -155,3 +155,20 @@ def test_no_more_sentences_are_read_ahead_than_memory_is_meant_for() -> None:
 
     assert len(outcomes) == 100
     assert engine.most_waiting < MAX_PENDING + 8 * 60, "the bound, and what one reading brings"
+
+
+def test_a_batch_of_texts_gets_an_outcome_each_in_order():
+    outcomes = OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
+        ["He goed.", "", "One. Two."], ["anna", None, "x" * 65]
+    )
+
+    assert outcomes[0].corrected == "He goed."
+    assert [type(one) for one in outcomes[1:]] == [InvalidRequest, InvalidRequest]
+    assert outcomes[2].field == "learner_id"
+
+
+def test_a_batch_with_too_few_learners_is_refused():
+    with pytest.raises(ValueError, match="shorter"):
+        OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
+            ["One.", "Two."], ["anna"]
+        )

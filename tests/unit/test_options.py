@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from ops.cli import main
 from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
 from scheduler.settings import Settings, variable
 
-COMMANDS = ("up", "api", "worker", "correct", "train", "eval")
+COMMANDS = ("up", "api", "worker", "correct", "loadtest", "bench", "train", "eval")
 
 
 @click.command()
@@ -85,6 +86,17 @@ def test_every_command_explains_itself_with_help(command: str) -> None:
 
     assert result.exit_code == 0
     assert result.output.startswith("Usage:")
+
+
+@pytest.mark.parametrize("command", ["loadtest", "bench"])
+def test_commands_that_run_the_model_set_up_blas_before_numpy_is_imported(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
+
+    main.get_command(None, command)
+
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
 
 
 def test_up_has_an_option_for_every_setting() -> None:

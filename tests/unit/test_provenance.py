@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from ops.training.provenance import corpus_digests, cpu_name, file_digest, git_commit, weights_origin
+from ops.provenance import corpus_digests, cpu_name, file_digest, git_commit, weights_origin
 
 
 def test_a_digest_is_the_start_of_the_sha_256(tmp_path: Path) -> None:

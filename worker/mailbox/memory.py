@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from scheduler.errors import IdempotencyConflict, ShuttingDown
-from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox import formats
 from worker.mailbox.bounds import check_that_it_may_fit, queue_full
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
@@ -166,17 +166,16 @@ class InMemoryWorkerMailbox:
     def exchange(
         self,
         completions: Sequence[Completion],
-        free_tokens: int,
+        room: Room,
         num_held: int,
         wait_s: float = 0.0,
-        allow_lookahead: bool = False,
     ) -> Inbox:
         with self._state.arrived:
             self._finish(completions)
-            inbox = self._drain(free_tokens, allow_lookahead)
+            inbox = self._drain(room)
             if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
                 self._state.arrived.wait(min(wait_s, MAX_BLOCK_S))
-                inbox = self._drain(free_tokens, allow_lookahead)
+                inbox = self._drain(room)
             return inbox
 
     def close(self) -> None:
@@ -219,14 +218,14 @@ class InMemoryWorkerMailbox:
             self._waiters.resolve(completion.request_id, completion)
         self._state.rate.add(released, now)
 
-    def _drain(self, free_tokens: int, allow_lookahead: bool) -> Inbox:
-        deliveries = []
+    def _drain(self, room: Room) -> Inbox:
+        deliveries, free_tokens = [], room.tokens
         queue = self._state.queue
-        share = -(-len(queue) // max(1, len(self._state.workers)))
+        share = min(room.requests, -(-len(queue) // max(1, len(self._state.workers))))
         while queue and share > 0 and free_tokens > 0:
             job = self._state.jobs[queue[0]]
             free_tokens -= job.request.reserved_tokens
-            if free_tokens < 0 and not allow_lookahead:
+            if free_tokens < 0 and not room.may_look_ahead:
                 break
             share -= 1
             queue.pop(0)

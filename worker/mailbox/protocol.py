@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.messages import Completion, CorrectionRequest, Inbox
+from scheduler.messages import Completion, CorrectionRequest, Inbox, Room
 from scheduler.settings import Settings
 
 MAX_ATTEMPTS = 3  # then the request is a dead letter
@@ -83,16 +83,15 @@ class WorkerMailbox(Protocol):
     def exchange(
         self,
         completions: Sequence[Completion],
-        free_tokens: int,
+        room: Room,
         num_held: int,
         wait_s: float = 0.0,
-        allow_lookahead: bool = False,
     ) -> Inbox:
         """Give answers, take requests: one round trip. Waits up to `wait_s` (at most MAX_BLOCK_S) if nothing is there.
 
-        Delivers at most this worker's share, as long as it fits `free_tokens`; with `allow_lookahead` one more that
-        does not fit. Every id in `cancelled_ids` is over and to be dropped: a completion for it is ignored.
-        Raises MailboxDown; the completions given are then kept and sent by the next call.
+        Delivers at most this worker's share, as long as there is `room`. Every id in `cancelled_ids` is over and to be
+        dropped: a completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the
+        next call.
         """
 
     def close(self) -> None:

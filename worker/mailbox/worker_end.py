@@ -21,7 +21,7 @@ from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.messages import Completion, Delivery, FinishReason, Inbox, WireError
+from scheduler.messages import Completion, Delivery, FinishReason, Inbox, Room, WireError
 from worker.mailbox import formats
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.line import Command, Line, LineDown, script
@@ -30,7 +30,6 @@ from worker.mailbox.rates import ServiceRate
 
 logger = logging.getLogger(__name__)
 
-_MAX_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 _LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
 _LONGEST_HOLD_OFF_S = 0.2
@@ -68,14 +67,14 @@ class RedisWorkerMailbox:
     def exchange(
         self,
         completions: Sequence[Completion],
-        free_tokens: int,
+        room: Room,
         num_held: int,
         wait_s: float = 0.0,
-        allow_lookahead: bool = False,
     ) -> Inbox:
         self._accept_answers(completions)
         self._heartbeat.num_held = num_held
-        drain = script("drain", self.name, self._lease_s, free_tokens, int(allow_lookahead), _MAX_DELIVERIES)
+        tokens = room.tokens if room.requests else 0
+        drain = script("drain", self.name, self._lease_s, tokens, int(room.may_look_ahead), room.requests)
         inbox = self._round_trip(drain)
         if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
             block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever

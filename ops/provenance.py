@@ -1,4 +1,4 @@
-"""Where weights come from: what a reader of the model card needs to make them again. Free of PyTorch."""
+"""Where figures and weights come from: what a reader needs to make them again. Free of PyTorch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[1]
 _CPU_INFO = Path("/proc/cpuinfo")
 _BLOCK_BYTES = 1 << 20
 

@@ -1,0 +1,103 @@
+"""The command `miniserve bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from ops.bench import concurrency, modes, occupancy, static_sweep
+from ops.bench.experiment import Plan, Row, read_rows, write_rows
+from ops.bench.manifest import write_manifest
+
+EXPERIMENTS: dict[str, ModuleType] = {
+    "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy
+}  # fmt: skip
+_QUICK = 0.1
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, type=click.Choice([*EXPERIMENTS, "all"]), metavar="NAME...")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
+              envvar="MINISERVE_OUT", show_envvar=True, help="Folder for the folders of results.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, envvar="MINISERVE_RUNS",
+              show_envvar=True, help="Rounds; figures show medians.")  # fmt: skip
+@click.option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True,
+              envvar="MINISERVE_CONCURRENCY", show_envvar=True, help="Clients of static-sweep and modes.")  # fmt: skip
+@click.option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True, envvar="MINISERVE_TOTAL",
+              show_envvar=True, help="Requests of one load of static-sweep and modes.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, envvar="MINISERVE_SEED", show_envvar=True,
+              help="Of the order of the sentences and of random times.")  # fmt: skip
+@click.option("--quick", is_flag=True, envvar="MINISERVE_QUICK", show_envvar=True,
+              help="A first look: one round, a tenth of every duration.")  # fmt: skip
+@click.option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path), envvar="MINISERVE_REDRAW",
+              show_envvar=True, help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
+def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **amounts: int) -> None:
+    """Run the experiments NAME... and draw their figures.
+
+    \b
+    static-sweep   batch size and waiting time of static batching, and the unbatched server beside it
+    modes          sync, threaded, static, continuous on one load
+    concurrency    median latency against the number of clients, with and without batching
+    occupancy      what every place of the batch does in every iteration; needs no server
+    all            one after the other; modes then takes the best setting of static-sweep
+
+    Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Leave the machine
+    alone meanwhile.
+    """
+    _require_matplotlib()
+    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
+    if redraw is not None:
+        _redraw(chosen, redraw)
+        return
+    plan = Plan(amounts["runs"], amounts["seed"], amounts["concurrency"], amounts["total"])
+    if quick:
+        plan = Plan(1, plan.seed, plan.concurrency, plan.total, scale=_QUICK)
+    best = None
+    for name in chosen:
+        measure = EXPERIMENTS[name].measure
+        if name == "modes" and best is not None:
+            measure = partial(modes.measure, static=best)
+        rows = _run(name, measure, plan, out)
+        best = static_sweep.best_setting(rows) if name == "static-sweep" else best
+
+
+def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path) -> list[Row]:
+    folder = out / f"{date.today().isoformat()}-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    about: dict[str, Any] = {"experiment": name, "seed": plan.seed, "runs": plan.num_runs}
+    # Before the measurement: the commit may be another one by its end.
+    write_manifest(folder, about | {"concurrency": plan.concurrency, "total": plan.total, "scale": plan.scale})
+    rows = measure(plan)
+    write_rows(folder / EXPERIMENTS[name].CSV, rows)
+    _draw(name, folder)
+    return rows
+
+
+def _draw(name: str, folder: Path) -> None:
+    """From the file alone, so that what is drawn is what was kept."""
+    rows = read_rows(folder / EXPERIMENTS[name].CSV)
+    click.echo("\n".join([f"{name}:", *EXPERIMENTS[name].summary(rows)]))
+    for path in EXPERIMENTS[name].draw(rows, folder):
+        click.echo(f"  {path}")
+
+
+def _redraw(names: list[str], folder: Path) -> None:
+    found = [name for name in names if (folder / EXPERIMENTS[name].CSV).exists()]
+    if not found:
+        wanted = " or ".join(EXPERIMENTS[name].CSV for name in names)
+        raise click.BadParameter(f"{folder} holds no {wanted}", param_hint="--redraw")
+    for name in found:
+        _draw(name, folder)
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        raise click.ClickException("the figures need matplotlib: pip install 'miniserve[plots]'") from None

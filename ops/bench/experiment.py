@@ -1,0 +1,133 @@
+"""What the experiments over HTTP have in common: cases, rounds, one row a load, medians."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from ops.bench.system import serving
+from ops.loadtest import prompts
+from ops.loadtest.arrivals import Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.loadtest.connection import Target
+from ops.loadtest.generator import Generator
+from ops.loadtest.measurements import Measurements
+
+Row = dict[str, Any]
+
+QUANTILES = tuple(f"q{percent}" for percent in range(101))  # latencies in ms: what a distribution is drawn from
+LOAD_COLUMNS = (
+    "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
+)  # fmt: skip
+# Of the worker, warm-up included. A mode without one does not count; a worker that was killed could not tell.
+COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "peak_reserved_tokens", "mean_prompt_tokens")
+_WARM_UP_REQUESTS = 100
+_WARM_UP_CLIENTS = 8
+_MAX_OPEN_CONNECTIONS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way to serve: how it is called in the figures, and the options of `miniserve up` that make it."""
+
+    label: str
+    options: tuple[str, ...]
+    columns: Row  # what the rows say of it
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One way to ask."""
+
+    label: str
+    limits: Limits
+    concurrency: int | None = None
+    rate_per_s: float | None = None
+
+    def arrivals(self, seed: int) -> Arrivals:
+        if self.rate_per_s is not None:
+            return OpenLoop(self.rate_per_s, seed, _MAX_OPEN_CONNECTIONS)
+        return ClosedLoop(self.concurrency)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured."""
+
+    num_runs: int = 3
+    seed: int = 0
+    concurrency: int = 50
+    total: int = 500
+    scale: float = 1.0  # of durations; for a quick look
+
+
+def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iterator[Row]:
+    """A fresh server, a warm-up, then each load; a row each once the server has stopped and told its totals."""
+    sentences = prompts.load(None, seed + run)
+    rows = []
+    with serving(case.options) as system:
+        target = Target.from_url(system.url)
+        warm_up = ClosedLoop(loads[0].concurrency or _WARM_UP_CLIENTS)
+        Generator(target, sentences, warm_up, Limits(total=_WARM_UP_REQUESTS), None).run()
+        for load in loads:
+            measured = Generator(target, sentences, load.arrivals(seed + run), load.limits, None).run()
+            rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
+    for row in rows:
+        row |= {name: system.counters.get(name, np.nan) for name in COUNTERS}
+        yield row
+
+
+def as_columns(measured: Measurements) -> Row:
+    summary = measured.summary(slo_ms=None)
+    latencies_ms = 1e3 * np.array(measured.latencies_s or [np.nan])
+    quantiles = np.percentile(latencies_ms, range(101)).round(3)
+    return {
+        **{name: np.nan if (value := summary[name]) is None else value for name in LOAD_COLUMNS if name in summary},
+        "not_ok": measured.num_over - measured.statuses[200],
+        **dict(zip(QUANTILES, quantiles.tolist(), strict=True)),
+    }
+
+
+def rounds(cases: Sequence[Any], num_runs: int, what: str) -> Iterator[tuple[int, Any]]:
+    """Every case once, then all of them again, so that a slow quarter of an hour hits all alike. With a bar."""
+    with tqdm(total=num_runs * len(cases), desc=what, unit="server") as bar:
+        for run in range(1, num_runs + 1):
+            for case in cases:
+                bar.set_postfix_str(f"run {run}: {case.label}")
+                yield run, case
+                bar.update()
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Numbers as numbers."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def medians(rows: Iterable[Row], by: str, columns: Sequence[str]) -> dict[Any, dict[str, float]]:
+    """Of the runs, for every value of `by`, in order of appearance. NaN where a run has no value: it had no answers."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[by], []).append(row)
+    return {
+        key: {name: float(np.median([row[name] for row in group])) for name in columns} for key, group in groups.items()
+    }

@@ -1,0 +1,81 @@
+"""`modes`: the four ways to serve, on one load over HTTP, and the two batching ones where both are stable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
+from ops.bench.static_sweep import static_case
+from ops.loadtest.arrivals import Limits
+from scheduler.settings import MODES
+
+CSV = "modes.csv"
+DEFAULT_STATIC = (16, 20.0)
+OFFERED_SHARE = 0.8  # of the best static setting's own throughput
+_LONG = 10  # times the requests of the standard load
+_OPEN_S = 20.0
+OPEN_LABEL = f"open, {OFFERED_SHARE:.0%} of static"
+_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "not_ok")
+
+
+def cases(static: tuple[int, float]) -> list[Case]:
+    others = {mode: Case(mode, ("--mode", mode), {"mode": mode, "setting": mode}) for mode in MODES if mode != "static"}
+    chosen = static_case(*static)
+    columns = {"mode": "static", "setting": f"static {static[0]}, {static[1]:g} ms"}
+    return [others["sync"], others["threaded"], Case(chosen.label, chosen.options, columns), others["continuous"]]
+
+
+def measure(plan: Plan, static: tuple[int, float] = DEFAULT_STATIC) -> list[Row]:
+    """Each mode on the standard load and on one ten times as long; then static and continuous in an open loop."""
+    standard = Load(f"{plan.concurrency} clients, {plan.total}", Limits(total=plan.total), plan.concurrency)
+    num_long = plan.total * _LONG
+    long = Load(f"{plan.concurrency} clients, {num_long}", Limits(total=num_long), plan.concurrency)
+    rows: list[Row] = []
+    for run, case in rounds(cases(static), plan.num_runs, "modes, closed loop"):
+        rows += measure_case(case, [standard, long], run, plan.seed)
+    capacity = medians((row for row in rows if row["load"] == long.label), "mode", _COLUMNS)["static"][
+        "throughput_per_s"
+    ]
+    offered = Load(OPEN_LABEL, Limits(duration_s=_OPEN_S * plan.scale), rate_per_s=OFFERED_SHARE * capacity)
+    batching = [case for case in cases(static) if case.columns["mode"] in ("static", "continuous")]
+    for run, case in rounds(batching, plan.num_runs, "modes, open loop"):
+        rows += measure_case(case, [offered], run, plan.seed)
+    return rows
+
+
+def summary(rows: list[Row]) -> list[str]:
+    lines = []
+    for load in dict.fromkeys(row["load"] for row in rows):
+        lines.append(f"  {load}")
+        for setting, point in medians([row for row in rows if row["load"] == load], "setting", _COLUMNS).items():
+            lines.append(
+                f"    {setting:<20} {point['throughput_per_s']:>8,.0f} corrections/s, p50 {point['p50_ms']:>7.1f}, "
+                f"p95 {point['p95_ms']:>7.1f}, p99 {point['p99_ms']:>7.1f} ms, {point['not_ok']:.0f} not answered"
+            )
+    return lines
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    from ops.bench.figures import COLOURS, draw_cdf, figure, finish_cdf
+
+    loads = list(dict.fromkeys(row["load"] for row in rows))
+    paths = [folder / "latency_cdf_modes.png", folder / "throughput_by_mode.png"]
+    with figure(paths[0], f"Latency by mode: {loads[1]} requests") as axes:
+        for mode in dict.fromkeys(row["mode"] for row in rows):
+            chosen = [row for row in rows if row["mode"] == mode and row["load"] == loads[1]]
+            draw_cdf(axes, chosen, chosen[0]["setting"], COLOURS[mode])
+        finish_cdf(axes)
+    with figure(paths[1], "Throughput by mode") as axes:
+        closed = loads[:2]
+        for number, load in enumerate(closed):
+            points = medians([row for row in rows if row["load"] == load], "setting", _COLUMNS)
+            colours = [COLOURS[next(row["mode"] for row in rows if row["setting"] == setting)] for setting in points]
+            places = [place + 0.38 * number for place in range(len(points))]
+            bars = axes.bar(places, [point["throughput_per_s"] for point in points.values()], 0.36, color=colours,
+                            alpha=1.0 if number else 0.55, label=load)  # fmt: skip
+            axes.bar_label(bars, fmt="{:,.0f}", padding=2, fontsize=8)
+        axes.set_xticks([place + 0.19 for place in range(len(points))], list(points))
+        axes.set(ylabel="corrections per second")
+        axes.margins(y=0.12)
+        axes.legend(title="pale: the shorter load", loc="upper left")
+    return paths

@@ -1,0 +1,129 @@
+"""`occupancy`: what each place of the batch does in each iteration, fixed against continuous batching.
+
+The same requests for all, all waiting from the start, with the outputs that the model really gives them; the policies
+that serve are driven iteration by iteration. No clock and no server, so the result is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+from ops.bench.experiment import Plan, Row
+from ops.loadtest import prompts
+from scheduler.batching import BatchingPolicy, BatchLimits
+from scheduler.continuous import ContinuousBatching
+from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.settings import Settings
+from scheduler.static import StaticBatching, StaticOptions
+
+CSV = "occupancy.csv"
+SLOTS = 16
+_NUM_REQUESTS = 600
+_DRAWN_ITERATIONS = 80
+_WORD = EOS_ID + 1  # any token that is not <eos>
+_LABELS = {
+    "fixed length": f"fixed length: every member decodes {MAX_OUTPUT_TOKENS} tokens",
+    "static": "static: the batch is fixed until its longest member ends",
+    "continuous": "continuous: who ends makes room at once",
+}
+Sized = tuple[CorrectionRequest, int]  # a request, and how many tokens the model answers
+
+
+def policies(limits: BatchLimits) -> dict[str, BatchingPolicy]:
+    return {
+        "fixed length": StaticBatching(limits, StaticOptions(limits.max_slots, 0.0, MAX_OUTPUT_TOKENS)),
+        "static": StaticBatching(limits, StaticOptions(limits.max_slots, 0.0)),
+        "continuous": ContinuousBatching(limits),
+    }
+
+
+def measure(plan: Plan) -> list[Row]:
+    """A row for every place in every iteration while requests still wait."""
+    requests = sized_requests(prompts.load(None, plan.seed)[:_NUM_REQUESTS])
+    settings = Settings()
+    limits = BatchLimits(settings.kv_budget_tokens, SLOTS, settings.max_iteration_tokens)
+    rows = []
+    for name, policy in policies(limits).items():
+        rows += [{"policy": name, **row} for row in occupancy(policy, requests)]
+    # The same once more with places in plenty: now the tokens bind.
+    for name, policy in policies(replace(limits, max_slots=settings.max_slots)).items():
+        num_places = max(row["slot"] for row in occupancy(policy, requests) if row["state"] != "idle") + 1
+        facts = {"peak tokens": policy.counters.peak_reserved_tokens, "budget": limits.kv_budget_tokens,
+                 "places": num_places}  # fmt: skip
+        rows += [{"policy": name, "iteration": "", "slot": "", "state": what, "number": n} for what, n in facts.items()]
+    return rows
+
+
+def sized_requests(sentences: Sequence[str]) -> list[Sized]:
+    """Tokenized, with the length of the answer that the shipped model gives."""
+    from api.agent import Agent
+    from worker.engine import load_engine
+
+    agent = Agent.load()
+    engine = load_engine(Settings(), agent.tokenizer_fingerprint, monotonic)
+    requests: dict[str, CorrectionRequest] = {}
+    for sentence in sentences:
+        for draft in agent.prepare_text(sentence).sentences:
+            name, prompt = str(len(requests)), draft.prompt
+            requests[name] = CorrectionRequest(
+                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
+            )
+            engine.accept(Delivery(requests[name], attempt=1, waited_s=0.0))
+    lengths = {}
+    while engine.has_work:
+        lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
+    return [(request, lengths[name]) for name, request in requests.items()]
+
+
+def occupancy(policy: BatchingPolicy, requests: Sequence[Sized]) -> list[Row]:
+    """What each place does in each iteration until nobody waits any more: `token`, `waste` or `idle`."""
+    lengths = {request.request_id: length for request, length in requests}
+    for request, _ in requests:
+        policy.submit(Delivery(request, attempt=1, waited_s=0.0), now=0.0)
+    rows, iteration = [], 0
+    while policy.num_waiting:
+        plan = policy.plan(now=float(iteration))
+        doing = {}
+        for sequence in plan:
+            num_done, wanted = len(sequence.output_ids), lengths[sequence.request_id]
+            doing[sequence.slot] = ("token" if num_done < wanted else "waste", int(sequence.request_id))
+        for slot in range(policy.limits.max_slots):
+            state, request_number = doing.get(slot, ("idle", ""))
+            rows.append({"iteration": iteration, "slot": slot, "state": state, "number": request_number})
+        tokens = [EOS_ID if len(s.output_ids) + 1 >= lengths[s.request_id] else _WORD for s in plan]
+        policy.commit(plan, tokens, now=float(iteration))
+        iteration += 1
+    return rows
+
+
+def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Policy -> state -> share of the slot-steps."""
+    found = {}
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        states = [row["state"] for row in rows if row["policy"] == policy and row["slot"] != ""]
+        found[policy] = {state: states.count(state) / len(states) for state in ("token", "waste", "idle")}
+    return found
+
+
+def summary(rows: list[Row]) -> list[str]:
+    facts = {(row["policy"], row["state"]): row["number"] for row in rows if row["slot"] == ""}
+    iterations = {row["policy"]: row["iteration"] + 1 for row in rows if row["slot"] != ""}
+    lines = [f"  {SLOTS} places, {_NUM_REQUESTS} sentences, all waiting from the start"]
+    for policy, share in shares(rows).items():
+        lines.append(
+            f"  {policy:<14} {iterations[policy]:>6.0f} iterations; slot-steps idle {share['idle']:.1%}, "
+            f"wasted {share['waste']:.1%}; with places in plenty at most {facts[policy, 'places']:.0f} at once, "
+            f"{facts[policy, 'peak tokens']:,.0f} of {facts[policy, 'budget']:,.0f} tokens"
+        )
+    return lines
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    from ops.bench.occupancy_figure import draw_occupancy
+
+    path = folder / "occupancy.png"
+    draw_occupancy(path, rows, shares(rows), _LABELS, _DRAWN_ITERATIONS)
+    return [path]

@@ -1,0 +1,100 @@
+"""The capacity of one worker, found three ways: `python -m ops.bench.slots OUT`. For docs/exercises/7-capacity.md.
+
+A sweep over the number of slots shows the knee, under which a fixed number would be pinned. The token budget divided by
+what a request reserves gives a number without measuring. What the worker really ran at once, admitting by the tokens
+that are free, is the third; it moves with the length of the sentences.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, read_rows, rounds, write_rows
+from ops.bench.manifest import write_manifest
+from ops.loadtest.arrivals import Limits
+from scheduler.messages import MAX_OUTPUT_TOKENS
+from scheduler.settings import Settings
+
+CSV = "slots.csv"
+SLOTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_CLIENTS = 128
+_SECONDS = 4.0
+_KNEE_SHARE = 0.9  # of the highest throughput: beyond it more slots buy latency, not answers
+_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prompt_tokens", "peak_running")
+
+
+@click.command()
+@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; medians are drawn.")
+@click.option("--redraw", is_flag=True, help="Measure nothing: draw the figure from the file in OUT again.")
+def main(out: Path, runs: int, redraw: bool) -> None:
+    """Measure, and write slots.csv, manifest.json and capacity.png into OUT."""
+    if not redraw:
+        out.mkdir(parents=True, exist_ok=True)
+        plan = Plan(num_runs=runs)
+        about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": _CLIENTS}
+        write_manifest(out, about, program="python -m ops.bench.slots")
+        write_rows(out / CSV, measure(plan))
+    rows = read_rows(out / CSV)
+    draw(rows, out / "capacity.png")
+    click.echo("\n".join(summary(rows)))
+
+
+def measure(plan: Plan) -> list[Row]:
+    load = Load(f"{_CLIENTS} clients", Limits(duration_s=_SECONDS * plan.scale), _CLIENTS)
+    cases = [Case(f"{slots} slots", ("--max-slots", str(slots)), {"slots": slots}) for slots in SLOTS]
+    return [
+        row for run, case in rounds(cases, plan.num_runs, "slots") for row in measure_case(case, [load], run, plan.seed)
+    ]
+
+
+def capacities(rows: list[Row]) -> dict[str, float]:
+    """The number that each way gives."""
+    points = medians(rows, "slots", _COLUMNS)
+    best, widest = max(point["throughput_per_s"] for point in points.values()), points[max(points)]
+    reservation = widest["mean_prompt_tokens"] + MAX_OUTPUT_TOKENS
+    return {
+        "knee of the sweep": min(n for n, point in points.items() if point["throughput_per_s"] >= _KNEE_SHARE * best),
+        "token budget / mean reservation": Settings().kv_budget_tokens / reservation,
+        "most at once, by free tokens": widest["peak_running"],
+    }
+
+
+def summary(rows: list[Row]) -> list[str]:
+    lines = [
+        f"  {slots:>4.0f} slots {point['throughput_per_s']:>7,.0f} corrections/s, p50 {point['p50_ms']:>6.1f}, "
+        f"p95 {point['p95_ms']:>6.1f} ms, at most {point['peak_running']:.0f} at once"
+        for slots, point in medians(rows, "slots", _COLUMNS).items()
+    ]
+    return [*lines, *(f"  {way}: {number:.0f}" for way, number in capacities(rows).items())]
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Throughput and p95 against the number of slots, the three numbers as lines across."""
+    from ops.bench.figures import COLOURS, figure
+
+    points = medians(rows, "slots", _COLUMNS)
+    with figure(path, f"Capacity of one worker, found three ways ({_CLIENTS} clients)", width=8.5) as axes:
+        axes.plot(list(points), [point["throughput_per_s"] for point in points.values()], "o-",
+                  color=COLOURS["continuous"], label="corrections per second")  # fmt: skip
+        latency = axes.twinx()
+        latency.plot(list(points), [point["p95_ms"] for point in points.values()], "s--", color=COLOURS["sync"],
+                     label="p95 latency, ms")  # fmt: skip
+        styles = zip(capacities(rows).items(), (":", "-.", "--"), ("static", "threaded", "other"), strict=True)
+        for (way, number), dashes, colour in styles:
+            axes.axvline(number, linestyle=dashes, color=COLOURS[colour], label=f"{way}: {number:.0f}")
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(list(points), [f"{slots:g}" for slots in points])
+        axes.set(xlabel="max_slots", ylabel="corrections per second")
+        latency.set_ylabel("p95 latency, ms")
+        for one in (axes, latency):
+            one.set_ylim(bottom=0)
+        handles, labels = (first + second for first, second in zip(
+            axes.get_legend_handles_labels(), latency.get_legend_handles_labels(), strict=True))  # fmt: skip
+        axes.legend(handles, labels, loc="center right", fontsize=9)
+
+
+if __name__ == "__main__":
+    main()

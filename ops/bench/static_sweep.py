@@ -1,0 +1,67 @@
+"""`static-sweep`: how large a batch, and how long to wait for it. The unbatched server stands beside it as a point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
+from ops.loadtest.arrivals import Limits
+
+CSV = "batch_sweep.csv"
+SETTINGS = ((1, 0), (2, 10), (4, 10), (8, 20), (16, 20), (32, 50))  # (max_batch, max_wait_ms)
+_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_batch")
+
+
+def static_case(max_batch: int, max_wait_ms: float) -> Case:
+    options = ("--mode", "static", "--max-batch", str(max_batch), "--max-wait-ms", f"{max_wait_ms:g}")
+    columns = {
+        "mode": "static",
+        "setting": f"{max_batch}, {max_wait_ms:g}",
+        "max_batch": max_batch,
+        "max_wait_ms": max_wait_ms,
+    }
+    return Case(f"static {max_batch}, {max_wait_ms:g} ms", options, columns)
+
+
+def baseline_case() -> Case:
+    columns = {"mode": "threaded", "setting": "unbatched", "max_batch": 1, "max_wait_ms": 0}
+    return Case("unbatched", ("--mode", "threaded"), columns)
+
+
+def measure(plan: Plan) -> list[Row]:
+    cases = [baseline_case(), *(static_case(*setting) for setting in SETTINGS)]
+    load = Load(f"{plan.concurrency} clients, {plan.total}", Limits(total=plan.total), plan.concurrency)
+    return [
+        row
+        for run, case in rounds(cases, plan.num_runs, "static-sweep")
+        for row in measure_case(case, [load], run, plan.seed)
+    ]
+
+
+def best_setting(rows: list[Row]) -> tuple[int, float]:
+    """(max_batch, max_wait_ms) of the highest throughput."""
+    static = [row for row in rows if row["mode"] == "static"]
+    points = medians(static, "setting", ("throughput_per_s", "max_batch", "max_wait_ms"))
+    best = max(points.values(), key=lambda point: point["throughput_per_s"])
+    return int(best["max_batch"]), best["max_wait_ms"]
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    """The four figures."""
+    from ops.bench import static_figures
+
+    return static_figures.draw(rows, folder)
+
+
+def summary(rows: list[Row]) -> list[str]:
+    points = medians(rows, "setting", _COLUMNS)
+    base = points["unbatched"]["throughput_per_s"]
+    lines = ["  max_batch, max_wait_ms   corrections/s        p50 ms   p95 ms   sequences a batch"]
+    for setting, point in points.items():
+        times = f"({point['throughput_per_s'] / base:.2f} x)"
+        size = "alone" if setting == "unbatched" else f"{point['mean_prefill_batch']:.1f}"
+        lines.append(
+            f"  {setting:<22} {point['throughput_per_s']:>9,.0f} {times:>11} {point['p50_ms']:>9.1f} "
+            f"{point['p95_ms']:>8.1f} {size:>12}"
+        )
+    return lines

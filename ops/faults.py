@@ -1,0 +1,132 @@
+"""Faults to learn from: `miniserve up --break NAME` turns one on, in a server that is otherwise as it ships.
+
+All of them are here, so that nobody has to edit code and no other module knows of them. The exercises of
+docs/exercises/ tell what to look at. Off by default, and loudly announced.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from api.corrector import Answer, Corrector, Job
+from scheduler.batching import BatchLimits, RunningSequence
+from scheduler.continuous import ContinuousBatching
+from scheduler.settings import Settings
+from worker.mailbox.protocol import MailboxStatus
+
+if TYPE_CHECKING:
+    from worker.engine import Engine
+
+logger = structlog.get_logger(__name__)
+
+_BLOCKED_S = 0.02  # a slow look-up somewhere else, say
+_HEADS = 200
+_LEAK_EVERY = 10
+_UNLIMITED_TOKENS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is broken, and how it gets there."""
+
+    what: str
+    settings: Callable[[Settings], Settings] = lambda settings: settings
+    engine: Callable[[Engine], Engine] = lambda engine: engine
+    corrector: Callable[[Corrector], Corrector] = lambda corrector: corrector
+
+
+def fault_of(settings: Settings) -> Fault:
+    """Of these settings; one that changes nothing where none is asked for."""
+    return FAULTS.get(settings.break_, Fault("nothing"))
+
+
+def broken(settings: Settings) -> Settings:
+    """As the fault changes them. Says so in the log: the variable may be set where no `up` announces it."""
+    fault = fault_of(settings)
+    if settings.break_:
+        logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}", what=fault.what)
+    return fault.settings(settings)
+
+
+class BlockingCorrector:
+    """Waits with the whole process before each request: the sleep is the one that gevent has not made cooperative."""
+
+    def __init__(self, corrector: Corrector) -> None:
+        from gevent.monkey import get_original
+
+        self._corrector = corrector
+        self._sleep = get_original("time", "sleep")
+
+    def correct(self, job: Job) -> Answer:
+        self._sleep(_BLOCKED_S)
+        return self._corrector.correct(job)
+
+    def check_ready(self) -> MailboxStatus:
+        return self._corrector.check_ready()
+
+    def close(self) -> None:
+        self._corrector.close()
+
+
+class LeakyBatching(ContinuousBatching):
+    """Forgets to give back the slot and the tokens of every tenth sequence."""
+
+    num_retired = 0
+
+    def due_in_s(self, now: float) -> float | None:
+        """Nothing to compute once nobody fits any more, although the batch is empty."""
+        return None if not self.num_running and self._is_stuck() else super().due_in_s(now)
+
+    def _is_stuck(self) -> bool:
+        first = next(iter(self._waiting.values()), None)
+        room = self.limits.kv_budget_tokens - self.reserved_tokens
+        return first is not None and (not self._free_slots or first.delivery.request.reserved_tokens > room)
+
+    def _retire(self, sequence: RunningSequence) -> None:
+        super()._retire(sequence)
+        self.num_retired += 1
+        if self.num_retired % _LEAK_EVERY == 0:
+            self._free_slots.remove(sequence.slot)
+            heapq.heapify(self._free_slots)
+            self.reserved_tokens += sequence.reserved_tokens
+
+
+def _continuous(settings: Settings) -> Settings:
+    return replace(settings, mode="continuous")
+
+
+def _leak(engine: Engine) -> Engine:
+    engine.policy = LeakyBatching(engine.policy.limits)
+    return engine
+
+
+def _count_heads(engine: Engine) -> Engine:
+    engine.policy = ContinuousBatching(
+        BatchLimits(_UNLIMITED_TOKENS, min(_HEADS, engine.policy.limits.max_slots), _UNLIMITED_TOKENS)
+    )
+    return engine
+
+
+FAULTS = {
+    "bypassed-scheduler": Fault(
+        "the worker runs one request at a time", settings=lambda settings: replace(settings, max_slots=1)
+    ),
+    "blocking-call": Fault(
+        f"every request blocks the whole API process for {_BLOCKED_S * 1e3:g} ms", corrector=BlockingCorrector
+    ),
+    "long-wait": Fault(
+        "static batches of 64 wait 500 ms to be full",
+        settings=lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0),
+    ),
+    "unbounded-queue": Fault(
+        "the queue takes whatever comes",
+        settings=lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000),
+    ),
+    "head-count": Fault(f"up to {_HEADS} requests are admitted, however long they are", _continuous, _count_heads),
+    "leaked-slot": Fault("every tenth request keeps its slot and its tokens for ever", _continuous, _leak),
+}

@@ -1,0 +1,115 @@
+"""One HTTP/1.1 connection with at most one request on its way. It keeps the connection while the server does."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_CHUNK_BYTES = 65_536
+_PATIENCE_S = 10.0  # to connect, or to get a request out
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer."""
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go."""
+
+    host: str
+    port: int
+    head: bytes  # of every request, up to the value of Content-Length
+
+    @classmethod
+    def from_url(cls, url: str) -> Target:
+        """Raises ValueError for anything but http://host[:port][/]."""
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname or parts.path not in ("", "/") or parts.query:
+            raise ValueError(f"{url!r} is no base URL; it must look like http://127.0.0.1:8000")
+        head = f"POST /correct HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
+        return cls(parts.hostname, parts.port or 80, head.encode("ascii"))
+
+
+class Connection:
+    """Connects with the first request, and again where the server has closed it since the last answer."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._socket: socket.socket | None = None
+        self._received = bytearray()
+        self.is_over = False  # the server closes it after this answer: it is to be closed here, too
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, body: bytes) -> None:
+        """Raises OSError."""
+        if self._is_closed_by_server():
+            self.close()
+        if self._socket is None:
+            self._socket = socket.create_connection((self._target.host, self._target.port), _PATIENCE_S)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._received.clear()
+        self._socket.sendall(b"%s%d\r\n\r\n%s" % (self._target.head, len(body), body))
+
+    def _is_closed_by_server(self) -> bool:
+        """Servers close what was idle for long. A request sent into it would be a failure of ours, not of theirs."""
+        if self._socket is None:
+            return False
+        self._socket.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: Python waits for bytes by itself
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self._socket.settimeout(_PATIENCE_S)
+        return True  # its end, or bytes nobody asked for
+
+    def receive(self) -> Reply | None:
+        """Read what is there; the reply once it is complete. Raises OSError where it breaks before, or is no HTTP."""
+        chunk = self._socket.recv(_CHUNK_BYTES)
+        if not chunk:
+            raise ConnectionResetError("closed before the answer was complete")
+        self._received += chunk
+        head, separator, body = self._received.partition(b"\r\n\r\n")
+        if not separator:
+            return None
+        status, length, is_last = _read_head(head)
+        if len(body) < length:
+            return None
+        self.is_over = is_last
+        return Reply(status, bytes(body))
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self.is_over = False
+
+
+def _read_head(head: bytearray) -> tuple[int, int, bool]:
+    """Status, Content-Length, and whether the server closes the connection."""
+    first, *lines = head.split(b"\r\n")
+    length, is_last = None, False
+    try:
+        status = int(first.split(b" ", 2)[1])
+        for line in lines:
+            name, _, value = line.partition(b":")
+            name = name.lower()
+            if name == b"content-length":
+                length = int(value)
+            elif name == b"connection":
+                is_last = value.strip().lower() == b"close"
+    except (ValueError, IndexError):
+        raise ConnectionError("the answer is no HTTP") from None
+    if length is None:
+        raise ConnectionError("the answer has no Content-Length")
+    return status, length, is_last

@@ -1,0 +1,32 @@
+"""The summary of a load, for people and for files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The summary for people."""
+    rows = [
+        ("requests", f"{summary['requests']:,} in {summary['seconds']:.1f} s"),
+        ("throughput", f"{summary['throughput_per_s']:,.1f} corrections/s"),
+    ]
+    if "slo_ms" in summary:
+        rows.append(("goodput", f"{summary['goodput_per_s']:,.1f} corrections/s within {summary['slo_ms']:g} ms"))
+    if summary["p50_ms"] is not None:
+        names = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
+        rows.append(("latency", ", ".join(f"{name[:-3]} {summary[name]:.1f}" for name in names) + " ms"))
+    rows.append(("statuses", _counts(summary["statuses"])))
+    rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
+    if summary["unexpected_answers"]:
+        rows.append(("wrong answers", f"{summary['unexpected_answers']:,} differ from those of the model run alone"))
+    return "\n".join(line(label, text) for label, text in rows)
+
+
+def line(label: str, text: str) -> str:
+    """One row of the table."""
+    return f"  {label:<14} {text}"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items()) or "none"

@@ -1,0 +1,194 @@
+"""The model inside the API process, for the modes without a queue: `sync` and `threaded`.
+
+Both keep the contract of the API's end of a mailbox, so that the API is the same in every mode and imports no model.
+A request is a batch of its own here, whoever else waits: that is what these modes are to show.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from time import monotonic
+
+import structlog
+
+from scheduler.errors import ShuttingDown
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
+from scheduler.settings import Settings
+from worker.engine import Engine, load_weights_as_served, new_engine
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.rates import ServiceRate
+from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
+
+logger = structlog.get_logger(__name__)
+
+
+def local_mailbox(settings: Settings, tokenizer_fingerprint: str) -> ApiMailbox:
+    """The model of this mode, loaded. Raises WeightsError if it does not fit the tokenizer."""
+    weights = load_weights_as_served(settings, tokenizer_fingerprint)
+    if settings.mode == "sync":
+        return InlineModel(new_engine(weights, settings, monotonic))
+    engines = [new_engine(weights, settings, monotonic) for _ in range(settings.model_threads)]
+    return ThreadedModel(engines, MailboxLimits.from_settings(settings))
+
+
+def run_alone(engine: Engine, request: CorrectionRequest, waited_s: float = 0.0) -> Completion:
+    """All iterations of one request, with nobody beside it."""
+    refusal = engine.accept(Delivery(request, attempt=1, waited_s=waited_s))
+    if refusal is not None:
+        return refusal
+    try:
+        while True:
+            for completion in engine.step():
+                return completion
+    except Exception:
+        logger.exception("iteration failed", request_id=request.request_id)
+        error = "the model met an internal error; see the log of the API"
+        engine.fail_all(error)
+        return Completion(request.request_id, FinishReason.ERROR, error=error)
+
+
+class InlineModel(ApiMailbox):
+    """Runs the model in the thread that waits for the answer. Used from one thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        return tuple(Ticket(request, new_ticket_number()) for request in requests)
+
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        """Nothing can be waited for, so neither `timeout_s` nor `has_left` can end it."""
+        return completions_of([Waiter(ticket, outcome=run_alone(self._engine, ticket.request)) for ticket in tickets])
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Nothing of it runs."""
+
+    def cancel(self, request_id: str) -> None:
+        """Nothing of it runs."""
+
+    def status(self) -> MailboxStatus:
+        return MailboxStatus(redis_ok=True, live_workers=1)
+
+    def close(self) -> None:
+        """Whoever is being answered gets the answer; nobody else waits here."""
+
+
+@dataclass(slots=True)
+class _Backlog:
+    """What is accepted and unfinished."""
+
+    requests: int = 0
+    tokens: int = 0
+
+    def add(self, requests: Sequence[CorrectionRequest]) -> None:
+        self.requests += len(requests)
+        self.tokens += sum(request.reserved_tokens for request in requests)
+
+    def remove(self, request: CorrectionRequest) -> None:
+        self.requests -= 1
+        self.tokens -= request.reserved_tokens
+
+
+class ThreadedModel(ApiMailbox):
+    """A pool of threads, each with an engine of its own; all share one set of weights."""
+
+    def __init__(self, engines: Sequence[Engine], limits: MailboxLimits) -> None:
+        self._limits = limits
+        self._num_threads = len(engines)
+        self._free_engines: SimpleQueue[Engine] = SimpleQueue()
+        for engine in engines:
+            self._free_engines.put(engine)
+        self._pool = ThreadPoolExecutor(len(engines), thread_name_prefix="model")
+        self._waiters = Waiters()
+        self._lock = threading.Lock()  # for all that follows
+        self._backlog = _Backlog()
+        self._pending: dict[str, tuple[CorrectionRequest, Future[None]]] = {}
+        self._rate = ServiceRate()
+        self._is_closed = False
+
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        check_that_it_may_fit(requests, self._limits)
+        tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
+        with self._lock:
+            self._check_room(requests)
+            self._backlog.add(requests)
+            for ticket in tickets:
+                self._waiters.add(ticket)
+                future = self._pool.submit(self._run, ticket.request, monotonic())
+                self._pending[ticket.request_id] = ticket.request, future
+        return tickets
+
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        waiters, latch = self._waiters.gather(tickets)
+        try:
+            latch.wait(timeout_s, has_left)
+            return completions_of(waiters)
+        finally:
+            for waiter in waiters:
+                self.abandon(waiter.ticket)
+
+    def abandon(self, ticket: Ticket) -> None:
+        if self._waiters.remove(ticket):
+            self.cancel(ticket.request_id)
+
+    def cancel(self, request_id: str) -> None:
+        """What runs already runs to its end, for nobody."""
+        with self._lock:
+            request, future = self._pending.get(request_id, (None, None))
+            if future is not None and future.cancel():
+                self._forget(request)
+        if future is not None:
+            self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
+
+    def status(self) -> MailboxStatus:
+        with self._lock:
+            return MailboxStatus(
+                redis_ok=True,
+                live_workers=self._num_threads,
+                queue_depth=max(0, self._backlog.requests - self._num_threads),
+                reserved_tokens=self._backlog.tokens,
+                reserved_requests=self._backlog.requests,
+                service_rate_tokens_per_s=self._rate.tokens_per_s,
+            )
+
+    def close(self) -> None:
+        with self._lock:  # a request that is being accepted is in the pool and among those who are told, or refused
+            self._is_closed = True
+            self._waiters.resolve_all(_shutting_down())
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _check_room(self, requests: Sequence[CorrectionRequest]) -> None:
+        if self._is_closed:
+            raise _shutting_down()
+        backlog, limits = self._backlog, self._limits
+        tokens = sum(request.reserved_tokens for request in requests)
+        if backlog.requests + len(requests) > limits.max_requests or backlog.tokens + tokens > limits.max_tokens:
+            raise queue_full(backlog.requests, backlog.tokens, self._rate.tokens_per_s, limits)
+
+    def _run(self, request: CorrectionRequest, accepted_s: float) -> None:
+        engine = self._free_engines.get()
+        try:
+            completion = run_alone(engine, request, waited_s=monotonic() - accepted_s)
+        finally:
+            self._free_engines.put(engine)
+        with self._lock:
+            self._forget(request)
+            self._rate.add(request.reserved_tokens, monotonic())
+        self._waiters.resolve(request.request_id, completion)
+
+    def _forget(self, request: CorrectionRequest) -> None:
+        del self._pending[request.request_id]
+        self._backlog.remove(request)
+
+
+def _shutting_down() -> ShuttingDown:
+    return ShuttingDown("This replica is being stopped; send the request again.", 1.0)

@@ -1,0 +1,130 @@
+"""The same server in every mode: same answers, same errors, an orderly end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ops import processes
+from ops.loadtest import prompts
+from ops.loadtest.arrivals import ClosedLoop, Limits
+from ops.loadtest.command import expected_answers
+from ops.loadtest.connection import Target
+from ops.loadtest.generator import Expected, Generator
+from scheduler.settings import MODES, QUEUE_MODES, Settings
+from tests.e2e.test_bad_input import BAD_BODIES, JSON
+from tests.running_system import RunningSystem, post_sentence, send, wait_until
+
+NUM_SENTENCES = 1000
+TEXT = "He goed to school. She have a car, but they was late."
+
+
+@pytest.fixture(scope="module", params=[mode for mode in MODES if mode != "continuous"])
+def other(request: pytest.FixtureRequest) -> Iterator[RunningSystem]:
+    with RunningSystem("--mode", request.param) as running:
+        yield running
+
+
+def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other: RunningSystem) -> None:
+    expected, reply = post_sentence(system.url, TEXT), post_sentence(other.url, TEXT)
+
+    assert reply.status == 200
+    assert reply.body | {"request_id": ""} == expected.body | {"request_id": ""}
+    assert reply.headers.keys() >= {"X-Request-ID", "Server-Timing"}
+
+
+@pytest.fixture(scope="module")
+def expected() -> Expected:
+    """What the model alone makes of each."""
+    return expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
+
+
+def answers_as_expected(running: RunningSystem, expected: Expected) -> bool:
+    target, limits = Target.from_url(running.url), Limits(total=len(expected))
+    measured = Generator(target, list(expected), ClosedLoop(16), limits, expected).run()
+    return measured.statuses == {200: len(expected)} and not measured.unexpected
+
+
+def test_a_thousand_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, expected: Expected) -> None:
+    assert answers_as_expected(other, expected)
+
+
+def test_so_they_do_in_the_default_mode(system: RunningSystem, expected: Expected) -> None:
+    assert answers_as_expected(system, expected)
+
+
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_a_bad_body_gets_its_status_and_slug(other: RunningSystem, name: str) -> None:
+    body, status, slug = BAD_BODIES[name]
+
+    reply = send(other.url, "POST", "/correct", body, JSON)
+
+    assert (reply.status, reply.slug) == (status, slug)
+
+
+def test_an_unreadable_request_is_answered_with_a_problem_document(other: RunningSystem) -> None:
+    with socket.create_connection(("127.0.0.1", other.port), timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nbroken header\r\n\r\n")
+        answer = connection.recv(65536)
+
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"].endswith("invalid-header")
+
+
+def test_many_at_once_are_all_answered(other: RunningSystem) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        replies = list(pool.map(lambda number: post_sentence(other.url, f"He goed to room {number}"), range(60)))
+
+    assert [reply.body["corrected"] for reply in replies] == [f"He went to room {number}" for number in range(60)]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode not in QUEUE_MODES])
+def test_without_a_queue_there_is_the_api_process_alone(mode: str) -> None:
+    with RunningSystem("--mode", mode) as running:
+        pids = {role: len(running.pids(role)) for role in ("api", "worker", "redis-server")}
+
+    assert pids == {"api": 1, "worker": 0, "redis-server": 0}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_being_answered_is_answered_before_the_end(mode: str) -> None:
+    with RunningSystem("--mode", mode) as running, ThreadPoolExecutor(4) as pool:
+        long = " ".join(f"She have {number} cars." for number in range(60))
+        replies = [pool.submit(post_sentence, running.url, long) for _ in range(4 if mode != "sync" else 1)]
+        wait_until(lambda: any(reply.done() for reply in replies) or _is_busy(running, mode), 10, "busy")
+        running.signal(signal.SIGTERM)
+        statuses = [reply.result().status for reply in replies]
+        ended = running.process.wait(20)
+
+    assert set(statuses) == {200}
+    assert ended == 0
+
+
+def _is_busy(running: RunningSystem, mode: str) -> bool:
+    """In `sync` nothing else is answered meanwhile, so nobody can ask."""
+    return mode == "sync" or send(running.url, "GET", "/healthz").status == 200
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--redis-url", "redis://127.0.0.1:1/0"), ("--dashboard",)])
+def test_what_needs_a_queue_is_refused_in_a_mode_without_one(options: tuple[str, ...]) -> None:
+    command = processes.miniserve_command("up", "--mode", "sync", *options)
+
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
+
+    assert refused.returncode == 2
+    assert options[0] in refused.stderr and "--mode continuous or static" in refused.stderr
+
+
+def test_a_worker_without_a_queue_is_refused() -> None:
+    command = processes.miniserve_command("worker", "--mode", "threaded")
+
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
+
+    assert refused.returncode == 2
+    assert "--mode threaded has no workers" in refused.stderr

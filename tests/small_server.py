@@ -1,0 +1,81 @@
+"""HTTP servers of a few lines for the load generator's tests: each answers what the test says."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
+FULL = {"type": "urn:miniserve:problem:queue-full"}
+
+
+def http(status: int, document: object, *headers: str) -> bytes:
+    body = json.dumps(document).encode()
+    head = "\r\n".join([f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers])
+    return head.encode() + b"\r\n\r\n" + body
+
+
+class SmallServer:
+    """Answers request number n with `answer(n)`; None closes the connection instead."""
+
+    def __init__(self, answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> None:
+        self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
+        self._answer, self._delay_s = answer, delay_s
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._lock = threading.Lock()
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.num_connections += 1
+            self._connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        while connection.recv(65536):
+            with self._lock:
+                self.num_requests += 1
+                self._at_once += 1
+                self.most_at_once = max(self.most_at_once, self._at_once)
+                answer = self._answer(self.num_requests)
+            time.sleep(self._delay_s)
+            with self._lock:
+                self._at_once -= 1
+            if answer is None:
+                break
+            connection.sendall(answer)
+        connection.close()
+
+    def hang_up(self) -> None:
+        self._connections[-1].shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+StartServer = Callable[..., SmallServer]
+
+
+@contextmanager
+def small_servers() -> Iterator[StartServer]:
+    """What starts one: `start(answer, delay_s=0.0)`. All are closed at the end."""
+    servers: list[SmallServer] = []
+
+    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> SmallServer:
+        servers.append(SmallServer(answer, delay_s))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()

@@ -1,0 +1,81 @@
+"""`miniserve loadtest` as a command: what it sends, prints and saves, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ops.loadtest import ceiling, prompts
+from ops.loadtest.command import loadtest
+from tests.small_server import FULL, OK, StartServer, http, small_servers
+
+
+@pytest.fixture
+def serve() -> Iterator[StartServer]:
+    with small_servers() as start:
+        yield start
+
+
+def test_the_shipped_prompts_are_many_and_of_all_lengths():
+    sentences = prompts.load(None, seed=1)
+
+    assert len(set(sentences)) >= 1000
+    assert {len(sentence.split()) // 10 for sentence in sentences} >= {0, 1, 2, 3}
+    assert sentences != prompts.load(None, seed=2)
+
+
+def test_the_ceiling_is_measured_against_fixed_answers():
+    summary = ceiling.measure(["He goed."], concurrency=4, seconds=0.2)
+
+    assert set(summary["statuses"]) == {"200"} and summary["requests"] > 100
+
+
+def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
+    server = serve(lambda n: http(503, FULL) if n == 1 else http(200, OK))
+    options = ["--url", server.url, "--total", "5", "--slo-ms", "1000", "--save", str(tmp_path / "load.json")]
+
+    first, second = CliRunner().invoke(loadtest, options), CliRunner().invoke(loadtest, options)
+
+    assert (first.exit_code, second.exit_code) == (1, 0)
+    assert "queue-full: 1" in first.output and "goodput" in first.output
+    saved = json.loads((tmp_path / "load.json").read_text())
+    assert saved["result"]["statuses"] == {"200": 5} and saved["options"]["limits"]["total"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (["--url", "https://example.org"], "it must look like http://127.0.0.1:8000"),
+        (["--duration", "fast"], "60s, 2m or 500ms"),
+        (["--duration", "2h"], "60s, 2m or 500ms"),
+        (["--concurrency", "0"], "1<=x<=4096"),
+    ],
+)
+def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str):
+    refused = CliRunner().invoke(loadtest, options)
+
+    assert refused.exit_code == 2
+    assert fault in refused.output
+
+
+def test_a_file_that_could_not_be_saved_is_refused_before_the_load(serve, tmp_path: Path):
+    server = serve(lambda _: http(200, OK))
+    options = ["--url", server.url, "--total", "1", "--save", str(tmp_path / "none" / "load.json")]
+
+    refused = CliRunner().invoke(loadtest, options)
+
+    assert refused.exit_code == 2 and "--save" in refused.output
+    assert server.num_requests == 0
+
+
+def test_a_file_without_sentences_is_refused(tmp_path: Path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n\n")
+
+    refused = CliRunner().invoke(loadtest, ["--sentences", str(empty)])
+
+    assert refused.exit_code == 2 and "holds no sentence" in refused.output

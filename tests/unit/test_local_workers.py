@@ -1,0 +1,65 @@
+"""gunicorn's workers of the modes without a queue: clients that say nothing, and what happens when told to stop."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+from gunicorn.config import Config
+
+from api import local_workers
+from api.app import CORRECTOR
+from api.local_workers import SyncApiWorker, ThreadedApiWorker
+from tests.running_system import wait_until
+
+
+@pytest.fixture
+def worker() -> ThreadedApiWorker:
+    one = ThreadedApiWorker(1, 1, [], None, 30, Config(), None)
+    one.method_queue.init()
+    return one
+
+
+def with_application(worker: ThreadedApiWorker, grace_s: float) -> threading.Event:
+    """Set once its corrector is closed."""
+    closed = threading.Event()
+    worker.wsgi = SimpleNamespace(
+        config={"GRACE_S": grace_s}, extensions={CORRECTOR: SimpleNamespace(close=closed.set)}
+    )
+    worker.booted = True
+    return closed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_told_to_stop_while_it_loads_the_model_does_so(worker: ThreadedApiWorker, number: signal.Signals):
+    stop = worker.handle_exit if number is signal.SIGTERM else worker.handle_quit
+
+    stop(number, None)
+
+    assert not worker.alive
+
+
+def test_whoever_still_waits_when_the_grace_is_over_is_told_so_and_nobody_before(worker: ThreadedApiWorker):
+    closed = with_application(worker, grace_s=0.1)
+
+    worker.handle_exit(signal.SIGTERM, None)
+
+    assert not worker.alive and not closed.is_set()
+    wait_until(closed.is_set, 5.0, "the corrector is closed")
+
+
+def test_a_client_that_says_nothing_is_let_go_without_a_traceback(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local_workers, "_SYNC_STALL_S", 0.05)
+    worker = SyncApiWorker(1, 1, [], None, 30, Config(), Mock())
+    ours, theirs = socket.socketpair()
+
+    with theirs:
+        worker.handle(None, ours, ("", 0))
+        theirs.settimeout(0.0)
+
+        assert theirs.recv(1) == b""
+    assert worker.log.exception.call_count == 0
