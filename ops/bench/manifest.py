@@ -24,7 +24,7 @@ def write_manifest(folder: Path, about: dict[str, Any], program: str = "miniserv
         "commit": git_commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **about,
-        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform()},
+        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         "weights": file_digest(DEFAULT_PATH),
     }
