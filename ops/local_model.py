@@ -9,17 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from queue import SimpleQueue
 from time import monotonic
 
 import structlog
 
-from scheduler.errors import ShuttingDown
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
@@ -80,22 +78,6 @@ class InlineModel(ApiMailbox):
         """Whoever is being answered gets the answer; nobody else waits here."""
 
 
-@dataclass(slots=True)
-class _Backlog:
-    """What is accepted and unfinished."""
-
-    requests: int = 0
-    tokens: int = 0
-
-    def add(self, requests: Sequence[CorrectionRequest]) -> None:
-        self.requests += len(requests)
-        self.tokens += sum(request.reserved_tokens for request in requests)
-
-    def remove(self, request: CorrectionRequest) -> None:
-        self.requests -= 1
-        self.tokens -= request.reserved_tokens
-
-
 class ThreadedModel(ApiMailbox):
     """A pool of threads, each with an engine of its own; all share one set of weights."""
 
@@ -108,8 +90,7 @@ class ThreadedModel(ApiMailbox):
         self._pool = ThreadPoolExecutor(len(engines), thread_name_prefix="model")
         self._waiters = Waiters()
         self._lock = threading.Lock()  # for all that follows
-        self._backlog = _Backlog()
-        self._pending: dict[str, tuple[CorrectionRequest, Future[None]]] = {}
+        self._pending: dict[str, tuple[CorrectionRequest, Future[None]]] = {}  # accepted and unfinished
         self._rate = ServiceRate()
         self._is_closed = False
 
@@ -118,7 +99,6 @@ class ThreadedModel(ApiMailbox):
         tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         with self._lock:
             self._check_room(requests)
-            self._backlog.add(requests)
             for ticket in tickets:
                 self._waiters.add(ticket)
                 future = self._pool.submit(self._run, ticket.request, monotonic())
@@ -128,13 +108,7 @@ class ThreadedModel(ApiMailbox):
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        waiters, latch = self._waiters.gather(tickets)
-        try:
-            latch.wait(timeout_s, has_left)
-            return completions_of(waiters)
-        finally:
-            for waiter in waiters:
-                self.abandon(waiter.ticket)
+        return self._waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
     def abandon(self, ticket: Ticket) -> None:
         if self._waiters.remove(ticket):
@@ -145,7 +119,7 @@ class ThreadedModel(ApiMailbox):
         with self._lock:
             request, future = self._pending.get(request_id, (None, None))
             if future is not None and future.cancel():
-                self._forget(request)
+                del self._pending[request_id]
         if future is not None:
             self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
 
@@ -154,25 +128,28 @@ class ThreadedModel(ApiMailbox):
             return MailboxStatus(
                 redis_ok=True,
                 live_workers=self._num_threads,
-                queue_depth=max(0, self._backlog.requests - self._num_threads),
-                reserved_tokens=self._backlog.tokens,
-                reserved_requests=self._backlog.requests,
+                queue_depth=max(0, len(self._pending) - self._num_threads),
+                reserved_tokens=self._pending_tokens(),
+                reserved_requests=len(self._pending),
                 service_rate_tokens_per_s=self._rate.tokens_per_s,
             )
 
     def close(self) -> None:
         with self._lock:  # a request that is being accepted is in the pool and among those who are told, or refused
             self._is_closed = True
-            self._waiters.resolve_all(_shutting_down())
+            self._waiters.resolve_all(shutting_down())
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _check_room(self, requests: Sequence[CorrectionRequest]) -> None:
         if self._is_closed:
-            raise _shutting_down()
-        backlog, limits = self._backlog, self._limits
+            raise shutting_down()
+        limits, pending, pending_tokens = self._limits, len(self._pending), self._pending_tokens()
         tokens = sum(request.reserved_tokens for request in requests)
-        if backlog.requests + len(requests) > limits.max_requests or backlog.tokens + tokens > limits.max_tokens:
-            raise queue_full(backlog.requests, backlog.tokens, self._rate.tokens_per_s, limits)
+        if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
+            raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
+
+    def _pending_tokens(self) -> int:
+        return sum(request.reserved_tokens for request, _ in self._pending.values())
 
     def _run(self, request: CorrectionRequest, accepted_s: float) -> None:
         engine = self._free_engines.get()
@@ -181,14 +158,6 @@ class ThreadedModel(ApiMailbox):
         finally:
             self._free_engines.put(engine)
         with self._lock:
-            self._forget(request)
+            del self._pending[request.request_id]
             self._rate.add(request.reserved_tokens, monotonic())
         self._waiters.resolve(request.request_id, completion)
-
-    def _forget(self, request: CorrectionRequest) -> None:
-        del self._pending[request.request_id]
-        self._backlog.remove(request)
-
-
-def _shutting_down() -> ShuttingDown:
-    return ShuttingDown("This replica is being stopped; send the request again.", 1.0)

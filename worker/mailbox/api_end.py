@@ -15,10 +15,10 @@ from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import IdempotencyConflict, NotReady, RemovedByOperator, RequestFailed, ShuttingDown
+from scheduler.errors import IdempotencyConflict, NotReady, RemovedByOperator, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
@@ -31,7 +31,7 @@ from worker.mailbox.protocol import (
     Ticket,
 )
 from worker.mailbox.sender import Sender
-from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
+from worker.mailbox.waiters import Waiter, Waiters, new_ticket_number
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -51,7 +51,7 @@ class RedisApiMailbox(ApiMailbox):
 
     def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
         if self._is_closed:
-            raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
+            raise shutting_down()
         for request in requests:
             formats.check_request_id(request.request_id)
         check_that_it_may_fit(requests, self._limits)
@@ -60,15 +60,7 @@ class RedisApiMailbox(ApiMailbox):
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        desk = self._desk()
-        waiters, latch = desk.waiters.gather(tickets)
-        try:
-            latch.wait(timeout_s, has_left)
-            return completions_of(waiters)
-        finally:
-            for waiter in waiters:
-                leave = self.abandon if waiter.outcome is None else desk.waiters.remove
-                leave(waiter.ticket)
+        return self._desk().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
     def abandon(self, ticket: Ticket) -> None:
         desk = self._desk()
@@ -140,7 +132,7 @@ class _Desk:
         self.sender.post(script("cancel", request_id, channel, payload), SUBMIT_PATIENCE_S)
 
     def close(self) -> None:
-        self.waiters.resolve_all(ShuttingDown("This replica is being stopped; send the request again.", 1.0))
+        self.waiters.resolve_all(shutting_down())
         self._listener.stop()
         self.sender.stop()
 

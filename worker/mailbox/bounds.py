@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.errors import InvalidRequest, QueueFull
+from scheduler.errors import InvalidRequest, QueueFull, ShuttingDown
 from scheduler.messages import CorrectionRequest
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.rates import retry_after_s
@@ -19,6 +19,11 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
             f"`sentence` holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
             f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
         )
+
+
+def shutting_down() -> ShuttingDown:
+    """To whom it is said, another replica will answer, or this one's successor."""
+    return ShuttingDown("This replica is being stopped; send the request again.", 1.0)
 
 
 def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scheduler.errors import IdempotencyConflict, ShuttingDown
+from scheduler.errors import IdempotencyConflict
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
-from worker.mailbox.waiters import Waiters, completions_of, new_ticket_number
+from worker.mailbox.waiters import Waiters, new_ticket_number
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class InMemoryMailbox(ApiMailbox):
 
     def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
         if self._is_closed:
-            raise ShuttingDown("This replica is being stopped; send the request again.", 1.0)
+            raise shutting_down()
         for request in requests:
             formats.check_request_id(request.request_id)
         check_that_it_may_fit(requests, self._state.limits)
@@ -85,14 +85,7 @@ class InMemoryMailbox(ApiMailbox):
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        waiters, latch = self._waiters.gather(tickets)
-        try:
-            latch.wait(timeout_s, has_left)
-            return completions_of(waiters)
-        finally:
-            for waiter in waiters:
-                leave = self.abandon if waiter.outcome is None else self._waiters.remove
-                leave(waiter.ticket)
+        return self._waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
     def abandon(self, ticket: Ticket) -> None:
         if self._waiters.remove(ticket):
@@ -123,7 +116,7 @@ class InMemoryMailbox(ApiMailbox):
 
     def close(self) -> None:
         self._is_closed = True
-        self._waiters.resolve_all(ShuttingDown("This replica is being stopped; send the request again.", 1.0))
+        self._waiters.resolve_all(shutting_down())
 
     def _accept(self, requests: Sequence[CorrectionRequest]) -> list[_Job]:
         """All or none."""

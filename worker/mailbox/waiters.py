@@ -91,6 +91,23 @@ class Waiters:
             latch.look_at([waiter.outcome for waiter in waiters])
         return waiters, latch
 
+    def wait_all(
+        self,
+        tickets: Sequence[Ticket],
+        timeout_s: float,
+        has_left: Callable[[], bool] | None,
+        abandon: Callable[[Ticket], None],
+    ) -> list[Completion]:
+        """As the `wait_all` of a mailbox, which says how it abandons what is still unanswered."""
+        waiters, latch = self.gather(tickets)
+        try:
+            latch.wait(timeout_s, has_left)
+            return completions_of(waiters)
+        finally:
+            for waiter in waiters:
+                leave = abandon if waiter.outcome is None else self.remove
+                leave(waiter.ticket)
+
     def _find(self, ticket: Ticket) -> Waiter:
         for waiter in self._by_id.get(ticket.request_id, ()):
             if waiter.ticket.number == ticket.number:
