@@ -1,7 +1,7 @@
 """Faults to learn from: `miniserve up --break NAME` turns one on, in a server that is otherwise as it ships.
 
-All of them are here, so that nobody has to edit code and no other module knows of them. The exercises of
-docs/exercises/ tell what to look at. Off by default, and loudly announced.
+All of them are here, so that nobody has to edit code and no other module knows of them. Off by default, and loudly
+announced.
 """
 
 from __future__ import annotations

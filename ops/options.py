@@ -40,6 +40,11 @@ def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Cal
     return decorate
 
 
+def option(name: str, **about: Any) -> Callable[[Any], Any]:
+    """An option that is no setting, with its environment variable."""
+    return click.option(name, envvar=variable(name.removeprefix("--").replace("-", "_")), show_envvar=True, **about)
+
+
 def build_settings(env: Mapping[str, str], chosen: Mapping[str, Any]) -> Settings:
     """The chosen values over those of the environment; a bad value ends the command with exit status 2."""
     others = {name: text for name, text in env.items() if name not in {variable(name) for name in chosen}}

@@ -73,7 +73,7 @@ def _with_fault(settings: Settings) -> Settings:
     fault = fault_of(settings)
     if not settings.uses_queue:
         raise click.UsageError(f"--break {settings.break_} is for --mode {' or '.join(QUEUE_MODES)}")
-    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. For docs/exercises/ only.")
+    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. To learn from, not to serve.")
     return fault.settings(settings)
 
 

@@ -82,7 +82,7 @@ class Settings:
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
-    break_: str = _setting("", "Fault to turn on, for an exercise; empty: none.", Range(choices=("", *FAULT_NAMES)))
+    break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
     log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))
     log_level: str = _setting("info", "Least level logged.", Range(choices=("debug", "info", "warning", "error")))

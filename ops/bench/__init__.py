@@ -4,7 +4,7 @@
 |---|---|
 | a server for one measurement | system |
 | what every experiment has: rows, rounds, files | experiment, manifest |
-| the experiments | static_sweep, modes, concurrency, occupancy |
-| what the figures share | figures |
+| the experiments | static_sweep, modes, concurrency, occupancy; slots has a command of its own |
+| figures | figures (what they share), static_figures, occupancy_figure |
 | options | command |
 """

@@ -14,6 +14,7 @@ import click
 from ops.bench import concurrency, modes, occupancy, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
+from ops.options import option
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy
@@ -23,20 +24,17 @@ _QUICK = 0.1
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=click.Choice([*EXPERIMENTS, "all"]), metavar="NAME...")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
-              envvar="MINISERVE_OUT", show_envvar=True, help="Folder for the folders of results.")  # fmt: skip
-@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, envvar="MINISERVE_RUNS",
-              show_envvar=True, help="Rounds; figures show medians.")  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True,
-              envvar="MINISERVE_CONCURRENCY", show_envvar=True, help="Clients of static-sweep and modes.")  # fmt: skip
-@click.option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True, envvar="MINISERVE_TOTAL",
-              show_envvar=True, help="Requests of one load of static-sweep and modes.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, envvar="MINISERVE_SEED", show_envvar=True,
-              help="Of the order of the sentences and of random times.")  # fmt: skip
-@click.option("--quick", is_flag=True, envvar="MINISERVE_QUICK", show_envvar=True,
-              help="A first look: one round, a tenth of every duration.")  # fmt: skip
-@click.option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path), envvar="MINISERVE_REDRAW",
-              show_envvar=True, help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
+@option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
+        help="Folder for the folders of results.")  # fmt: skip
+@option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; figures show medians.")
+@option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True,
+        help="Clients of static-sweep and modes.")  # fmt: skip
+@option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True,
+        help="Requests of one load of static-sweep and modes.")  # fmt: skip
+@option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of random times.")
+@option("--quick", is_flag=True, help="A first look: one round, a tenth of every duration.")
+@option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
 def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **amounts: int) -> None:
     """Run the experiments NAME... and draw their figures.
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ops.bench.system import serving
 from ops.loadtest import prompts
-from ops.loadtest.arrivals import Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.loadtest.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
 from ops.loadtest.connection import Target
 from ops.loadtest.generator import Generator
 from ops.loadtest.measurements import Measurements
@@ -28,7 +28,6 @@ LOAD_COLUMNS = (
 COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "peak_reserved_tokens", "mean_prompt_tokens")
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
-_MAX_OPEN_CONNECTIONS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,7 @@ class Load:
     rate_per_s: float | None = None
 
     def arrivals(self, seed: int) -> Arrivals:
-        if self.rate_per_s is not None:
-            return OpenLoop(self.rate_per_s, seed, _MAX_OPEN_CONNECTIONS)
-        return ClosedLoop(self.concurrency)
+        return arrivals_of(self.concurrency, self.rate_per_s, seed)
 
 
 @dataclass(frozen=True, slots=True)

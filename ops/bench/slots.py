@@ -1,4 +1,4 @@
-"""The capacity of one worker, found three ways: `python -m ops.bench.slots OUT`. For docs/exercises/7-capacity.md.
+"""The capacity of one worker, found three ways: `python -m ops.bench.slots OUT`.
 
 A sweep over the number of slots shows the knee, under which a fixed number would be pinned. The token budget divided by
 what a request reserves gives a number without measuring. What the worker really ran at once, admitting by the tokens

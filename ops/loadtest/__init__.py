@@ -8,7 +8,8 @@
 | the loop | generator |
 | what came back | measurements |
 | how fast the generator itself is | ceiling |
-| options and printing | command |
+| options and progress | command |
+| what is printed | report |
 
 HTTP is written by hand here, and only here: a client library would take as much of the two cores as the server does.
 """

@@ -10,6 +10,8 @@ import random
 from dataclasses import dataclass
 from typing import Protocol
 
+MAX_OPEN_CONNECTIONS = 1024  # of an open loop; beyond them requests wait here, and their wait counts
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -67,3 +69,10 @@ class OpenLoop:
 
     def next_s(self) -> float | None:
         return self._due_s
+
+
+def arrivals_of(concurrency: int | None, rate_per_s: float | None, seed: int) -> Arrivals:
+    """An open loop where a rate is given, else a closed one."""
+    if rate_per_s is None:
+        return ClosedLoop(concurrency)
+    return OpenLoop(rate_per_s, seed, MAX_OPEN_CONNECTIONS)

@@ -13,15 +13,14 @@ import click
 from tqdm import tqdm
 
 from ops.loadtest import ceiling, prompts, report
-from ops.loadtest.arrivals import Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.loadtest.arrivals import Arrivals, Limits, arrivals_of
 from ops.loadtest.connection import Target
 from ops.loadtest.generator import Expected, Generator
 from ops.loadtest.measurements import Measurements, is_clean
-from ops.options import with_settings
+from ops.options import option, with_settings
 from scheduler.errors import ServingError
 from scheduler.settings import Settings
 
-MAX_OPEN_CONNECTIONS = 1024
 DEFAULT_DURATION_S = 10.0
 _CEILING_S = 3.0
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
@@ -54,9 +53,7 @@ class LoadOptions:
     slo_ms: float | None
 
     def arrivals(self) -> Arrivals:
-        if self.rate_per_s is None:
-            return ClosedLoop(self.concurrency)
-        return OpenLoop(self.rate_per_s, self.seed, MAX_OPEN_CONNECTIONS)
+        return arrivals_of(self.concurrency, self.rate_per_s, self.seed)
 
 
 def run(options: LoadOptions, sentences: list[str], expected: Expected | None = None) -> dict[str, Any]:
@@ -101,12 +98,6 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
     outcomes = OfflineCorrector.load(settings).correct_batch(sentences)
     answered = [(text, one) for text, one in zip(sentences, outcomes, strict=True) if not isinstance(one, ServingError)]
     return {text: as_document(correction) for text, correction in answered}
-
-
-def option(name: str, **about: Any) -> Callable[[Any], Any]:
-    """With its environment variable."""
-    variable = "MINISERVE_" + name.removeprefix("--").replace("-", "_").upper()
-    return click.option(name, envvar=variable, show_envvar=True, **about)
 
 
 @click.command()

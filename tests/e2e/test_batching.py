@@ -6,7 +6,7 @@ import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
-from ops.load import sentences
+from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_sentence
 
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from ops import processes
-from ops.load import sentences
+from tests.many_sentences import sentences
 
 
 def _correct(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

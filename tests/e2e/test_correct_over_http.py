@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ops import embedded_redis, processes
-from ops.load import sentences
+from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_sentence, send, wait_until
 
 RQ = Path(sys.executable).with_name("rq")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ops.load import sentences
+from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_sentence, wait_until
 
 

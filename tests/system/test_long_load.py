@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ops import processes
-from ops.load import sentences
+from tests.many_sentences import sentences
 from tests.running_system import Reply, RunningSystem, post_sentence, wait_until
 
 RQ = Path(sys.executable).with_name("rq")

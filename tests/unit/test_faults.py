@@ -1,4 +1,4 @@
-"""The faults of the exercises: each does what it says, and nothing is broken where none is asked for."""
+"""The faults of `--break`: each does what it says, and nothing is broken where none is asked for."""
 
 from __future__ import annotations
 
