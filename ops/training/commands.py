@@ -77,6 +77,11 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
     help="Share of the tokenizer's merges left out at random in prompts, 0 to 0.9.",
 )  # fmt: skip
 @click.option(
+    "--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
+    envvar="MINISERVE_TOP_RATE", show_envvar=True,
+    help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of --start-from.",
+)  # fmt: skip
+@click.option(
     "--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True,
     help="Go on from the checkpoint in OUT; a new run where there is none.",
 )  # fmt: skip

@@ -32,7 +32,8 @@ class Progress:
 
     def rate_scale(self, options: TrainOptions) -> float:
         """Factor of both learning rates."""
-        return min(1.0, (self.steps + 1) / WARM_UP_STEPS) * (1 - (1 - FINAL_RATE) * self.share(options))
+        warmed_up = min(1.0, (self.steps + 1) / WARM_UP_STEPS)
+        return options.top_rate * warmed_up * (1 - (1 - FINAL_RATE) * self.share(options))
 
 
 class MetricsLog:

@@ -73,11 +73,12 @@ def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(cor
 
 
 def test_the_weights_tell_how_to_make_them_again(corpus, tmp_path, quick):
-    path = train(options(corpus, tmp_path / "run", seed=4, bpe_dropout=0.2, kept_out_verbs=("take",)))
+    path = train(options(corpus, tmp_path / "run", seed=4, bpe_dropout=0.2, top_rate=0.5, kept_out_verbs=("take",)))
 
     told = trained(path)
     assert told["examples"] >= 200 and told["tokens"] > 0 and told["elapsed_s"] > 0
     assert (told["seed"], told["processes"], told["bpe_dropout"], told["kept_out_verbs"]) == (4, 1, 0.2, ["take"])
+    assert told["top_rate"] == 0.5
     assert told["corpora"].keys() == {corpus.name}
     assert told["torch"] == torch.__version__
     assert told["hardware"] and told["commits"] and told["date"]

@@ -1,0 +1,19 @@
+"""How fast a run learns as it goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from ops.training.options import TrainOptions
+from ops.training.progress import FINAL_RATE, WARM_UP_STEPS, Progress
+
+
+@pytest.mark.parametrize("top_rate", [1.0, 0.3])
+def test_the_rates_rise_to_their_top_and_come_down_to_a_small_share_of_it(top_rate):
+    options = TrainOptions(corpora=(), num_examples=1000, top_rate=top_rate)
+
+    scales = [Progress(steps, examples).rate_scale(options) for steps, examples in
+              [(0, 0), (WARM_UP_STEPS, 0), (WARM_UP_STEPS, 500), (WARM_UP_STEPS, 1000)]]  # fmt: skip
+
+    middle = (1 + FINAL_RATE) / 2
+    assert scales == pytest.approx([top_rate / WARM_UP_STEPS, top_rate, top_rate * middle, top_rate * FINAL_RATE])
