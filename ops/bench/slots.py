@@ -7,6 +7,7 @@ that are free, is the third; it moves with the length of the sentences.
 
 from __future__ import annotations
 
+from math import log2
 from pathlib import Path
 
 import click
@@ -19,22 +20,21 @@ from scheduler.settings import Settings
 
 CSV = "slots.csv"
 SLOTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_CLIENTS = 128
 _SECONDS = 4.0
-_KNEE_SHARE = 0.9  # of the highest throughput: beyond it more slots buy latency, not answers
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prompt_tokens", "peak_running")
 
 
 @click.command()
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; medians are drawn.")
+@click.option("--clients", type=click.IntRange(1, 10_000), default=128, show_default=True, help="In a closed loop.")
 @click.option("--redraw", is_flag=True, help="Measure nothing: draw the figure from the file in OUT again.")
-def main(out: Path, runs: int, redraw: bool) -> None:
+def main(out: Path, runs: int, clients: int, redraw: bool) -> None:
     """Measure, and write slots.csv, manifest.json and capacity.png into OUT."""
     if not redraw:
         out.mkdir(parents=True, exist_ok=True)
-        plan = Plan(num_runs=runs)
-        about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": _CLIENTS}
+        plan = Plan(num_runs=runs, concurrency=clients)
+        about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": clients}
         write_manifest(out, about, program="python -m ops.bench.slots")
         write_rows(out / CSV, measure(plan))
     rows = read_rows(out / CSV)
@@ -43,7 +43,7 @@ def main(out: Path, runs: int, redraw: bool) -> None:
 
 
 def measure(plan: Plan) -> list[Row]:
-    load = Load(f"{_CLIENTS} clients", Limits(duration_s=_SECONDS * plan.scale), _CLIENTS)
+    load = Load(f"{plan.concurrency} clients", Limits(duration_s=_SECONDS * plan.scale), plan.concurrency)
     cases = [Case(f"{slots} slots", ("--max-slots", str(slots)), {"slots": slots}) for slots in SLOTS]
     return [
         row for run, case in rounds(cases, plan.num_runs, "slots") for row in measure_case(case, [load], run, plan.seed)
@@ -53,13 +53,27 @@ def measure(plan: Plan) -> list[Row]:
 def capacities(rows: list[Row]) -> dict[str, float]:
     """The number that each way gives."""
     points = medians(rows, "slots", _COLUMNS)
-    best, widest = max(point["throughput_per_s"] for point in points.values()), points[max(points)]
+    widest = points[max(points)]
     reservation = widest["mean_prompt_tokens"] + MAX_OUTPUT_TOKENS
     return {
-        "knee of the sweep": min(n for n, point in points.items() if point["throughput_per_s"] >= _KNEE_SHARE * best),
+        "knee of the sweep": knee([(slots, point["throughput_per_s"]) for slots, point in points.items()]),
         "token budget / mean reservation": Settings().kv_budget_tokens / reservation,
         "most at once, by free tokens": widest["peak_running"],
     }
+
+
+def knee(curve: list[tuple[float, float]]) -> float:
+    """The x of the point highest above the straight line from the first point to the last, over log x.
+
+    Satopaa et al., "Finding a 'Kneedle' in a Haystack" (2011); a share of the maximum would follow its noise.
+    """
+    (first_x, first_y), (last_x, last_y) = curve[0], curve[-1]
+
+    def height(point: tuple[float, float]) -> float:
+        along = log2(point[0] / first_x) / log2(last_x / first_x)
+        return point[1] - (first_y + along * (last_y - first_y))
+
+    return max(curve, key=height)[0]
 
 
 def summary(rows: list[Row]) -> list[str]:
@@ -76,7 +90,7 @@ def draw(rows: list[Row], path: Path) -> None:
     from ops.bench.figures import COLOURS, figure
 
     points = medians(rows, "slots", _COLUMNS)
-    with figure(path, f"Capacity of one worker, found three ways ({_CLIENTS} clients)", width=8.5) as axes:
+    with figure(path, f"Capacity of one worker, found three ways ({rows[0]['load']})", width=8.5) as axes:
         axes.plot(list(points), [point["throughput_per_s"] for point in points.values()], "o-",
                   color=COLOURS["continuous"], label="corrections per second")  # fmt: skip
         latency = axes.twinx()
@@ -93,7 +107,7 @@ def draw(rows: list[Row], path: Path) -> None:
             one.set_ylim(bottom=0)
         handles, labels = (first + second for first, second in zip(
             axes.get_legend_handles_labels(), latency.get_legend_handles_labels(), strict=True))  # fmt: skip
-        axes.legend(handles, labels, loc="center right", fontsize=9)
+        axes.legend(handles, labels, loc="lower right", fontsize=9)
 
 
 if __name__ == "__main__":

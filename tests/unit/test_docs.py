@@ -12,11 +12,13 @@ import pytest
 
 from api.reasons import Reason
 from ops.cli import main
+from ops.faults import FAULTS
 from scheduler import errors
 from scheduler.settings import Settings, variable
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXERCISES = sorted((ROOT / "docs" / "exercises").glob("[0-9]-*.md"))
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -27,8 +29,8 @@ def _table(header: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
-def _shell_lines() -> Iterator[str]:
-    for language, block in re.findall(r"^```(sh|console)\n(.*?)^```", README, re.MULTILINE | re.DOTALL):
+def _shell_lines(text: str = README) -> Iterator[str]:
+    for language, block in re.findall(r"^```(sh|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             if language == "sh" or line.startswith("$ "):
                 yield line.removeprefix("$ ")
@@ -86,11 +88,12 @@ def test_the_table_of_commands_equals_the_commands() -> None:
 
 @pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("miniserve ")])
 def test_a_miniserve_line_of_the_readme_parses(line: str) -> None:
+    _parse(line)
+
+
+def _parse(line: str) -> None:
     _, name, *arguments = shlex.split(line)
-
-    command = main.get_command(None, name)
-
-    command.make_context(name, arguments)  # raises on an unknown option or a bad value
+    main.get_command(None, name).make_context(name, arguments)  # raises on an unknown option or a bad value
 
 
 @pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("make ")])
@@ -118,6 +121,31 @@ def test_every_file_named_in_the_architecture_exists() -> None:
 
     for name in re.findall(r"`((?:api|worker|scheduler|ops|tests)/[\w./]+)`", text):
         assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
+def test_the_commands_of_an_exercise_parse(path: Path) -> None:
+    """With `long.txt`, which one of them makes, standing in for any file."""
+    text = path.read_text(encoding="utf-8").replace("long.txt", str(ROOT / "ops/loadtest/prompts.txt"))
+    commands = [found for line in _shell_lines(text) for found in re.findall(r"miniserve [^;|]+", line)]
+
+    assert commands or path.stem == "7-capacity"
+    for command in commands:
+        _parse(command.replace("$clients", "8"))
+
+
+def test_every_fault_has_its_exercise() -> None:
+    turned_on = [re.findall(r"miniserve up --break ([\w-]+)", path.read_text(encoding="utf-8")) for path in EXERCISES]
+
+    assert sorted({name for names in turned_on for name in names}) == sorted(FAULTS)
+
+
+def test_an_exercise_tells_its_answer_only_to_who_opens_it() -> None:
+    for path in EXERCISES:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("<details><summary>") == text.count("</details>") >= 2, path.stem
+        assert "<summary>Answer</summary>" in text, path.stem
+        assert "@@" not in text, path.stem
 
 
 def test_the_readme_stays_readable() -> None:
