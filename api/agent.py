@@ -25,13 +25,13 @@ from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import Piece, count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
-from scheduler.messages import MAX_WORDS
+from scheduler.messages import MAX_SENTENCES, MAX_WORDS
 
 _LONG = 2_000  # characters; sentences of 64 words are far shorter, longer ones have their words counted first
 # Of a sentence; no 64 words and no 128 tokens are as long. 250 kB without a blank would hold up everybody for 190 ms.
 MAX_CHARACTERS = 8_000
-MAX_SENTENCES = 64  # of a text
-MAX_TEXT_CHARACTERS = 40_000  # 64 sentences of 64 long words; whatever the text, cutting it takes 50 ms at most
+# Of a request: 64 sentences of 64 long words. Whatever the text, cutting it takes 50 ms at most.
+MAX_TEXT_CHARACTERS = 40_000
 NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
 _LONGEST_MOVE = 10  # words
 _MARK = re.compile(r"[^\w\s'\u2019-]")

@@ -1,4 +1,4 @@
-"""The Flask application: POST /correct, GET /healthz, GET /readyz, and every error as problem+json.
+"""The Flask application: POST /correct and /correct/batch, GET /healthz, GET /readyz, and every error as problem+json.
 
 The handlers translate between HTTP and the `Corrector` they are given; nothing here knows of Redis or of queues.
 No line that is logged holds text of a user.
@@ -20,8 +20,8 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api import problems, request_input
 from api.agent import Correction
-from api.corrector import Corrector, Job
-from api.schema import parse_body
+from api.corrector import Answer, BatchJob, Corrector, Job, longest
+from api.schema import parse_batch, parse_body
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
@@ -42,16 +42,21 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
 
     @app.post("/correct")
     def correct() -> Response:
-        environ, exchange = request.environ, _exchange()
-        raw = request_input.read_body(environ, settings.max_body_bytes)
-        request_input.check_media_type(environ)
-        body = parse_body(raw)
-        has_left = request_input.hang_up_detector(environ)
+        exchange, body = _exchange(), parse_body(_read_json(settings))
+        has_left = request_input.hang_up_detector(request.environ)
         answer = corrector.correct(Job(exchange.request_id, body.sentence, body.learner_id, has_left))
         exchange.timings = answer.timings
-        if answer.correction.num_dropped:
-            logger.info("edits dropped", request_id=exchange.request_id, num_dropped=answer.correction.num_dropped)
-        return _json_response(_correction_document(answer.correction, exchange.request_id))
+        return _json_response(_outcome_document(answer, exchange.request_id))
+
+    @app.post("/correct/batch")
+    def correct_batch() -> Response:
+        exchange, body = _exchange(), parse_batch(_read_json(settings))
+        has_left = request_input.hang_up_detector(request.environ)
+        batch = BatchJob(exchange.request_id, body.items, body.learner_id, has_left)
+        outcomes = corrector.correct_batch(batch)
+        exchange.timings = longest([outcome.timings for outcome in outcomes if isinstance(outcome, Answer)])
+        results = [_outcome_document(outcome, batch.id_of(number)) for number, outcome in enumerate(outcomes, start=1)]
+        return _json_response({"results": results, "request_id": exchange.request_id})
 
     @app.get("/healthz")
     def healthz() -> Response:
@@ -113,6 +118,20 @@ def _log(exchange: _Exchange, status: int, elapsed_ms: float) -> None:
         ms=round(elapsed_ms, 1),
         **{name: value for name, value in about.items() if value is not None},
     )
+
+
+def _read_json(settings: Settings) -> bytes:
+    raw = request_input.read_body(request.environ, settings.max_body_bytes)
+    request_input.check_media_type(request.environ)
+    return raw
+
+
+def _outcome_document(outcome: Answer | ServingError, request_id: str) -> dict[str, Any]:
+    if isinstance(outcome, ServingError):
+        return problems.problem(outcome, request_id)
+    if outcome.correction.num_dropped:
+        logger.info("edits dropped", request_id=request_id, num_dropped=outcome.correction.num_dropped)
+    return _correction_document(outcome.correction, request_id)
 
 
 def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:

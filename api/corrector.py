@@ -7,15 +7,17 @@ corrector.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Protocol
 
-from api.agent import Agent, Correction, TextDraft
-from scheduler.errors import NotReady
-from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Timings
+from api.agent import MAX_TEXT_CHARACTERS, Agent, Correction, TextDraft
+from scheduler.errors import InvalidRequest, NotReady, ServingError, ShuttingDown
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, CorrectionRequest, Timings
 from scheduler.settings import Settings
-from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus
+from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus, Ticket
 
 _PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
 _PROBE_AGAIN_S = 1.0
@@ -32,6 +34,24 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchJob:
+    """One accepted body of several texts; where one was refused already, why."""
+
+    request_id: str
+    items: Sequence[str | ServingError]
+    learner_id: str | None = None
+    has_left: Callable[[], bool] | None = None
+
+    def id_of(self, number: int) -> str:
+        """Of item `number`, from 1."""
+        return f"{self.request_id}-{number}"
+
+    def job(self, number: int) -> Job:
+        """Of item `number`, which is a text."""
+        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.has_left)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A correction and where its time went; of several sentences the longest of each, as they run side by side."""
 
@@ -44,6 +64,9 @@ class Corrector(Protocol):
 
     def correct(self, job: Job) -> Answer:
         """Raises a ServingError."""
+
+    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+        """Of each item, in order. Raises a ServingError where all of it is refused, or nobody is left to read it."""
 
     def check_ready(self) -> MailboxStatus:
         """Raises NotReady with the reason; answers within about a second."""
@@ -66,9 +89,65 @@ class QueueCorrector:
     def correct(self, job: Job) -> Answer:
         draft = self._agent.prepare_text(job.sentence)
         tickets = self._mailbox.submit_all(self._requests(job, draft))
-        completions = self._mailbox.wait_all(tickets, self._timeout_s, job.has_left)
+        return self._answer(draft, tickets, self._timeout_s, job.has_left)
+
+    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+        _check_length(batch)
+        drafts = [self._draft(item) for item in batch.items]
+        _check_number(drafts)
+        requests = [
+            self._requests(batch.job(number), draft)
+            for number, draft in enumerate(drafts, start=1)
+            if isinstance(draft, TextDraft)
+        ]
+        tickets = self._submit_batch(list(chain.from_iterable(requests)))
+        try:
+            return self._collect(batch, drafts, iter(tickets))
+        except BaseException:
+            for ticket in tickets:  # those used up already are not hurt by it
+                self._mailbox.abandon(ticket)
+            raise
+
+    def _submit_batch(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        try:
+            return self._mailbox.submit_all(requests) if requests else ()
+        except InvalidRequest as error:
+            raise InvalidRequest("sentences", str(error)) from None
+
+    def _draft(self, item: str | ServingError) -> TextDraft | ServingError:
+        if isinstance(item, ServingError):
+            return item
+        try:
+            return self._agent.prepare_text(item)
+        except ServingError as error:
+            return error
+
+    def _collect(
+        self, batch: BatchJob, drafts: Sequence[TextDraft | ServingError], tickets: Iterator[Ticket]
+    ) -> list[Answer | ServingError]:
+        """One deadline for all of them."""
+        deadline = time.monotonic() + self._timeout_s
+        outcomes: list[Answer | ServingError] = []
+        for draft in drafts:
+            if isinstance(draft, ServingError):
+                outcomes.append(draft)
+                continue
+            own = tuple(islice(tickets, len(draft.sentences)))
+            try:
+                left_s = max(0.0, deadline - time.monotonic())
+                outcomes.append(self._answer(draft, own, left_s, batch.has_left))
+            except ServingError as error:
+                if isinstance(error, ShuttingDown) or (batch.has_left and batch.has_left()):
+                    raise
+                outcomes.append(error)
+        return outcomes
+
+    def _answer(
+        self, draft: TextDraft, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None
+    ) -> Answer:
+        completions = self._mailbox.wait_all(tickets, timeout_s, has_left)
         correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])
-        return Answer(correction, _longest([completion.timings for completion in completions]))
+        return Answer(correction, longest([completion.timings for completion in completions]))
 
     def _requests(self, job: Job, draft: TextDraft) -> list[CorrectionRequest]:
         return [
@@ -106,14 +185,30 @@ def _job_ids(job: Job, num_sentences: int) -> list[str]:
     return [f"{job.request_id}-{number}" for number in range(1, num_sentences + 1)]
 
 
-def _longest(timings: Sequence[Timings]) -> Timings:
+def longest(timings: Sequence[Timings]) -> Timings:
+    """Of each part, over all that ran side by side; zeros of none."""
     if len(timings) == 1:
         return timings[0]
     return Timings(
-        queue_s=max(one.queue_s for one in timings),
-        prefill_s=max(one.prefill_s for one in timings),
-        decode_s=max(one.decode_s for one in timings),
+        queue_s=max((one.queue_s for one in timings), default=0.0),
+        prefill_s=max((one.prefill_s for one in timings), default=0.0),
+        decode_s=max((one.decode_s for one in timings), default=0.0),
     )
+
+
+def _check_length(batch: BatchJob) -> None:
+    """Before anything is cut into sentences, which takes time."""
+    num_characters = sum(len(item) for item in batch.items if isinstance(item, str))
+    if num_characters > MAX_TEXT_CHARACTERS:
+        told = f"The items of `sentences` have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read."
+        raise InvalidRequest("sentences", f"{told} Send them in parts.")
+
+
+def _check_number(drafts: Sequence[TextDraft | ServingError]) -> None:
+    num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
+    if num_sentences > MAX_SENTENCES:
+        told = f"The items of `sentences` hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once."
+        raise InvalidRequest("sentences", f"{told} Send them in parts.")
 
 
 class _Probe:

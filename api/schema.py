@@ -1,4 +1,5 @@
-"""What a request may contain: the body of POST /correct, and the checks every sentence passes, offline ones too.
+"""What a request may contain: the bodies of POST /correct and /correct/batch, and the checks every sentence passes,
+offline ones too.
 
 Refusals name the field and what is allowed, and never repeat the text. Unknown members are ignored, so that a newer
 client can talk to an older server.
@@ -8,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
+from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # tab, newline and carriage return are text
@@ -28,19 +31,61 @@ class CorrectionBody(BaseModel):
     learner_id: StrictStr | None = None
 
 
+class _BatchBody(BaseModel):
+    """The body of POST /correct/batch, as far as it is refused as a whole."""
+
+    sentences: list[Any]
+    learner_id: StrictStr | None = None
+
+
+_Body = TypeVar("_Body", CorrectionBody, _BatchBody)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What POST /correct/batch asks for: texts, and in the places of those that cannot be one, why."""
+
+    items: tuple[str | InvalidRequest, ...]
+    learner_id: str | None
+
+
 def parse_body(raw: bytes) -> CorrectionBody:
     """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not what we take."""
+    body = _validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
+    check_sentence(body.sentence)
+    return body
+
+
+def parse_batch(raw: bytes) -> Batch:
+    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
+    body = _validated(_BatchBody, raw, '{"sentences": ["He goed to school"]}')
+    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
+        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
+        raise InvalidRequest("sentences", found)
+    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id)
+
+
+def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
     document = _load_json(raw)
     if not isinstance(document, dict):
-        raise InvalidRequest("body", 'The body must be a JSON object such as {"sentence": "He goed to school"}.')
+        raise InvalidRequest("body", f"The body must be a JSON object such as {example}.")
     try:
-        body = CorrectionBody.model_validate(document)
+        body = kind.model_validate(document)
     except ValidationError as error:
         raise _invalid(error) from None
-    check_sentence(body.sentence)
     if body.learner_id is not None:
         check_learner_id(body.learner_id)
     return body
+
+
+def _checked_item(item: Any) -> str | InvalidRequest:
+    if not isinstance(item, str):
+        return InvalidRequest("sentence", "An item of `sentences` has the wrong type; each must be a string.")
+    try:
+        check_sentence(item)
+    except InvalidRequest as error:
+        return error
+    return item
 
 
 def check_sentence(sentence: str) -> None:
@@ -96,4 +141,5 @@ def _invalid(error: ValidationError) -> InvalidRequest:
     field = str(first["loc"][0])
     if first["type"] == "missing":
         return InvalidRequest(field, f"`{field}` is missing.")
-    return InvalidRequest(field, f"`{field}` has the wrong type; it must be a string.")
+    kind = "list of strings" if first["type"] == "list_type" else "string"
+    return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {kind}.")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from api.corrector import Answer, Corrector, Job
+from api.corrector import Answer, BatchJob, Corrector, Job
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
+from scheduler.errors import ServingError
 from scheduler.settings import Settings
 from worker.mailbox.protocol import MailboxStatus
 
@@ -65,6 +66,10 @@ class BlockingCorrector:
     def correct(self, job: Job) -> Answer:
         self._sleep(_BLOCKED_S)
         return self._corrector.correct(job)
+
+    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+        self._sleep(_BLOCKED_S)
+        return self._corrector.correct_batch(batch)
 
     def check_ready(self) -> MailboxStatus:
         return self._corrector.check_ready()

@@ -9,10 +9,11 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.agent import Agent
-from api.corrector import Answer, Job
+from api.corrector import Answer, BatchJob, Job
 from api.edit_script import ScriptEdit
 from api.reasons import Reason
 from api.verbs import VerbTable
+from scheduler.errors import ServingError
 from scheduler.messages import Timings
 from tests.fake_tokenizer import FakeTokenizer
 from worker.mailbox.protocol import MailboxStatus
@@ -35,6 +36,12 @@ class FakeCorrector:
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         correction = self._agent.conclude_text(draft, [output] * len(draft.sentences))
         return Answer(correction, Timings(0.0012, 0.0034, 0.0056))
+
+    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+        return [
+            item if isinstance(item, ServingError) else self.correct(batch.job(number))
+            for number, item in enumerate(batch.items, start=1)
+        ]
 
     def check_ready(self) -> MailboxStatus:
         if self.error:

@@ -53,8 +53,11 @@ def send(
 
 
 def post_sentence(url: str, sentence: str) -> Reply:
-    body = json.dumps({"sentence": sentence}).encode()
-    return send(url, "POST", "/correct", body, {"Content-Type": "application/json"})
+    return post_json(url, "/correct", {"sentence": sentence})
+
+
+def post_json(url: str, path: str, document: object) -> Reply:
+    return send(url, "POST", path, json.dumps(document).encode(), {"Content-Type": "application/json"})
 
 
 def wait_until(is_true: Callable[[], bool], within_s: float, what: str) -> None:

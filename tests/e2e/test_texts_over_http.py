@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ops import processes
-from tests.running_system import RunningSystem, post_sentence
+from tests.running_system import RunningSystem, post_json, post_sentence
 
 PARAGRAPH = (
     "  Yesterday he goed to school \U0001f600. Mr. Smith was there at 5 p.m. on Monday!\r\n\r\n"
@@ -96,3 +96,17 @@ def test_texts_of_200_kb_hold_up_nobody_else(system: RunningSystem) -> None:
 
     assert {reply.result().status for reply in flood} == {422}
     assert slowest_s < 2.0
+
+
+def test_a_batch_is_answered_item_by_item_in_order(system: RunningSystem) -> None:
+    sentences = [f"He goed to school {number} times." for number in range(40)] + ["", PARAGRAPH, "word " * 65]
+
+    reply = post_json(system.url, "/correct/batch", {"sentences": sentences, "learner_id": "anna"})
+
+    results = reply.body["results"]
+    assert reply.status == 200
+    assert [result.get("corrected") for result in results] == [
+        *(sentence.replace("goed", "went") for sentence in sentences[:40]), None, CORRECTED, None,
+    ]  # fmt: skip
+    assert [results[at]["type"].rsplit(":")[-1] for at in (40, 42)] == ["invalid-request", "sentence-too-long"]
+    assert post_sentence(system.url, sentences[7]).body["edits"] == results[7]["edits"]

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.agent import MAX_SENTENCES, MAX_TEXT_CHARACTERS, NOTHING_WRONG_ANYWHERE, Agent, Correction
+from api.agent import MAX_TEXT_CHARACTERS, NOTHING_WRONG_ANYWHERE, Agent, Correction
 from api.edit_script import EOS_ID, ScriptEdit
 from api.explanations import NOTHING_WRONG
 from api.problems import problem
 from api.reasons import Reason
 from api.verbs import VerbTable
 from scheduler.errors import InvalidRequest, SentenceTooLong
+from scheduler.messages import MAX_SENTENCES
 from tests.fake_tokenizer import FakeTokenizer
 
 TOKENIZER = FakeTokenizer()

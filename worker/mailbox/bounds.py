@@ -16,7 +16,7 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
     if len(requests) > 1 and (len(requests) > limits.max_requests or tokens > limits.max_tokens):
         raise InvalidRequest(
             "sentence",
-            f"`sentence` holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
+            f"The request holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
             f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
         )
 

@@ -1,0 +1,183 @@
+"""POST /correct/batch: one HTTP request, many texts, each with an answer or a problem of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.agent import MAX_TEXT_CHARACTERS, Agent
+from api.app import create_app
+from api.corrector import Answer, BatchJob, QueueCorrector
+from api.verbs import VerbTable
+from scheduler.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    InvalidRequest,
+    QueueFull,
+    RequestFailed,
+    SentenceTooLong,
+    ServingError,
+    ShuttingDown,
+)
+from scheduler.messages import Completion, CorrectionRequest, Timings
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector, assert_problem
+from tests.fake_tokenizer import FakeTokenizer
+from tests.unit.test_corrector import FakeMailbox
+from worker.mailbox.protocol import Ticket
+
+
+@pytest.fixture
+def corrector() -> FakeCorrector:
+    return FakeCorrector()
+
+
+@pytest.fixture
+def client(corrector: FakeCorrector) -> FlaskClient:
+    return create_app(corrector, Settings()).test_client()
+
+
+def send(client: FlaskClient, sentences: object, **more: object):
+    return client.post("/correct/batch", json={"sentences": sentences} | more)
+
+
+def test_the_results_stand_in_the_order_of_the_sentences(client: FlaskClient) -> None:
+    document = send(client, ["He goed", "She goed home. They goed.", "\u00c9l\u00e9a goed"]).get_json()
+
+    found = [result["corrected"] for result in document["results"]]
+    assert found == ["He went", "She went home. They went.", "\u00c9l\u00e9a went"]
+    ids = [result["request_id"] for result in document["results"]]
+    assert ids == [f"{document['request_id']}-{number}" for number in (1, 2, 3)]
+
+
+def test_what_is_wrong_with_one_item_is_told_in_its_place(client: FlaskClient) -> None:
+    response = send(client, ["He goed", "", 5, "a\u0007b", "They goed"])
+
+    results = response.get_json()["results"]
+    assert response.status_code == 200
+    assert [result.get("corrected") for result in results] == ["He went", None, None, None, "They went"]
+    assert [result.get("status") for result in results] == [None, 422, 422, 422, None]
+    assert {result["type"] for result in results[1:4]} == {"urn:miniserve:problem:invalid-request"}
+    assert results[2]["detail"] == "An item of `sentences` has the wrong type; each must be a string."
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "detail"),
+    [
+        ("{}", "sentences", "`sentences` is missing."),
+        ('{"sentences": "He goed"}', "sentences", "`sentences` has the wrong type; it must be a list of strings."),
+        ('{"sentences": []}', "sentences", "`sentences` has 0 items; allowed are 1 to 64."),
+        (json.dumps({"sentences": ["He goed"] * 65}), "sentences", "`sentences` has 65 items; allowed are 1 to 64."),
+        ('{"sentences": ["He"], "learner_id": 5}', "learner_id",
+         "`learner_id` has the wrong type; it must be a string."),
+        ('["He goed"]', "body", 'The body must be a JSON object such as {"sentences": ["He goed to school"]}.'),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_no_batch_is_refused_as_a_whole(client: FlaskClient, body: str, field: str, detail: str) -> None:
+    response = client.post("/correct/batch", data=body, content_type="application/json")
+
+    problem = assert_problem(response, 422, "invalid-request")
+    assert (problem["field"], problem["detail"]) == (field, detail)
+
+
+def test_a_batch_that_finds_the_queue_full_is_refused_as_a_whole(client: FlaskClient, corrector: FakeCorrector) -> None:
+    corrector.error = QueueFull("full", 3.0)
+
+    response = send(client, ["He goed"])
+
+    assert_problem(response, 503, "queue-full")
+    assert response.headers["Retry-After"] == "3"
+
+
+class FailingMailbox(FakeMailbox):
+    """Fails the requests it is told to, each with its error."""
+
+    def __init__(self, errors: dict[str, ServingError]) -> None:
+        super().__init__()
+        self.errors = errors
+        self.abandoned: list[str] = []
+        self.submissions: list[list[str]] = []
+
+    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+        self.submissions.append([request.request_id for request in requests])
+        return super().submit_all(requests)
+
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        for ticket in tickets:
+            if ticket.request_id in self.errors:
+                raise self.errors[ticket.request_id]
+        return super().wait_all(tickets, timeout_s, has_left)
+
+    def abandon(self, ticket: Ticket) -> None:
+        self.abandoned.append(ticket.request_id)
+
+
+def run(mailbox: FakeMailbox, *items: str | ServingError, has_left: Callable[[], bool] | None = None):
+    agent = Agent(FakeTokenizer(), VerbTable.load())
+    corrector = QueueCorrector(agent, mailbox, Settings(request_timeout_s=7.0))
+    return corrector.correct_batch(BatchJob("id", items, "anna", has_left))
+
+
+def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
+    mailbox = FailingMailbox({})
+
+    outcomes = run(mailbox, "He came.", InvalidRequest("sentence", "no"), "She left. They stayed.", "word " * 65)
+
+    assert mailbox.submissions == [["id-1", "id-3-1", "id-3-2"]]
+    assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
+    assert [type(outcome) for outcome in outcomes] == [Answer, InvalidRequest, Answer, SentenceTooLong]
+    assert all(0 < timeout_s <= 7.0 for timeout_s in mailbox.timeouts)
+    assert outcomes[2].timings == Timings(1.1, 0.2, 3.3)
+
+
+@pytest.mark.parametrize("error", [RequestFailed("gave up"), DeadlineExceeded("late"), Cancelled("by hand")])
+def test_an_item_that_fails_fails_alone(error: ServingError) -> None:
+    outcomes = run(FailingMailbox({"id-2": error}), "He came.", "She left.", "They stayed.", has_left=lambda: False)
+
+    assert outcomes[1] is error
+    assert [outcome.correction.corrected for outcome in (outcomes[0], outcomes[2])] == ["He came.", "They stayed."]
+
+
+@pytest.mark.parametrize(
+    ("error", "has_left"), [(Cancelled("left"), lambda: True), (ShuttingDown("stopping", 1.0), lambda: False)]
+)
+def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(
+    error: ServingError, has_left: Callable[[], bool]
+) -> None:
+    mailbox = FailingMailbox({"id-1": error})
+
+    with pytest.raises(type(error)):
+        run(mailbox, "He came.", "She left.", "They stayed.", has_left=has_left)
+
+    assert mailbox.abandoned == ["id-1", "id-2", "id-3"]
+
+
+def test_a_batch_without_one_good_item_never_reaches_the_queue() -> None:
+    mailbox = FailingMailbox({})
+
+    (outcome,) = run(mailbox, "word " * 65)
+
+    assert isinstance(outcome, SentenceTooLong)
+    assert mailbox.submissions == []
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        (["He came. She left."] * 33, "The items of `sentences` hold 66 sentences; at most 64 are taken at once."),
+        (["a " * 10_000] * 3, f"have 60,000 characters; at most {MAX_TEXT_CHARACTERS:,} are read."),
+    ],
+)
+def test_more_than_a_request_may_hold_is_refused_before_anything_is_queued(items: list[str], told: str) -> None:
+    mailbox = FailingMailbox({})
+
+    with pytest.raises(InvalidRequest, match=told) as refusal:
+        run(mailbox, *items)
+
+    assert refusal.value.field == "sentences"
+    assert mailbox.submissions == []
