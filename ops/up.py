@@ -71,8 +71,6 @@ def _with_fault(settings: Settings) -> Settings:
     if not settings.break_:
         return settings
     fault = fault_of(settings)
-    if not settings.uses_queue:
-        raise click.UsageError(f"--break {settings.break_} is for --mode {' or '.join(QUEUE_MODES)}")
     _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. To learn from, not to serve.")
     return fault.settings(settings)
 

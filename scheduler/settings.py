@@ -65,7 +65,9 @@ class Settings:
     max_batch: int = _setting(8, "Mode static: requests of a batch.", Range(1, 4096))
     max_wait_ms: float = _setting(20.0, "Mode static: how long a batch waits to be full, in ms.", Range(0, 60_000))
     fixed_tokens: int = _setting(
-        0, "Mode static: tokens every member decodes, needed or not; 0: until its own end.", Range(0, MAX_OUTPUT_TOKENS)
+        0,
+        "Mode static: tokens every member decodes, needed or not (longer answers are cut); 0: until its own end.",
+        Range(0, MAX_OUTPUT_TOKENS),
     )
     model_threads: int = _setting(4, "Mode threaded: threads that run the model.", Range(1, 64))
     strictness: float | None = _setting(
@@ -90,6 +92,8 @@ class Settings:
     def __post_init__(self) -> None:
         for spec in fields(self):
             _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
+        if self.break_ and not self.uses_queue:
+            raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
 

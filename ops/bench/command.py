@@ -43,7 +43,10 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     modes          sync, threaded, static, continuous on one load
     concurrency    median latency against the number of clients, with and without batching
     occupancy      what every place of the batch does in every iteration; needs no server
-    all            one after the other; modes then takes the best setting of static-sweep
+    all            one after the other
+
+    \b
+    modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Leave the machine
     alone meanwhile.
@@ -56,25 +59,27 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     plan = Plan(amounts["runs"], amounts["seed"], amounts["concurrency"], amounts["total"])
     if quick:
         plan = Plan(1, plan.seed, plan.concurrency, plan.total, scale=_QUICK)
-    best = None
     for name in chosen:
         measure = EXPERIMENTS[name].measure
-        if name == "modes" and best is not None:
+        if name == "modes" and (best := _best_static(out)) is not None:
             measure = partial(modes.measure, static=best)
-        rows = _run(name, measure, plan, out)
-        best = static_sweep.best_setting(rows) if name == "static-sweep" else best
+        _run(name, measure, plan, out)
 
 
-def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path) -> list[Row]:
+def _best_static(out: Path) -> tuple[int, float] | None:
+    """Of the newest sweep in this folder; None where there is none."""
+    sweeps = sorted(out.glob(f"*-static-sweep/{static_sweep.CSV}"))
+    return static_sweep.best_setting(read_rows(sweeps[-1])) if sweeps else None
+
+
+def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path) -> None:
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
-    about: dict[str, Any] = {"experiment": name, "seed": plan.seed, "runs": plan.num_runs}
-    # Before the measurement: the commit may be another one by its end.
-    write_manifest(folder, about | {"concurrency": plan.concurrency, "total": plan.total, "scale": plan.scale})
-    rows = measure(plan)
-    write_rows(folder / EXPERIMENTS[name].CSV, rows)
+    about: dict[str, Any] = {"experiment": name, "seed": plan.seed}
+    about |= {key: getattr(plan, key) for key in EXPERIMENTS[name].PLANNED}
+    write_manifest(folder, about)  # before the measurement: the commit may be another one by its end
+    write_rows(folder / EXPERIMENTS[name].CSV, measure(plan))
     _draw(name, folder)
-    return rows
 
 
 def _draw(name: str, folder: Path) -> None:

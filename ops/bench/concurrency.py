@@ -12,6 +12,7 @@ from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, r
 from ops.loadtest.arrivals import Limits
 
 CSV = "concurrency.csv"
+PLANNED = ("num_runs", "scale")  # what of the plan it goes by
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 STEADY_CLIENTS = 8
 _SECONDS = 4.0

@@ -74,8 +74,9 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iter
         for load in loads:
             measured = Generator(target, sentences, load.arrivals(seed + run), load.limits, None).run()
             rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
+    counters = system.counters if len(loads) == 1 else {}  # of several loads nobody could say whose they are
     for row in rows:
-        row |= {name: system.counters.get(name, np.nan) for name in COUNTERS}
+        row |= {name: counters.get(name, np.nan) for name in COUNTERS}
         yield row
 
 

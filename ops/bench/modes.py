@@ -10,6 +10,7 @@ from ops.loadtest.arrivals import Limits
 from scheduler.settings import MODES
 
 CSV = "modes.csv"
+PLANNED = ("num_runs", "concurrency", "total", "scale")  # what of the plan it goes by
 DEFAULT_STATIC = (16, 20.0)
 OFFERED_SHARE = 0.8  # of the best static setting's own throughput
 _LONG = 10  # times the requests of the standard load

@@ -20,6 +20,7 @@ from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
 
 CSV = "occupancy.csv"
+PLANNED = ()  # what of the plan it goes by
 SLOTS = 16
 _NUM_REQUESTS = 600
 _DRAWN_ITERATIONS = 80

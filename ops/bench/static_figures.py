@@ -45,13 +45,18 @@ def _draw_points(axes: Axes, base: list[Row], static: list[Row], column: str, la
     axes.plot([1], [unbatched[column]], "^", markersize=10, color=COLOURS["threaded"], label="unbatched (threaded)")
     for setting, point in points.items():
         axes.annotate(
-            f"{setting} ms", (point["max_batch"], point[column]), (4, 8), textcoords="offset points", fontsize=8
+            f"{setting} ms",
+            (point["max_batch"], point[column]),
+            (0, 12),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
         )
     axes.set(xlabel="max_batch (each with its max_wait_ms)", ylabel=label, xscale="log")
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.set_ylim(0, 1.12 * max(row[column] for row in [*base, *static]))
-    axes.margins(x=0.1)
+    axes.margins(x=0.16)
     axes.legend()
 
 

@@ -8,6 +8,7 @@ from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, r
 from ops.loadtest.arrivals import Limits
 
 CSV = "batch_sweep.csv"
+PLANNED = ("num_runs", "concurrency", "total")  # what of the plan it goes by
 SETTINGS = ((1, 0), (2, 10), (4, 10), (8, 20), (16, 20), (32, 50))  # (max_batch, max_wait_ms)
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_batch")
 

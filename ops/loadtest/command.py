@@ -23,6 +23,7 @@ from scheduler.settings import Settings
 
 DEFAULT_DURATION_S = 10.0
 _CEILING_S = 3.0
+_DEFAULT_CLIENTS = 8
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
 
 
@@ -46,7 +47,7 @@ class LoadOptions:
     """One load, as asked for."""
 
     url: str
-    concurrency: int
+    concurrency: int | None  # None: an open loop
     limits: Limits
     rate_per_s: float | None
     seed: int
@@ -102,8 +103,8 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 
 @click.command()
 @option("--url", default="http://127.0.0.1:8000", show_default=True, help="Base URL of the server.")
-@option("--concurrency", type=click.IntRange(1, 4096), default=8, show_default=True,
-        help="Closed loop: clients, each with one request at a time.")  # fmt: skip
+@option("--concurrency", type=click.IntRange(1, 4096),
+        help="Closed loop: clients, each with one request at a time; 8 unless told.")  # fmt: skip
 @option("--total", type=click.IntRange(1, 10_000_000), help="End after so many requests.")
 @option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
 @option(
@@ -130,7 +131,7 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     if asked["save"]:
         _check_folder(asked["save"])
     if asked["ceiling"]:
-        figures = ceiling.measure(sentences, options.concurrency, _CEILING_S)
+        figures = ceiling.measure(sentences, options.concurrency or _DEFAULT_CLIENTS, _CEILING_S)
         click.echo(report.line("ceiling", f"{figures['throughput_per_s']:,.0f} requests/s of the generator itself"))
     expected = expected_answers(settings, sentences) if asked["expect"] else None
     summary = run(options, sentences, expected)
@@ -154,13 +155,16 @@ def _check_folder(path: Path) -> None:
 
 
 def _options(asked: dict[str, Any]) -> LoadOptions:
+    if asked["rate"] is not None and asked["concurrency"] is not None:
+        raise click.UsageError("--rate is for an open loop, --concurrency for a closed one; give one of them")
+    concurrency = None if asked["rate"] is not None else asked["concurrency"] or _DEFAULT_CLIENTS
     is_endless = asked["total"] is None and asked["duration"] is None
     limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
     try:
         Target.from_url(asked["url"])
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    return LoadOptions(asked["url"], asked["concurrency"], limits, asked["rate"], asked["seed"], asked["slo_ms"])
+    return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["slo_ms"])
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ class Reply:
 
     status: int
     body: bytes
+    server_timing: bytes = b""  # the header as it came
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,11 @@ class Connection:
         head, separator, body = self._received.partition(b"\r\n\r\n")
         if not separator:
             return None
-        status, length, is_last = _read_head(head)
-        if len(body) < length:
+        answer = _read_head(head)
+        if len(body) < answer.length:
             return None
-        self.is_over = is_last
-        return Reply(status, bytes(body))
+        self.is_over = answer.is_last
+        return Reply(answer.status, bytes(body), answer.server_timing)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -95,10 +96,19 @@ class Connection:
         self.is_over = False
 
 
-def _read_head(head: bytearray) -> tuple[int, int, bool]:
-    """Status, Content-Length, and whether the server closes the connection."""
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the first lines of an answer say."""
+
+    status: int
+    length: int
+    is_last: bool  # the server closes the connection
+    server_timing: bytes
+
+
+def _read_head(head: bytearray) -> _Head:
     first, *lines = head.split(b"\r\n")
-    length, is_last = None, False
+    length, is_last, server_timing = None, False, b""
     try:
         status = int(first.split(b" ", 2)[1])
         for line in lines:
@@ -108,8 +118,10 @@ def _read_head(head: bytearray) -> tuple[int, int, bool]:
                 length = int(value)
             elif name == b"connection":
                 is_last = value.strip().lower() == b"close"
+            elif name == b"server-timing":
+                server_timing = bytes(value)
     except (ValueError, IndexError):
         raise ConnectionError("the answer is no HTTP") from None
     if length is None:
         raise ConnectionError("the answer has no Content-Length")
-    return status, length, is_last
+    return _Head(status, length, is_last, server_timing)

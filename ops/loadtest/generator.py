@@ -115,7 +115,7 @@ class Generator:
         if reply is None:
             return
         self._selector.unregister(connection)
-        self.measurements.add_answer(reply.status, self._elapsed_s() - in_flight.due_s, reply.body)
+        self.measurements.add_answer(reply, self._elapsed_s() - in_flight.due_s)
         if self._expected is not None and reply.status == 200:
             self._check(in_flight.sentence, reply)
         if connection.is_over:

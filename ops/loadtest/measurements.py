@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ops.loadtest.connection import Reply
+from ops.loadtest.server_timing import breakdown
+
 QUANTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 
 
@@ -18,6 +21,7 @@ class Measurements:
     """Of one load. Latencies are of answers with status 200: a refusal is quick and says nothing of the service."""
 
     latencies_s: list[float] = field(default_factory=list)
+    server_timings: list[bytes] = field(default_factory=list)  # of the same answers, as the server sent them
     statuses: Counter[int] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)  # slugs of the answers that are no 200
     failures: Counter[str] = field(default_factory=Counter)  # requests without an answer, by kind
@@ -29,12 +33,13 @@ class Measurements:
         """Requests that ended in some way."""
         return self.statuses.total() + self.failures.total()
 
-    def add_answer(self, status: int, latency_s: float, body: bytes) -> None:
-        self.statuses[status] += 1
-        if status == 200:
+    def add_answer(self, reply: Reply, latency_s: float) -> None:
+        self.statuses[reply.status] += 1
+        if reply.status == 200:
             self.latencies_s.append(latency_s)
+            self.server_timings.append(reply.server_timing)
         else:
-            self.problems[_slug(body)] += 1
+            self.problems[_slug(reply.body)] += 1
 
     def summary(self, slo_ms: float | None) -> dict[str, Any]:
         """JSON-ready. Throughput counts 200s only; goodput those of them that came within `slo_ms`."""
@@ -51,6 +56,7 @@ class Measurements:
             "problems": dict(self.problems.most_common()),
             "failures": dict(self.failures.most_common()),
             "unexpected_answers": self.unexpected,
+            "server_timing_ms": breakdown(self.server_timings, self.latencies_s),
         }
         if slo_ms is not None:
             within = int((latencies_ms <= slo_ms).sum())

@@ -44,7 +44,9 @@ def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other
 @pytest.fixture(scope="module")
 def expected() -> Expected:
     """What the model alone makes of each."""
-    return expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
+    answers = expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
+    assert len(answers) == NUM_SENTENCES
+    return answers
 
 
 def answers_as_expected(running: RunningSystem, expected: Expected) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
 
-from ops.bench import concurrency, manifest, modes, occupancy, slots, static_sweep, system
+from ops.bench import concurrency, experiment, manifest, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.loadtest.arrivals import Limits
@@ -86,6 +89,35 @@ def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_ser
     assert closed == ["sync", "threaded", "static 16, 20 ms", "continuous"]
     assert opened == ["static 16, 20 ms", "continuous"]
     assert {row["mode"] for row in rows} == set(MODES)
+
+
+def test_modes_takes_the_best_setting_of_the_newest_sweep(no_servers: list[tuple[str, str, int]], tmp_path: Path):
+    for day, batch in (("2026-01-01", 8), ("2026-01-02", 4)):
+        folder = tmp_path / f"{day}-static-sweep"
+        folder.mkdir()
+        row = {"mode": "static", "setting": "x", "max_batch": batch, "max_wait_ms": 10.0, "throughput_per_s": 1}
+        write_rows(folder / static_sweep.CSV, [row])
+
+    done = CliRunner().invoke(bench, ["modes", "--out", str(tmp_path), "--runs", "1"])
+
+    assert done.exit_code == 0, done.output
+    assert "static 4, 10 ms" in {case for case, _, _ in no_servers}
+    manifest = json.loads(next(tmp_path.glob("*-modes/manifest.json")).read_text())
+    assert manifest.keys() >= {"num_runs", "concurrency", "total", "scale"}
+
+
+def test_counters_of_a_server_under_several_loads_are_nobodys():
+    @contextmanager
+    def serving(_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(url="http://127.0.0.1:1", counters={"peak_running": 7})
+
+    with patch.object(experiment, "serving", serving), patch.object(experiment.Generator, "run", lambda _: measured()):
+        loads = [Load("a", Limits(total=2), 1), Load("b", Limits(total=2), 2)]
+        alone = next(experiment.measure_case(Case("x", (), {}), loads[:1], 1, 0))
+        beside = next(experiment.measure_case(Case("x", (), {}), loads, 1, 0))
+
+    assert alone["peak_running"] == 7
+    assert math.isnan(beside["peak_running"])
 
 
 def test_the_best_setting_is_that_of_the_highest_median_throughput():

@@ -79,3 +79,10 @@ def test_a_file_without_sentences_is_refused(tmp_path: Path):
     refused = CliRunner().invoke(loadtest, ["--sentences", str(empty)])
 
     assert refused.exit_code == 2 and "holds no sentence" in refused.output
+
+
+def test_an_open_loop_has_no_number_of_clients():
+    done = CliRunner().invoke(loadtest, ["--rate", "10", "--concurrency", "4"])
+
+    assert done.exit_code == 2
+    assert "--rate is for an open loop, --concurrency for a closed one" in done.output
