@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
 from scheduler.settings import Settings, hide_password
@@ -45,7 +44,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
     if settings.break_:
-        rows.append(("BROKEN", f"--break {settings.break_}: {fault_of(settings).what}"))
+        rows.append(("BROKEN", f"--break {settings.break_}, to learn from: docs/exercises"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
 

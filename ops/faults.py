@@ -1,7 +1,7 @@
 """Faults to learn from: `miniserve up --break NAME` turns one on, in a server that is otherwise as it ships.
 
 All of them are here, so that nobody has to edit code and no other module knows of them. Off by default, and loudly
-announced.
+announced, by name alone: what is broken is for the reader of docs/exercises/ to find.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ _UNLIMITED_TOKENS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is broken, and how it gets there."""
+    """How it gets into a server."""
 
-    what: str
     settings: Callable[[Settings], Settings] = lambda settings: settings
     engine: Callable[[Engine], Engine] = lambda engine: engine
     corrector: Callable[[Corrector], Corrector] = lambda corrector: corrector
@@ -43,15 +42,14 @@ class Fault:
 
 def fault_of(settings: Settings) -> Fault:
     """Of these settings; one that changes nothing where none is asked for."""
-    return FAULTS.get(settings.break_, Fault("nothing"))
+    return FAULTS.get(settings.break_, Fault())
 
 
 def broken(settings: Settings) -> Settings:
     """As the fault changes them. Says so in the log: the variable may be set where no `up` announces it."""
-    fault = fault_of(settings)
     if settings.break_:
-        logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}", what=fault.what)
-    return fault.settings(settings)
+        logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}")
+    return fault_of(settings).settings(settings)
 
 
 class BlockingCorrector:
@@ -118,20 +116,18 @@ def _count_heads(engine: Engine) -> Engine:
 
 
 FAULTS = {
-    "bypassed-scheduler": Fault(
-        "the worker runs one request at a time", settings=lambda settings: replace(settings, max_slots=1)
-    ),
-    "blocking-call": Fault(
-        f"every request blocks the whole API process for {_BLOCKED_S * 1e3:g} ms", corrector=BlockingCorrector
-    ),
-    "long-wait": Fault(
-        "static batches of 64 wait 500 ms to be full",
-        settings=lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0),
-    ),
+    # The worker runs one request at a time.
+    "bypassed-scheduler": Fault(settings=lambda settings: replace(settings, max_slots=1)),
+    # Every request blocks the whole API process for a while.
+    "blocking-call": Fault(corrector=BlockingCorrector),
+    # Static batches wait half a second to be full.
+    "long-wait": Fault(lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0)),
+    # The queue takes whatever comes.
     "unbounded-queue": Fault(
-        "the queue takes whatever comes",
-        settings=lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000),
+        lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000)
     ),
-    "head-count": Fault(f"up to {_HEADS} requests are admitted, however long they are", _continuous, _count_heads),
-    "leaked-slot": Fault("every tenth request keeps its slot and its tokens for ever", _continuous, _leak),
+    # Requests are admitted by their number, however long they are.
+    "head-count": Fault(_continuous, _count_heads),
+    # Every tenth request keeps its slot and its tokens for ever.
+    "leaked-slot": Fault(_continuous, _leak),
 }

@@ -70,9 +70,8 @@ def _with_fault(settings: Settings) -> Settings:
     """As `--break` changes them, and says so."""
     if not settings.break_:
         return settings
-    fault = fault_of(settings)
-    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): {fault.what}. To learn from, not to serve.")
-    return fault.settings(settings)
+    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
+    return fault_of(settings).settings(settings)
 
 
 def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:

@@ -26,6 +26,6 @@ def write_manifest(folder: Path, about: dict[str, Any], program: str = "miniserv
         **about,
         "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
-        "weights": file_digest(DEFAULT_PATH),
+        "weights_sha256": file_digest(DEFAULT_PATH),
     }
     (folder / "manifest.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

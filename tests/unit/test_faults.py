@@ -32,7 +32,7 @@ def test_without_the_option_nothing_changes() -> None:
     assert fault.corrector(corrector) is corrector
 
 
-def test_every_fault_changes_something_and_says_what() -> None:
+def test_every_fault_changes_something() -> None:
     for name, fault in FAULTS.items():
         settings, subject = Settings(break_=name), engine()
         policy = subject.policy
@@ -40,7 +40,6 @@ def test_every_fault_changes_something_and_says_what() -> None:
         is_other = fault.settings(settings) != settings or fault.engine(subject).policy is not policy
 
         assert is_other or fault.corrector is faults.BlockingCorrector
-        assert fault.what
 
 
 def test_a_process_that_is_broken_says_so_whoever_started_it() -> None:
