@@ -44,7 +44,8 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     def correct() -> Response:
         exchange, body = _exchange(), parse_body(_read_json(settings))
         has_left = request_input.hang_up_detector(request.environ)
-        answer = corrector.correct(Job(exchange.request_id, body.sentence, body.learner_id, has_left))
+        within_s = request_input.deadline_s(request.environ)
+        answer = corrector.correct(Job(exchange.request_id, body.sentence, body.learner_id, has_left, within_s))
         exchange.timings = answer.timings
         return _json_response(_outcome_document(answer, exchange.request_id))
 
@@ -52,7 +53,8 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     def correct_batch() -> Response:
         exchange, body = _exchange(), parse_batch(_read_json(settings))
         has_left = request_input.hang_up_detector(request.environ)
-        batch = BatchJob(exchange.request_id, body.items, body.learner_id, has_left)
+        within_s = request_input.deadline_s(request.environ)
+        batch = BatchJob(exchange.request_id, body.items, body.learner_id, has_left, within_s)
         outcomes = corrector.correct_batch(batch)
         exchange.timings = longest([outcome.timings for outcome in outcomes if isinstance(outcome, Answer)])
         results = [_outcome_document(outcome, batch.id_of(number)) for number, outcome in enumerate(outcomes, start=1)]

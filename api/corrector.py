@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from api.agent import MAX_TEXT_CHARACTERS, Agent, Correction, TextDraft
-from scheduler.errors import InvalidRequest, NotReady, ServingError, ShuttingDown
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, ServingError, ShuttingDown
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, CorrectionRequest, Timings
 from scheduler.settings import Settings
 from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus, Ticket
@@ -31,6 +31,7 @@ class Job:
     sentence: str
     learner_id: str | None = None
     has_left: Callable[[], bool] | None = None  # whether the client hung up; asked now and then
+    within_s: float | None = None  # the answer is of no use later, says the client
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class BatchJob:
     items: Sequence[str | ServingError]
     learner_id: str | None = None
     has_left: Callable[[], bool] | None = None
+    within_s: float | None = None
 
     def id_of(self, number: int) -> str:
         """Of item `number`, from 1."""
@@ -88,8 +90,9 @@ class QueueCorrector:
 
     def correct(self, job: Job) -> Answer:
         draft = self._agent.prepare_text(job.sentence)
-        tickets = self._mailbox.submit_all(self._requests(job, draft))
-        return self._answer(draft, tickets, self._timeout_s, job.has_left)
+        deadline = self._deadline(job)
+        tickets = self._mailbox.submit_all(self._requests(job, draft), deadline.within_s)
+        return self._answer(draft, tickets, deadline, job.has_left)
 
     def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
         _check_length(batch)
@@ -100,17 +103,21 @@ class QueueCorrector:
             for number, draft in enumerate(drafts, start=1)
             if isinstance(draft, TextDraft)
         ]
-        tickets = self._submit_batch(list(chain.from_iterable(requests)))
+        deadline = self._deadline(batch)
+        tickets = self._submit_batch(list(chain.from_iterable(requests)), deadline)
         try:
-            return self._collect(batch, drafts, iter(tickets))
+            return self._collect(drafts, iter(tickets), deadline, batch.has_left)
         except BaseException:
             for ticket in tickets:  # those used up already are not hurt by it
                 self._mailbox.abandon(ticket)
             raise
 
-    def _submit_batch(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def _deadline(self, job: Job | BatchJob) -> _Deadline:
+        return _Deadline(self._timeout_s if job.within_s is None else job.within_s)
+
+    def _submit_batch(self, requests: Sequence[CorrectionRequest], deadline: _Deadline) -> tuple[Ticket, ...]:
         try:
-            return self._mailbox.submit_all(requests) if requests else ()
+            return self._mailbox.submit_all(requests, deadline.within_s) if requests else ()
         except InvalidRequest as error:
             raise InvalidRequest("sentences", str(error)) from None
 
@@ -123,10 +130,12 @@ class QueueCorrector:
             return error
 
     def _collect(
-        self, batch: BatchJob, drafts: Sequence[TextDraft | ServingError], tickets: Iterator[Ticket]
+        self,
+        drafts: Sequence[TextDraft | ServingError],
+        tickets: Iterator[Ticket],
+        deadline: _Deadline,
+        has_left: Callable[[], bool] | None,
     ) -> list[Answer | ServingError]:
-        """One deadline for all of them."""
-        deadline = time.monotonic() + self._timeout_s
         outcomes: list[Answer | ServingError] = []
         for draft in drafts:
             if isinstance(draft, ServingError):
@@ -134,18 +143,21 @@ class QueueCorrector:
                 continue
             own = tuple(islice(tickets, len(draft.sentences)))
             try:
-                left_s = max(0.0, deadline - time.monotonic())
-                outcomes.append(self._answer(draft, own, left_s, batch.has_left))
+                outcomes.append(self._answer(draft, own, deadline, has_left))
             except ServingError as error:
-                if isinstance(error, ShuttingDown) or (batch.has_left and batch.has_left()):
+                if isinstance(error, ShuttingDown) or (has_left and has_left()):
                     raise
                 outcomes.append(error)
         return outcomes
 
     def _answer(
-        self, draft: TextDraft, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None
+        self, draft: TextDraft, tickets: Sequence[Ticket], deadline: _Deadline, has_left: Callable[[], bool] | None
     ) -> Answer:
-        completions = self._mailbox.wait_all(tickets, timeout_s, has_left)
+        try:
+            completions = self._mailbox.wait_all(tickets, deadline.left_s, has_left)
+        except DeadlineExceeded:
+            told = f"No answer within {deadline.within_s:g} s; the request was cancelled. Try again later."
+            raise DeadlineExceeded(told) from None
         correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])
         return Answer(correction, longest([completion.timings for completion in completions]))
 
@@ -176,6 +188,18 @@ class QueueCorrector:
 
     def close(self) -> None:
         self._mailbox.close()
+
+
+class _Deadline:
+    """One for all that came in one HTTP request."""
+
+    def __init__(self, within_s: float) -> None:
+        self.within_s = within_s
+        self._at_s = time.monotonic() + within_s
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._at_s - time.monotonic())
 
 
 def _job_ids(job: Job, num_sentences: int) -> list[str]:

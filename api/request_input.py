@@ -1,4 +1,4 @@
-"""Reading what the client sent, with bounds: the body, its media type, the X-Request-ID header.
+"""Reading what the client sent, with bounds: the body, its media type, the headers X-Request-ID and X-Deadline-Ms.
 
 Works on the WSGI environment, because a body over the limit is read to its end before it is refused: a client that
 is still sending when the connection closes sees a reset instead of the answer.
@@ -16,6 +16,7 @@ from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, Unsuppo
 
 MAX_DRAINED_BYTES = 16 * 1024 * 1024
 MAX_REQUEST_ID_CHARACTERS = 128
+MAX_DEADLINE_MS = 600_000
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -65,6 +66,16 @@ def correlation_id(environ: Mapping[str, Any]) -> str | None:
             f"X-Request-ID has {len(text)} characters; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable."
         )
     return header
+
+
+def deadline_s(environ: Mapping[str, Any]) -> float | None:
+    """The client's X-Deadline-Ms: how long its answer is of use, from now. Raises InvalidHeader."""
+    header = environ.get("HTTP_X_DEADLINE_MS")
+    if header is None:
+        return None
+    if not header.isascii() or not header.isdigit() or not 1 <= int(header[:9]) <= MAX_DEADLINE_MS or len(header) > 9:
+        raise InvalidHeader(f"X-Deadline-Ms must be a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}.")
+    return int(header) / 1e3
 
 
 def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:

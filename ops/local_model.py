@@ -17,7 +17,7 @@ import structlog
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
+from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down, too_late
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
@@ -56,7 +56,7 @@ class InlineModel(ApiMailbox):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         return tuple(Ticket(request, new_ticket_number()) for request in requests)
 
     def wait_all(
@@ -94,14 +94,16 @@ class ThreadedModel(ApiMailbox):
         self._rate = ServiceRate()
         self._is_closed = False
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         check_that_it_may_fit(requests, self._limits)
         tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         with self._lock:
-            self._check_room(requests)
+            self._check_room(requests, within_s)
+            now = monotonic()
+            self._rate.begin(now)
             for ticket in tickets:
                 self._waiters.add(ticket)
-                future = self._pool.submit(self._run, ticket.request, monotonic())
+                future = self._pool.submit(self._run, ticket.request, now)
                 self._pending[ticket.request_id] = ticket.request, future
         return tickets
 
@@ -140,13 +142,16 @@ class ThreadedModel(ApiMailbox):
             self._waiters.resolve_all(shutting_down())
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _check_room(self, requests: Sequence[CorrectionRequest]) -> None:
+    def _check_room(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> None:
         if self._is_closed:
             raise shutting_down()
         limits, pending, pending_tokens = self._limits, len(self._pending), self._pending_tokens()
         tokens = sum(request.reserved_tokens for request in requests)
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
+        rate, tokens = self._rate.tokens_per_s, pending_tokens + tokens
+        if within_s is not None and rate > 0 and tokens / rate > within_s:
+            raise too_late(tokens, rate, within_s)
 
     def _pending_tokens(self) -> int:
         return sum(request.reserved_tokens for request, _ in self._pending.values())
@@ -160,4 +165,6 @@ class ThreadedModel(ApiMailbox):
         with self._lock:
             del self._pending[request.request_id]
             self._rate.add(request.reserved_tokens, monotonic())
+            if not self._pending:
+                self._rate.pause()
         self._waiters.resolve(request.request_id, completion)

@@ -122,3 +122,13 @@ def _is_ready(url: str) -> bool:
         return send(url, "GET", "/readyz").status == 200
     except OSError:
         return False
+
+
+def test_an_answer_that_would_come_too_late_is_a_504_and_a_generous_deadline_is_kept(system: RunningSystem) -> None:
+    body, headers = json.dumps({"sentence": "He goed to school"}).encode(), {"Content-Type": "application/json"}
+
+    late = send(system.url, "POST", "/correct", body, headers | {"X-Deadline-Ms": "1"})
+    timely = send(system.url, "POST", "/correct", body, headers | {"X-Deadline-Ms": "20000"})
+
+    assert (late.status, late.slug) == (504, "deadline-exceeded")
+    assert timely.body["corrected"] == "He went to school"

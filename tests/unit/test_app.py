@@ -184,3 +184,10 @@ def test_readiness_follows_the_corrector(client: FlaskClient, corrector: FakeCor
 
     assert ready.get_json() == {"status": "ready", "live_workers": 2, "queue_depth": 3}
     assert document["detail"] == "Redis does not answer."
+
+
+def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: FakeCorrector) -> None:
+    for headers in ({}, {"X-Deadline-Ms": "1500"}, {"X-Deadline-Ms": "600000"}):
+        assert client.post("/correct", json=GOED, headers=headers).status_code == 200
+
+    assert [job.within_s for job in corrector.jobs] == [None, 1.5, 600.0]

@@ -142,3 +142,10 @@ def test_only_json_is_taken(client: FlaskClient, media_type: str) -> None:
 )  # fmt: skip
 def test_the_charset_must_be_utf8_if_one_is_named(client: FlaskClient, media_type: str, status: int) -> None:
     assert client.post("/correct", data=json.dumps(GOED), content_type=media_type).status_code == status
+
+
+@pytest.mark.parametrize("value", ["", "0", "-5", "1.5", "soon", "600001", "1" * 5000, "\u0661"])
+def test_a_deadline_is_a_whole_number_of_milliseconds_up_to_ten_minutes(client: FlaskClient, value: str) -> None:
+    problem = assert_problem(post(client, json.dumps(GOED), **{"X-Deadline-Ms": value}), 400, "invalid-header")
+
+    assert problem["detail"] == "X-Deadline-Ms must be a whole number of milliseconds from 1 to 600,000."

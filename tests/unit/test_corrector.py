@@ -12,7 +12,7 @@ from api.agent import Agent
 from api.corrector import Job, QueueCorrector
 from api.edit_script import EOS_ID
 from api.verbs import VerbTable
-from scheduler.errors import InvalidRequest, NotReady, SentenceTooLong
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
@@ -25,11 +25,13 @@ class FakeMailbox(ApiMailbox):
     def __init__(self, status: Callable[[], MailboxStatus] = lambda: MailboxStatus(True, 1)) -> None:
         self.requests: list[CorrectionRequest] = []
         self.timeouts: list[float] = []
+        self.deadlines: list[float | None] = []
         self.status = status
         self.is_closed = False
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         self.requests += requests
+        self.deadlines.append(within_s)
         return tuple(Ticket(request, number) for number, request in enumerate(requests))
 
     def wait_all(
@@ -63,7 +65,8 @@ def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     assert (request.request_id, request.learner_id, request.tokenizer_fingerprint) == ("id1", "anna", "fake")
     assert len(request.prompt_ids) == len(request.word_numbers) == 4
     assert "went" not in str(request.to_wire())
-    assert mailbox.timeouts == [7.0]
+    assert mailbox.timeouts == [pytest.approx(7.0, abs=0.5)]
+    assert mailbox.deadlines == [7.0]
     assert (answer.correction.corrected, answer.timings.queue_s) == ("He went home", 0.1)
 
 
@@ -75,7 +78,7 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
-    assert mailbox.timeouts == [7.0], "one deadline for all"
+    assert mailbox.deadlines == [7.0], "one deadline for all"
     assert answer.correction.corrected == "He came. She left.\n\nThey  stayed"
 
 
@@ -150,3 +153,20 @@ def test_closing_closes_the_mailbox() -> None:
 def _expect_not_ready(subject: QueueCorrector) -> None:
     with pytest.raises(NotReady, match="within 0.05 s"):
         subject.check_ready()
+
+
+def test_a_deadline_of_the_client_takes_the_place_of_ours() -> None:
+    mailbox = FakeMailbox()
+
+    corrector(mailbox).correct(Job("id1", "He went home", within_s=0.5))
+
+    assert mailbox.deadlines == [0.5]
+    assert 0 < mailbox.timeouts[0] <= 0.5
+
+
+def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
+    mailbox = FakeMailbox()
+    mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("any"))
+
+    with pytest.raises(DeadlineExceeded, match="No answer within 0.5 s; the request was cancelled"):
+        corrector(mailbox).correct(Job("id1", "He went home", within_s=0.5))

@@ -28,6 +28,16 @@ def test_the_service_rate_of_a_worker_that_became_slow_is_forgotten() -> None:
     assert rate.tokens_per_s < 20
 
 
+def test_time_without_work_does_not_count_as_slowness() -> None:
+    rate = ServiceRate()
+    for hour in range(0, 36_000, 3600):
+        rate.begin(float(hour))
+        rate.add(100, hour + 0.1)
+        rate.pause()
+
+    assert rate.tokens_per_s == pytest.approx(1000)
+
+
 @pytest.mark.parametrize(
     ("backlog_tokens", "tokens_per_s", "expected_s"), [(1000, 0, 2), (10, 1000, 1), (5000, 1000, 5), (10**9, 1, 60)]
 )

@@ -18,7 +18,7 @@ from redis import Redis, ResponseError
 from scheduler.errors import IdempotencyConflict, NotReady, RemovedByOperator, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
+from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
@@ -49,13 +49,13 @@ class RedisApiMailbox(ApiMailbox):
         self._making = threading.Lock()
         self._is_closed = False
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         if self._is_closed:
             raise shutting_down()
         for request in requests:
             formats.check_request_id(request.request_id)
         check_that_it_may_fit(requests, self._limits)
-        return self._desk().submit(requests)
+        return self._desk().submit(requests, within_s)
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
@@ -107,14 +107,14 @@ class _Desk:
         self._limits = limits
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
-    def submit(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> tuple[Ticket, ...]:
         if not self._listener.wait_until_subscribed(SUBMIT_PATIENCE_S):
             raise NotReady(_UNREACHABLE, 1.0)
         tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         waiters = [self.waiters.add(ticket) for ticket in tickets]
         try:
-            reply, run_id = self.sender.ask(self._enqueue(requests), SUBMIT_PATIENCE_S)
-            self._check_accepted(reply)
+            reply, run_id = self.sender.ask(self._enqueue(requests, within_s), SUBMIT_PATIENCE_S)
+            self._check_accepted(reply, within_s)
         except BaseException as error:
             for ticket in tickets:
                 self.waiters.remove(ticket)
@@ -136,9 +136,10 @@ class _Desk:
         self._listener.stop()
         self.sender.stop()
 
-    def _enqueue(self, requests: Sequence[CorrectionRequest]) -> Command:
+    def _enqueue(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Command:
         limits = self._limits
-        about_all = (limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens)
+        about_all: tuple[Any, ...] = (limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s)
+        about_all += (limits.max_requests, limits.max_tokens, "" if within_s is None else within_s)
         about_each: list[Any] = []
         for request in requests:
             encoded = formats.encode_request(request)
@@ -146,11 +147,13 @@ class _Desk:
             about_each += [request.reserved_tokens, encoded, formats.describe(request)]
         return script("enqueue", self.channel, *about_all, *about_each)
 
-    def _check_accepted(self, reply: list[Any]) -> None:
+    def _check_accepted(self, reply: list[Any], within_s: float | None) -> None:
         if reply[0] == b"conflict":
             raise IdempotencyConflict("A request with this id and another body was sent before.")
         if reply[0] == b"full":
             raise queue_full(reply[1], reply[2], float(reply[3]), self._limits)
+        if reply[0] == b"late" and within_s is not None:
+            raise too_late(reply[1], float(reply[2]), within_s)
 
     def _hear(self, message: bytes) -> None:
         for payload in message.split(b"\n"):
@@ -183,6 +186,8 @@ class _Desk:
             request_id = waiter.ticket.request_id
             if state == b"done":
                 self._resolve(payload, request_id)
+            elif state == b"expired":
+                self.waiters.resolve(request_id, expired())
             elif state == b"canceled":
                 self.waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
             elif state == b"gone" and waiter.run_id == run_id:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.errors import InvalidRequest, QueueFull, ShuttingDown
+from scheduler.errors import DeadlineExceeded, InvalidRequest, QueueFull, ShuttingDown
 from scheduler.messages import CorrectionRequest
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.rates import retry_after_s
@@ -33,4 +33,17 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
         f"reserved tokens; try again in {seconds:.0f} s.",
         seconds,
+    )
+
+
+def expired() -> DeadlineExceeded:
+    """It was dropped when its turn came."""
+    return DeadlineExceeded("The request waited in the queue past its deadline, and was not begun. Try again later.")
+
+
+def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:
+    """`tokens`: reserved by all that is accepted, and by the request itself."""
+    return DeadlineExceeded(
+        f"At the present load the answer would come after {tokens / tokens_per_s:.1f} s, later than the {within_s:g} s "
+        "it may take; nothing was queued. Allow more time, or try again later."
     )

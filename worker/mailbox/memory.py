@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from scheduler.errors import IdempotencyConflict
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down
+from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
@@ -28,6 +29,7 @@ class _Job:
     request: CorrectionRequest
     body_hash: str
     accepted_s: float
+    deadline_s: float
     attempts: int = 0
     owner: str | None = None  # None: queued
     is_cancelled: bool = False
@@ -67,7 +69,7 @@ class InMemoryMailbox(ApiMailbox):
     def worker_end(self) -> InMemoryWorkerMailbox:
         return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._state, self._waiters)
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         if self._is_closed:
             raise shutting_down()
         for request in requests:
@@ -75,7 +77,7 @@ class InMemoryMailbox(ApiMailbox):
         check_that_it_may_fit(requests, self._state.limits)
         tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         with self._state.arrived:
-            jobs = self._accept(requests)
+            jobs = self._accept(requests, within_s)
             for ticket, job in zip(tickets, jobs, strict=True):
                 self._waiters.add(ticket)
                 if job.completion is not None:
@@ -118,12 +120,16 @@ class InMemoryMailbox(ApiMailbox):
         self._is_closed = True
         self._waiters.resolve_all(shutting_down())
 
-    def _accept(self, requests: Sequence[CorrectionRequest]) -> list[_Job]:
+    def _accept(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> list[_Job]:
         """All or none."""
         state, now = self._state, time.monotonic()
+        deadline_s = inf if within_s is None else now + within_s
         state.forget_old(now)
         hashes = [formats.body_hash(formats.encode_request(one), one.request_id) for one in requests]
-        fresh = {one.request_id: _Job(one, body_hash, now) for one, body_hash in zip(requests, hashes, strict=True)}
+        fresh = {
+            one.request_id: _Job(one, body_hash, now, deadline_s)
+            for one, body_hash in zip(requests, hashes, strict=True)
+        }
         for request_id in fresh.keys() & state.jobs.keys():
             if state.jobs[request_id].body_hash != fresh.pop(request_id).body_hash:
                 raise IdempotencyConflict("A request with this id and another body was sent before.")
@@ -133,7 +139,13 @@ class InMemoryMailbox(ApiMailbox):
         is_full = len(unfinished) + len(fresh) > limits.max_requests or tokens + new_tokens > limits.max_tokens
         if fresh and is_full:
             raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
+        rate, all_tokens = state.rate.tokens_per_s, tokens + new_tokens
+        if fresh and within_s is not None and rate > 0 and all_tokens / rate > within_s:
+            raise too_late(all_tokens, rate, within_s)
+        for known in state.jobs.keys() & {one.request_id for one in requests}:
+            state.jobs[known].deadline_s = max(state.jobs[known].deadline_s, deadline_s)
         state.jobs |= fresh
+        state.rate.begin(now)
         state.queue += fresh
         state.arrived.notify(len(fresh))
         return [state.jobs[one.request_id] for one in requests]
@@ -210,6 +222,8 @@ class InMemoryWorkerMailbox:
             job.completion, job.forgotten_s = completion, now + self._state.limits.result_ttl_s
             self._waiters.resolve(completion.request_id, completion)
         self._state.rate.add(released, now)
+        if not self._state.unfinished():
+            self._state.rate.pause()
 
     def _drain(self, room: Room) -> Inbox:
         deliveries, free_tokens = [], room.tokens
@@ -217,6 +231,9 @@ class InMemoryWorkerMailbox:
         share = min(room.requests, -(-len(queue) // max(1, len(self._state.workers))))
         while queue and share > 0 and free_tokens > 0:
             job = self._state.jobs[queue[0]]
+            if job.deadline_s < time.monotonic():
+                self._expire(queue.pop(0))
+                continue
             free_tokens -= job.request.reserved_tokens
             if free_tokens < 0 and not room.may_look_ahead:
                 break
@@ -234,6 +251,10 @@ class InMemoryWorkerMailbox:
             self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
             return []
         return [Delivery(job.request, job.attempts, time.monotonic() - job.accepted_s)]
+
+    def _expire(self, request_id: str) -> None:
+        self._state.jobs[request_id].completion = Completion(request_id, FinishReason.CANCELLED)
+        self._waiters.resolve(request_id, expired())
 
     def _newly_cancelled(self) -> tuple[str, ...]:
         own = [job for job in self._state.unfinished() if job.is_cancelled and job.owner == self.name]

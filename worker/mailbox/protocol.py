@@ -101,14 +101,16 @@ class WorkerMailbox(Protocol):
 class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
 
-    def submit(self, request: CorrectionRequest) -> Ticket:
+    def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
         """`submit_all` for one."""
-        return self.submit_all((request,))[0]
+        return self.submit_all((request,), within_s)[0]
 
-    def submit_all(self, requests: Sequence[CorrectionRequest]) -> tuple[Ticket, ...]:
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         """Queue requests of different ids, in order: all or none. Every ticket goes to a `wait` or to `abandon`.
 
-        Raises QueueFull, NotReady, ShuttingDown, IdempotencyConflict; InvalidRequest where they could never fit.
+        With `within_s` they are of no use later: refused where the load promises no answer by then, and not begun
+        after it. Raises QueueFull, DeadlineExceeded, NotReady, ShuttingDown, IdempotencyConflict; InvalidRequest where
+        they could never fit.
         """
 
     def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:

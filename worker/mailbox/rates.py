@@ -11,28 +11,40 @@ _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 
 @dataclass(slots=True)
 class ServiceRate:
-    """Reserved tokens finished per second: the best of late.
+    """Reserved tokens finished per second of work: the best of late.
 
-    A light load does not show what a worker could do, so the best window counts and is forgotten slowly.
+    Only time with something to do counts, or an idle hour would look like a slow machine. A light load does not show
+    what a worker could do either, so the best window counts and is forgotten slowly.
     """
 
     _tokens: int = 0
-    _since_s: float | None = None
+    _busy_s: float = 0.0
+    _counted_s: float | None = None  # up to when; None: nothing to do
     _best_per_s: float = 0.0
 
     @property
     def tokens_per_s(self) -> float:
         return self._best_per_s
 
+    def begin(self, now: float) -> None:
+        """There is something to do, perhaps since long."""
+        if self._counted_s is None:
+            self._counted_s = now
+
+    def pause(self) -> None:
+        """There is nothing to do."""
+        self._counted_s = None
+
     def add(self, tokens: int, now: float) -> None:
-        if self._since_s is None:
-            self._since_s = now
+        """So many were finished."""
+        self.begin(now)
         self._tokens += tokens
-        elapsed_s = now - self._since_s
-        if elapsed_s >= _WINDOW_S:
-            faded = self._best_per_s * 0.5 ** (elapsed_s / _HALF_LIFE_S)
-            self._best_per_s = max(self._tokens / elapsed_s, faded)
-            self._tokens, self._since_s = 0, now
+        self._busy_s += now - self._counted_s
+        self._counted_s = now
+        if self._busy_s >= _WINDOW_S:
+            faded = self._best_per_s * 0.5 ** (self._busy_s / _HALF_LIFE_S)
+            self._best_per_s = max(self._tokens / self._busy_s, faded)
+            self._tokens, self._busy_s = 0, 0.0
 
 
 def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> float:

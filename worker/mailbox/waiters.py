@@ -41,8 +41,7 @@ class Latch:
             if has_left is not None and has_left():
                 raise Cancelled("The client left before the answer was there.")
             if time.monotonic() >= deadline:
-                limit = f"{timeout_s:g} s (MINISERVE_REQUEST_TIMEOUT_S)"
-                raise DeadlineExceeded(f"No answer within {limit}; the request was cancelled. Try again later.")
+                raise DeadlineExceeded(f"No answer within {timeout_s:g} s; the request was cancelled. Try again later.")
 
 
 @dataclass(slots=True)

@@ -83,6 +83,10 @@ class RedisWorkerMailbox:
             )[0]
             if claimed is not None:
                 inbox = self._round_trip(drain)
+        if inbox.deliveries or num_held:
+            self._rate.begin(time.monotonic())
+        else:
+            self._rate.pause()
         return inbox
 
     def close(self) -> None:

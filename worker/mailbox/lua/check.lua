@@ -1,11 +1,11 @@
--- CHECK: what became of these requests? Per id { 'gone' | 'pending' | 'canceled' | 'done', base64 payload }.
+-- CHECK: what became of these requests? Per id { 'gone' | 'pending' | 'expired' | 'canceled' | 'done', base64 payload }.
 local states = {}
 for at, id in ipairs(ARGV) do
   local status = redis.call('HGET', job_key(id), 'status')
   if not status then
     states[at] = { 'gone', '' }
   elseif status == 'canceled' then
-    states[at] = { 'canceled', '' }
+    states[at] = { redis.call('HEXISTS', job_key(id), 'expired') == 1 and 'expired' or 'canceled', '' }
   elseif status == 'finished' or status == 'failed' then
     local last = redis.call('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)
     local payload

@@ -4,7 +4,7 @@
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
---   rq:job:<id>                   HASH  the request; our own fields are the last six of ENQUEUE
+--   rq:job:<id>                   HASH  the request; our own fields are the last seven of ENQUEUE
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer
@@ -80,10 +80,17 @@ end
 -- The last move of an id: into finished, failed or canceled.
 local function settle(id, status, ttl, now, now_iso)
   redis.call('HSET', job_key(id), 'status', status, 'ended_at', now_iso, 'attempts', 0, 'worker_name', '',
-    'cancel_requested', '')
+    'cancel_requested', '', 'deadline', '') -- an operator may put a failed one back, and then wants it to run
   redis.call('EXPIRE', job_key(id), ttl)
   redis.call('ZADD', registry_of(status), now + ttl, id)
   return release(id)
+end
+
+-- Tokens/s that all workers together can finish; 0 while none knows.
+local function service_rate()
+  local rate = 0
+  for _, worker_rate in ipairs(redis.call('HVALS', 'miniserve:rates')) do rate = rate + tonumber(worker_rate) end
+  return rate
 end
 
 local function owner_of(member)

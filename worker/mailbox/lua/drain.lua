@@ -27,10 +27,16 @@ end
 
 -- nil: nothing to run under this id any more.
 local function load(id)
-  local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested')
+  local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested',
+    'deadline')
   if job[2] == 'started' then return nil end -- a second entry of an id that runs
   if job[5] == '1' and job[2] == 'queued' then
     settle(id, 'canceled', 60, now, iso(now))
+    return nil
+  end
+  if job[2] == 'queued' and job[6] and job[6] ~= '' and tonumber(job[6]) < now then
+    settle(id, 'canceled', 60, now, iso(now))
+    redis.call('HSET', job_key(id), 'expired', 1)
     return nil
   end
   if not job[1] or job[2] ~= 'queued' then

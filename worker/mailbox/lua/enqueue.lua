@@ -1,9 +1,10 @@
 -- ENQUEUE: accept requests, or attach to those known, or refuse them: all or none. One script, so that N API replicas
 -- never overshoot the bound and nothing of a refused text stays behind.
--- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens; then per request, their ids
--- all different: id, body hash, reserved tokens, data, description.
-local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens = unpack(ARGV, 1, 6)
-local FIRST, STEP = 7, 5
+-- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens, seconds after which the
+-- answer is of no use ('': none); then per request, their ids all different: id, body hash, reserved tokens, data,
+-- description.
+local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens, within_s = unpack(ARGV, 1, 7)
+local FIRST, STEP = 8, 5
 
 local reply_to_of = {} -- of the known ones
 local num_new, new_tokens, num_known = 0, 0, 0
@@ -22,15 +23,27 @@ end
 if num_new > 0 then
   local requests, reserved = redis.call('HLEN', RESERVATIONS), tonumber(redis.call('GET', RESERVED_TOKENS) or 0)
   if requests + num_new > tonumber(max_requests) or reserved + new_tokens > tonumber(max_tokens) then
-    local rate = 0
-    for _, worker_rate in ipairs(redis.call('HVALS', 'miniserve:rates')) do rate = rate + tonumber(worker_rate) end
-    return { 'full', requests, reserved, tostring(rate) }
+    return { 'full', requests, reserved, tostring(service_rate()) }
+  end
+  local rate = within_s ~= '' and service_rate() or 0 -- 0: not known yet
+  if rate > 0 and (reserved + new_tokens) / rate > tonumber(within_s) then
+    return { 'late', reserved + new_tokens, tostring(rate) }
   end
 end
 
 local now = clock()
 local now_iso = iso(now)
+local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
 local accepted = {}
+
+-- Somebody waits for it longer now, or without end.
+local function extend_deadline(id)
+  local known = redis.call('HGET', job_key(id), 'deadline')
+  if known and known ~= '' and (deadline == '' or tonumber(deadline) > tonumber(known)) then
+    redis.call('HSET', job_key(id), 'deadline', deadline)
+  end
+end
+
 for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
   local reply_to = reply_to_of[id]
@@ -40,11 +53,14 @@ for at = FIRST, #ARGV, STEP do
       'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
       'started_at', '', 'ended_at', '', 'worker_name', '',
       'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
-      'accepted_at', string.format('%.6f', now), 'cancel_requested', '')
+      'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', deadline)
     reserve(id, tonumber(tokens))
     accepted[#accepted + 1] = id
-  elseif not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
-    redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
+  else
+    extend_deadline(id)
+    if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
+      redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
+    end
   end
 end
 if #accepted > 0 then

@@ -1,0 +1,66 @@
+"""Deadlines: refused at once where the load promises no answer in time, never begun once it is too late."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from scheduler.errors import DeadlineExceeded
+from tests.mailbox_house import House, a_request, answer, eventually, take
+from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+
+
+def learn_the_rate(api: ApiMailbox, worker: WorkerMailbox) -> float:
+    """Let one request of 42 tokens take 0.6 s: some 70 tokens a second."""
+    api.submit(a_request("slow"))
+    assert take(worker) == ["slow"]
+    time.sleep(0.6)
+    answer(worker, "slow")
+    return eventually(lambda: api.status().service_rate_tokens_per_s)
+
+
+def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothing(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    rate = learn_the_rate(api, worker)
+    api.submit(a_request("first"))
+
+    with pytest.raises(DeadlineExceeded, match="At the present load the answer would come after") as refusal:
+        api.submit(a_request("late"), within_s=0.9 * 84 / rate)
+
+    assert "nothing was queued" in str(refusal.value)
+    assert api.status().reserved_requests == 1
+    api.submit(a_request("in time"[:2]), within_s=1.1 * 84 / rate)
+    assert take(worker) == ["first", "in"]
+
+
+def test_before_any_rate_is_known_nothing_is_refused_for_being_late(house: House) -> None:
+    api, worker = house.api(), house.worker()
+
+    api.submit(a_request("a"), within_s=1.0)
+
+    assert take(worker) == ["a"]
+
+
+def test_what_waited_past_its_deadline_is_never_begun_and_who_waits_is_told_so(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("late"), within_s=0.1)
+    api.submit(a_request("other"), within_s=30.0)
+    time.sleep(0.15)
+
+    assert take(worker) == ["other"]
+
+    with pytest.raises(DeadlineExceeded, match="was not begun"):
+        api.wait(ticket, 5)
+    assert api.status().reserved_requests == 1
+
+
+@pytest.mark.parametrize("within_s", [None, 30.0])
+def test_somebody_who_waits_longer_for_the_same_request_keeps_it_alive(house: House, within_s: float | None) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"), within_s=0.1)
+    api.submit(a_request("a"), within_s=within_s)
+    api.submit(a_request("a"), within_s=0.05)
+    time.sleep(0.15)
+
+    assert take(worker) == ["a"]
