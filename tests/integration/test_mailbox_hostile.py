@@ -109,8 +109,9 @@ def test_a_refusal_waits_for_the_backlog_at_the_rate_the_worker_has_shown(house:
     api, worker = house.api(MailboxLimits(max_tokens=4_200)), house.worker()
     for number in range(4):  # 42 tokens each 0.2 s: a slow worker
         api.submit(a_request(f"r{number}"))
-        answer(worker, *ids_of(worker.exchange((), AMPLE, 0)))
+        taken = ids_of(worker.exchange((), AMPLE, 0))
         time.sleep(0.2)  # what is measured is a rate, so time has to pass
+        answer(worker, *taken)
     eventually(lambda: api.status().service_rate_tokens_per_s > 0)
     for number in range(100):
         api.submit(a_request(f"q{number}"))
