@@ -18,6 +18,8 @@ from worker.blas import configure_blas
 _LOGGING = ("log_format", "log_level")
 # Name: module, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
+    "requeue": ("ops.dead_letters", "requeue", "Put requests that were given up back into the queue."),
+    "drop": ("ops.dead_letters", "drop", "Forget requests that were given up."),
     "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
     "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),

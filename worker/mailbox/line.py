@@ -22,6 +22,7 @@ from redis.retry import Retry
 SCRIPTS = (
     "enqueue", "cancel", "check", "status",  # asked by the API
     "drain", "finish", "resync", "leave", "beat", "reconcile",  # asked by workers
+    "revive", "drop",  # asked by operators
 )  # fmt: skip
 Command = tuple[Any, ...]
 # A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.

@@ -1,0 +1,52 @@
+"""`miniserve requeue` and `miniserve drop`: what to do with requests that were given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from ops.options import with_settings
+from scheduler.settings import Settings, hide_password
+from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
+from worker.mailbox.line import connect
+from worker.mailbox.protocol import MailboxDown
+
+
+@click.command()
+@with_settings("redis_url", is_redis_required=True)
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
+    """Put the dead letters ID... back into the queue, with three attempts before them.
+
+    `rq info` and the dashboard list dead letters as failed jobs. Exit status 1 if any ID is none.
+    """
+    _each(settings, ids, DeadLetters.requeue, "back in the queue")
+
+
+@click.command()
+@with_settings("redis_url", is_redis_required=True)
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+def drop(settings: Settings, ids: tuple[str, ...]) -> None:
+    """Forget the dead letters ID....
+
+    `rq info` and the dashboard list dead letters as failed jobs. Exit status 1 if any ID is none.
+    """
+    _each(settings, ids, DeadLetters.drop, "dropped")
+
+
+def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters, str], None], done: str) -> None:
+    letters, num_failed = DeadLetters(connect(settings.redis_url)), 0
+    try:
+        for request_id in ids:
+            try:
+                move(letters, request_id)
+                click.echo(f"{request_id}: {done}")
+            except NoDeadLetter as error:
+                num_failed += 1
+                click.echo(f"miniserve: {error}", err=True)
+    except MailboxDown as error:
+        raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
+    finally:
+        letters.close()
+    raise SystemExit(1 if num_failed else 0)

@@ -1,0 +1,88 @@
+"""Requests that were given up: put back by hand, or away."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from redis import Redis
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+from ops.cli import main
+from scheduler.messages import NO_ROOM, Completion, FinishReason
+from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
+from worker.mailbox.protocol import MailboxLimits
+
+
+@pytest.fixture
+def dead(house: RedisHouse) -> str:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("dead"))
+    assert take(worker) == ["dead"]
+    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_ROOM, 0)
+    worker.close()
+    house._mailboxes.remove(worker)
+    return "dead"
+
+
+def run(redis_url: str, *arguments: str):
+    return CliRunner().invoke(main, [arguments[0], "--redis-url", redis_url, *arguments[1:]])
+
+
+def test_a_dead_letter_put_back_runs_again_with_all_its_attempts(house: RedisHouse, redis_url: str, dead: str) -> None:
+    done = run(redis_url, "requeue", dead)
+    api = house.api()
+    reserved = api.status().reserved_tokens
+    worker = house.worker()
+    delivery = take_one(worker)
+    answer(worker, dead)
+
+    assert (done.exit_code, done.output) == (0, "dead: back in the queue\n")
+    assert (reserved, delivery.request, delivery.attempt) == (42, a_request(dead), 1)
+    eventually(lambda: api.status().reserved_tokens == 0)
+    with Redis.from_url(redis_url) as client:
+        assert Job.fetch(dead, connection=client, serializer=JSONSerializer).get_status() == "finished"
+        assert not client.zcard("rq:failed:correct")
+
+
+def test_a_dead_letter_is_put_back_even_where_the_queue_is_full(house: RedisHouse, redis_url: str, dead: str) -> None:
+    api = house.api(MailboxLimits(max_requests=1))
+    api.submit(a_request("a"))
+
+    assert run(redis_url, "requeue", dead).exit_code == 0
+
+    assert take(house.worker()) == ["a", dead]
+
+
+def test_a_dropped_dead_letter_leaves_nothing_behind(house: RedisHouse, redis_url: str, dead: str) -> None:
+    done = run(redis_url, "drop", dead)
+
+    assert (done.exit_code, done.output) == (0, "dead: dropped\n")
+    with Redis.from_url(redis_url) as client:
+        assert list(client.scan_iter(f"*{dead}*")) == []
+        assert not client.zcard("rq:failed:correct")
+    assert house.api().status().reserved_requests == 0
+
+
+@pytest.mark.parametrize("command", ["requeue", "drop"])
+def test_what_is_no_dead_letter_is_left_alone_and_the_others_are_served(
+    house: RedisHouse, redis_url: str, dead: str, command: str
+) -> None:
+    api = house.api()
+    api.submit(a_request("waiting"))
+
+    done = run(redis_url, command, "waiting", "unknown", "no id!", dead)
+
+    assert done.exit_code == 1
+    assert "request waiting is no dead letter, it is queued" in done.output
+    assert "there is no request unknown; dead letters are kept for a week" in done.output
+    assert "allowed are letters, digits" in done.output
+    assert f"{dead}: " in done.output
+    assert api.status().queue_depth == (2 if command == "requeue" else 1)
+
+
+def test_a_redis_that_is_away_is_named_without_its_password() -> None:
+    done = run("redis://:secret@127.0.0.1:1/0", "drop", "x")
+
+    assert done.exit_code == 1
+    assert "127.0.0.1:1/0 does not answer" in done.output and "secret" not in done.output

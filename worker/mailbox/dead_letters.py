@@ -1,0 +1,47 @@
+"""Dead letters: requests that were given up. An operator looks at them in RQ's tools, and puts them back or away."""
+
+from __future__ import annotations
+
+from redis import Redis, ResponseError
+
+from worker.mailbox.formats import check_request_id
+from worker.mailbox.line import Line, LineDown, script
+from worker.mailbox.protocol import MailboxDown
+
+
+class NoDeadLetter(LookupError):
+    """Under this id is none; the message says what there is."""
+
+
+class DeadLetters:
+    """Of one queue. Used from one thread."""
+
+    def __init__(self, client: Redis) -> None:
+        self._line = Line(client)
+
+    def requeue(self, request_id: str) -> None:
+        """To the end of the queue, with all attempts before it. Raises NoDeadLetter, MailboxDown."""
+        self._move("revive", request_id)
+
+    def drop(self, request_id: str) -> None:
+        """Forget it. Raises NoDeadLetter, MailboxDown."""
+        self._move("drop", request_id)
+
+    def close(self) -> None:
+        self._line.close()
+
+    def _move(self, name: str, request_id: str) -> None:
+        try:
+            check_request_id(request_id)
+        except ValueError as error:
+            raise NoDeadLetter(str(error)) from None
+        try:
+            reply = self._line.ask(script(name, request_id))[0]
+        except LineDown as error:
+            raise MailboxDown(str(error)) from error
+        if isinstance(reply, ResponseError):
+            raise MailboxDown(str(reply)) from reply
+        if reply == b"":
+            raise NoDeadLetter(f"there is no request {request_id}; dead letters are kept for a week")
+        if reply not in (b"revived", b"dropped"):
+            raise NoDeadLetter(f"request {request_id} is no dead letter, it is {reply.decode()}")
