@@ -140,10 +140,62 @@ def test_the_work_of_a_dead_worker_goes_to_another_one(house: House) -> None:
     assert take(one, free_tokens=84) == ["a", "b"]
 
     house.kill(one)
-    inbox = two.exchange((), AMPLE, 0)
+    found = []
+    for _ in range(3):
+        (delivery,) = two.exchange((), AMPLE, 0).deliveries
+        found.append((delivery.request.request_id, delivery.attempt))
+        answer(two, delivery.request.request_id)
 
-    assert [(d.request.request_id, d.attempt) for d in inbox.deliveries] == [("a", 2), ("b", 2), ("c", 1)]
-    assert api.status().reserved_requests == 3
+    assert found == [("a", 2), ("b", 2), ("c", 1)]
+    assert nothing_is_reserved(api)
+
+
+def test_what_a_worker_died_with_runs_by_itself_and_only_then_what_waits_behind(house: House) -> None:
+    api, one = house.api(), house.worker()
+    api.submit_all([a_request(name) for name in ("a", "b")])
+    assert take(one) == ["a", "b"]
+    api.submit_all([a_request(name) for name in ("c", "d")])
+    house.kill(one)
+    two = house.worker()
+
+    assert take(two) == ["a"]
+    assert take(two) == [], "nothing beside a suspect"
+    answer(two, "a")
+    assert take(two) == ["b"]
+    answer(two, "b")
+    assert take(two) == ["c", "d"]
+
+
+def test_a_suspect_waits_until_its_worker_holds_nothing_else(house: House) -> None:
+    api, one, two = house.api(), house.worker(), house.worker()
+    api.submit_all([a_request(name) for name in ("a", "b", "c")])
+    assert take(one, free_tokens=42) == ["a"]
+    assert take(two, free_tokens=42) == ["b"]
+    house.kill(one)
+
+    assert take(two) == []
+    answer(two, "b")
+    assert take(two) == ["a"]
+
+
+def test_a_request_that_kills_its_workers_takes_nobody_along(house: House) -> None:
+    api, names = house.api(), ["a", "b", "poison", "c", "d"]
+    tickets = {name: api.submit(a_request(name)) for name in names}
+    num_deaths = 0
+    worker = house.worker()
+    while (held := take(worker)) or api.status().queue_depth:
+        if "poison" in held:
+            num_deaths += 1
+            house.kill(worker)
+            worker = house.worker()
+        elif held:
+            answer(worker, *held)
+
+    assert num_deaths == 3
+    assert [api.wait(tickets[name], 5) for name in "abcd"] == [an_answer(name) for name in "abcd"]
+    with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
+        api.wait(tickets["poison"], 5)
+    assert nothing_is_reserved(api)
 
 
 def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) -> None:

@@ -227,17 +227,22 @@ class InMemoryWorkerMailbox:
 
     def _drain(self, room: Room) -> Inbox:
         deliveries, free_tokens = [], room.tokens
-        queue = self._state.queue
+        queue, held = self._state.queue, self._held_ids()
+        if any(self._state.jobs[request_id].attempts > 1 for request_id in held):
+            return Inbox((), self._newly_cancelled())
         share = min(room.requests, -(-len(queue) // max(1, len(self._state.workers))))
         while queue and share > 0 and free_tokens > 0:
             job = self._state.jobs[queue[0]]
             if job.deadline_s < time.monotonic():
                 self._expire(queue.pop(0))
                 continue
+            is_suspect = job.attempts > 0
+            if is_suspect and (held or deliveries):
+                break
             free_tokens -= job.request.reserved_tokens
             if free_tokens < 0 and not room.may_look_ahead:
                 break
-            share -= 1
+            share = 0 if is_suspect else share - 1
             queue.pop(0)
             deliveries += self._start(job)
         return Inbox(tuple(deliveries), self._newly_cancelled())

@@ -89,9 +89,9 @@ class WorkerMailbox(Protocol):
     ) -> Inbox:
         """Give answers, take requests: one round trip. Waits up to `wait_s` (at most MAX_BLOCK_S) if nothing is there.
 
-        Delivers at most this worker's share, as long as there is `room`. Every id in `cancelled_ids` is over and to be
-        dropped: a completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the
-        next call.
+        Delivers at most this worker's share, as long as there is `room`; what an earlier worker died with comes alone.
+        Every id in `cancelled_ids` is over and to be dropped: a completion for it is ignored. Raises MailboxDown; the
+        completions given are then kept and sent by the next call.
         """
 
     def close(self) -> None:

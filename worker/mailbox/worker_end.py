@@ -52,6 +52,7 @@ class RedisWorkerMailbox:
         self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost)
         self._rate = ServiceRate()
         self._held: set[str] = set()
+        self._suspects: set[str] = set()  # of those it ever held: an earlier worker died with them
         self._unsent: dict[str, Completion] = {}
         self._disowned: set[str] = set()
         self._needs_resync = False
@@ -73,8 +74,11 @@ class RedisWorkerMailbox:
     ) -> Inbox:
         self._accept_answers(completions)
         self._heartbeat.num_held = num_held
-        tokens = room.tokens if room.requests else 0
-        drain = script("drain", self.name, self._lease_s, tokens, int(room.may_look_ahead), room.requests)
+        self._suspects &= self._held
+        tokens = room.tokens if room.requests and not self._suspects else 0
+        drain = script(
+            "drain", self.name, self._lease_s, tokens, int(room.may_look_ahead), room.requests, len(self._held)
+        )
         inbox = self._round_trip(drain)
         if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
             block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever
@@ -155,6 +159,8 @@ class RedisWorkerMailbox:
             try:
                 deliveries.append(_open_delivery(request_id, attempt, waited_us, raw))
                 self._held.add(request_id)
+                if attempt > 1:
+                    self._suspects.add(request_id)
             except WireError as error:
                 logger.error("request failed: %s", error, extra={"request_id": request_id})
                 failures.append(Completion(request_id, FinishReason.ERROR, error=str(error)))

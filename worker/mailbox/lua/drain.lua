@@ -1,7 +1,9 @@
 -- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
+-- A suspect, which an earlier worker died with, comes alone: to a worker that holds nothing, and with nothing beside it.
+-- So of a batch that killed its worker each runs by itself, and only what kills again is given up.
 -- Returns { lost lease, cancelled ids, { id, attempt, waited us, data }... }
-local worker, lease_s, free_tokens, may_look_ahead, max_jobs = unpack(ARGV)
-free_tokens, max_jobs = tonumber(free_tokens), tonumber(max_jobs)
+local worker, lease_s, free_tokens, may_look_ahead, max_jobs, num_held = unpack(ARGV)
+free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
@@ -28,7 +30,7 @@ end
 -- nil: nothing to run under this id any more.
 local function load(id)
   local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested',
-    'deadline')
+    'deadline', 'attempts')
   if job[2] == 'started' then return nil end -- a second entry of an id that runs
   if job[5] == '1' and job[2] == 'queued' then
     settle(id, 'canceled', 60, now, iso(now))
@@ -46,29 +48,35 @@ local function load(id)
   return job
 end
 
+local function is_suspect(job) return (tonumber(job[7]) or 0) > 0 end
+
+local has_suspect = false
 for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do
   local job = load(id)
   if job then
     start(id, job)
+    has_suspect = has_suspect or is_suspect(job)
     free_tokens = free_tokens - (tonumber(job[3]) or 1)
   end
 end
 redis.call('DEL', claim_key(worker))
 
 local depth = redis.call('LLEN', QUEUE)
-if depth > 0 and free_tokens > 0 then
+if depth > 0 and free_tokens > 0 and not has_suspect then
   local workers = math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf'))
   local share = math.min(math.ceil(depth / workers), max_jobs)
   local taken = 0
   for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, share - 1)) do
     local job = load(id)
     if job then
+      has_suspect = is_suspect(job)
+      if has_suspect and num_held + #deliveries > 0 then break end
       free_tokens = free_tokens - (tonumber(job[3]) or 1)
       if free_tokens < 0 and may_look_ahead == '0' then break end
       start(id, job)
     end
     taken = taken + 1
-    if free_tokens < 0 then break end
+    if free_tokens < 0 or has_suspect then break end
   end
   if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end
 end

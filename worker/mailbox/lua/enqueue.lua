@@ -34,7 +34,7 @@ end
 local now = clock()
 local now_iso = iso(now)
 local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-local accepted = {}
+local accepted = {} -- each a microsecond after the one before, so that their order outlives their worker
 
 -- Somebody waits for it longer now, or without end.
 local function extend_deadline(id)
@@ -53,7 +53,7 @@ for at = FIRST, #ARGV, STEP do
       'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
       'started_at', '', 'ended_at', '', 'worker_name', '',
       'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
-      'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', deadline)
+      'accepted_at', string.format('%.6f', now + #accepted / 1000000), 'cancel_requested', '', 'deadline', deadline)
     reserve(id, tonumber(tokens))
     accepted[#accepted + 1] = id
   else
