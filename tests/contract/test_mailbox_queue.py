@@ -32,7 +32,7 @@ def test_exactly_as_many_requests_as_allowed_are_accepted(house: House) -> None:
     with pytest.raises(QueueFull, match=r"3 of 3 requests and 126 of") as refusal:
         api.submit(a_request("one-too-many"))
 
-    assert 1 <= refusal.value.retry_after_s <= 60
+    assert 1 <= refusal.value.retry_after_s <= 120
     assert api.status().reserved_requests == 3
 
 
@@ -66,7 +66,7 @@ def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: House) -> 
     with pytest.raises(QueueFull) as refusal:
         api.submit(a_request("b"))
 
-    assert refusal.value.retry_after_s == 2.0  # nothing was finished yet, so no rate is known
+    assert 2 <= refusal.value.retry_after_s <= 4  # nothing was finished yet, so no rate is known
     assert take(worker) == ["a"]
 
 

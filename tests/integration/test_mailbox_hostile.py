@@ -120,5 +120,5 @@ def test_a_refusal_waits_for_the_backlog_at_the_rate_the_worker_has_shown(house:
         api.submit(a_request("one-too-many"))
 
     expected = 4_200 / api.status().service_rate_tokens_per_s
-    assert refusal.value.retry_after_s == pytest.approx(min(60.0, max(1.0, expected)), rel=0.2)
+    assert 0.8 * expected <= refusal.value.retry_after_s <= 2.2 * expected
     assert refusal.value.retry_after_s > 3.0

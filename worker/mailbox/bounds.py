@@ -31,7 +31,7 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
     seconds = retry_after_s(tokens, tokens_per_s)
     return QueueFull(
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
-        f"reserved tokens; try again in {seconds:.0f} s.",
+        f"reserved tokens; try again in {seconds} s.",
         seconds,
     )
 

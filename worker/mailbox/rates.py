@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import dataclass
 
 _WINDOW_S = 0.5
 _HALF_LIFE_S = 30.0
+_LONGEST_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 
 
@@ -47,8 +50,11 @@ class ServiceRate:
             self._tokens, self._busy_s = 0, 0.0
 
 
-def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> float:
-    """When the backlog of now is worked off; 1 to 60 s."""
-    if tokens_per_s <= 0:
-        return _UNKNOWN_RETRY_S
-    return min(60.0, max(1.0, backlog_tokens / tokens_per_s))
+def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
+    """Whole seconds, drawn from those between once and twice the time that the backlog of now takes (1 to 60 s).
+
+    By then there is room for a whole queue; those who were refused together do not come back together, so that up to
+    twice as many as the queue holds find room at their first retry.
+    """
+    seconds = _UNKNOWN_RETRY_S if tokens_per_s <= 0 else min(_LONGEST_S, max(1.0, backlog_tokens / tokens_per_s))
+    return random.randint(math.ceil(seconds), math.floor(max(2 * seconds, math.ceil(seconds))))
