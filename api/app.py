@@ -130,6 +130,8 @@ def _read_json(settings: Settings) -> bytes:
 
 def _outcome_document(outcome: Answer | ServingError, request_id: str) -> dict[str, Any]:
     if isinstance(outcome, ServingError):
+        if outcome.status >= 500:
+            logger.info("item failed", request_id=request_id, slug=outcome.slug)
         return problems.problem(outcome, request_id)
     if outcome.correction.num_dropped:
         logger.info("edits dropped", request_id=request_id, num_dropped=outcome.correction.num_dropped)

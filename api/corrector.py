@@ -89,12 +89,13 @@ class QueueCorrector:
         self._probe = _Probe(mailbox, probe_timeout_s)
 
     def correct(self, job: Job) -> Answer:
-        draft = self._agent.prepare_text(job.sentence)
         deadline = self._deadline(job)
-        tickets = self._mailbox.submit_all(self._requests(job, draft), deadline.within_s)
+        draft = self._agent.prepare_text(job.sentence)
+        tickets = self._mailbox.submit_all(self._requests(job, draft), deadline.left_s)
         return self._answer(draft, tickets, deadline, job.has_left)
 
     def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+        deadline = self._deadline(batch)
         _check_length(batch)
         drafts = [self._draft(item) for item in batch.items]
         _check_number(drafts)
@@ -103,7 +104,6 @@ class QueueCorrector:
             for number, draft in enumerate(drafts, start=1)
             if isinstance(draft, TextDraft)
         ]
-        deadline = self._deadline(batch)
         tickets = self._submit_batch(list(chain.from_iterable(requests)), deadline)
         try:
             return self._collect(drafts, iter(tickets), deadline, batch.has_left)
@@ -113,11 +113,11 @@ class QueueCorrector:
             raise
 
     def _deadline(self, job: Job | BatchJob) -> _Deadline:
-        return _Deadline(self._timeout_s if job.within_s is None else job.within_s)
+        return _Deadline(self._timeout_s if job.within_s is None else min(job.within_s, self._timeout_s))
 
     def _submit_batch(self, requests: Sequence[CorrectionRequest], deadline: _Deadline) -> tuple[Ticket, ...]:
         try:
-            return self._mailbox.submit_all(requests, deadline.within_s) if requests else ()
+            return self._mailbox.submit_all(requests, deadline.left_s) if requests else ()
         except InvalidRequest as error:
             raise InvalidRequest("sentences", str(error)) from None
 

@@ -17,7 +17,7 @@ from worker.mailbox.protocol import MailboxDown
 @with_settings("redis_url", is_redis_required=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
-    """Put the dead letters ID... back into the queue, with three attempts before them.
+    """Put the dead letters ID... back into the queue, with two attempts before them.
 
     `rq info` and the dashboard list dead letters as failed jobs. Exit status 1 if any ID is none.
     """

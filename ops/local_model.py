@@ -17,7 +17,7 @@ import structlog
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
-from worker.mailbox.bounds import check_that_it_may_fit, queue_full, shutting_down, too_late
+from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
@@ -62,8 +62,14 @@ class InlineModel(ApiMailbox):
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        """Nothing can be waited for, so neither `timeout_s` nor `has_left` can end it."""
-        return completions_of([Waiter(ticket, outcome=run_alone(self._engine, ticket.request)) for ticket in tickets])
+        """What has begun is not ended by `timeout_s`, nor is anything by `has_left`: nobody looks meanwhile."""
+        deadline_s = monotonic() + timeout_s
+        waiters = []
+        for ticket in tickets:
+            if monotonic() >= deadline_s:
+                raise expired()
+            waiters.append(Waiter(ticket, outcome=run_alone(self._engine, ticket.request)))
+        return completions_of(waiters)
 
     def abandon(self, ticket: Ticket) -> None:
         """Nothing of it runs."""
@@ -150,7 +156,7 @@ class ThreadedModel(ApiMailbox):
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
         rate, tokens = self._rate.tokens_per_s, pending_tokens + tokens
-        if within_s is not None and rate > 0 and tokens / rate > within_s:
+        if within_s is not None and pending and rate > 0 and tokens / rate > within_s:
             raise too_late(tokens, rate, within_s)
 
     def _pending_tokens(self) -> int:

@@ -166,6 +166,20 @@ def test_what_a_worker_died_with_runs_by_itself_and_only_then_what_waits_behind(
     assert take(two) == ["c", "d"]
 
 
+def test_beside_a_suspect_that_runs_not_even_an_innocent_one_is_begun(house: House) -> None:
+    api, one = house.api(), house.worker()
+    api.submit(a_request("a"))
+    assert take(one) == ["a"]
+    house.kill(one)
+    two = house.worker()
+    assert take(two) == ["a"]
+    api.submit(a_request("innocent"))
+
+    assert take(two) == []
+    answer(two, "a")
+    assert take(two) == ["innocent"]
+
+
 def test_a_suspect_waits_until_its_worker_holds_nothing_else(house: House) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     api.submit_all([a_request(name) for name in ("a", "b", "c")])

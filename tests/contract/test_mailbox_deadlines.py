@@ -34,6 +34,29 @@ def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothi
     assert take(worker) == ["first", "in"]
 
 
+def test_an_empty_queue_takes_what_a_bad_rate_would_refuse(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    rate = learn_the_rate(api, worker)
+
+    api.submit(a_request("a"), within_s=0.5 * 42 / rate)
+
+    assert take(worker) == ["a"]
+
+
+def test_what_expired_may_be_sent_again(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"), within_s=0.05)
+    time.sleep(0.1)
+    assert take(worker) == []
+
+    ticket = api.submit(a_request("a"), within_s=30.0)
+
+    assert take(worker) == ["a"]
+    answer(worker, "a")
+    assert api.wait(ticket, 5).request_id == "a"
+    assert api.status().reserved_requests == 0
+
+
 def test_before_any_rate_is_known_nothing_is_refused_for_being_late(house: House) -> None:
     api, worker = house.api(), house.worker()
 
@@ -50,7 +73,7 @@ def test_what_waited_past_its_deadline_is_never_begun_and_who_waits_is_told_so(h
 
     assert take(worker) == ["other"]
 
-    with pytest.raises(DeadlineExceeded, match="was not begun"):
+    with pytest.raises(DeadlineExceeded, match="waited in the queue past its deadline"):
         api.wait(ticket, 5)
     assert api.status().reserved_requests == 1
 

@@ -122,3 +122,35 @@ def test_a_refusal_waits_for_the_backlog_at_the_rate_the_worker_has_shown(house:
     expected = 4_200 / api.status().service_rate_tokens_per_s
     assert 0.8 * expected <= refusal.value.retry_after_s <= 2.2 * expected
     assert refusal.value.retry_after_s > 3.0
+
+
+def test_a_claimed_suspect_stands_beside_nobody_either(house: RedisHouse, redis_url: str) -> None:
+    api, one = house.api(), house.worker()
+    api.submit_all([a_request("s1"), a_request("s2")])
+    assert take(one) == ["s1", "s2"]
+    house.kill(one)
+    two = house.worker()
+    api.submit(a_request("n"))
+    with Redis.from_url(redis_url) as client:  # as after a BLMOVE whose reply was lost, and a second one
+        for _ in range(3):
+            client.lmove("rq:queue:correct", f"miniserve:claim:{two.name}", "LEFT", "RIGHT")
+
+    assert take(two) == ["s1"]
+    answer(two, "s1")
+    assert take(two) == ["s2"]
+    answer(two, "s2")
+    assert take(two) == ["n"]
+
+
+def test_time_without_work_does_not_count_as_slowness(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    for number in range(4):
+        api.submit(a_request(f"r{number}"))
+        taken = take(worker)
+        time.sleep(0.2)
+        answer(worker, *taken)
+        for _ in range(5):
+            time.sleep(0.1)
+            assert take(worker) == []
+
+    assert eventually(lambda: api.status().service_rate_tokens_per_s) > 0.7 * 42 / 0.2

@@ -131,7 +131,7 @@ def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
     assert mailbox.submissions == [["id-1", "id-3-1", "id-3-2"]]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
     assert [type(outcome) for outcome in outcomes] == [Answer, InvalidRequest, Answer, SentenceTooLong]
-    assert mailbox.deadlines == [7.0]
+    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
     assert outcomes[2].timings == Timings(1.1, 0.2, 3.3)
 
 

@@ -66,7 +66,7 @@ def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     assert len(request.prompt_ids) == len(request.word_numbers) == 4
     assert "went" not in str(request.to_wire())
     assert mailbox.timeouts == [pytest.approx(7.0, abs=0.5)]
-    assert mailbox.deadlines == [7.0]
+    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
     assert (answer.correction.corrected, answer.timings.queue_s) == ("He went home", 0.1)
 
 
@@ -78,7 +78,7 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
-    assert mailbox.deadlines == [7.0], "one deadline for all"
+    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)], "one deadline for all"
     assert answer.correction.corrected == "He came. She left.\n\nThey  stayed"
 
 
@@ -155,13 +155,20 @@ def _expect_not_ready(subject: QueueCorrector) -> None:
         subject.check_ready()
 
 
-def test_a_deadline_of_the_client_takes_the_place_of_ours() -> None:
+def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
     corrector(mailbox).correct(Job("id1", "He went home", within_s=0.5))
 
-    assert mailbox.deadlines == [0.5]
-    assert 0 < mailbox.timeouts[0] <= 0.5
+    assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
+
+
+def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
+    mailbox = FakeMailbox()
+
+    corrector(mailbox).correct(Job("id1", "He went home", within_s=600.0))
+
+    assert 6.0 < mailbox.deadlines[0] <= 7.0
 
 
 def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:

@@ -108,12 +108,13 @@ class _Desk:
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
     def submit(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> tuple[Ticket, ...]:
-        if not self._listener.wait_until_subscribed(SUBMIT_PATIENCE_S):
+        patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
+        if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(_UNREACHABLE, 1.0)
         tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
         waiters = [self.waiters.add(ticket) for ticket in tickets]
         try:
-            reply, run_id = self.sender.ask(self._enqueue(requests, within_s), SUBMIT_PATIENCE_S)
+            reply, run_id = self.sender.ask(self._enqueue(requests, within_s), patience_s)
             self._check_accepted(reply, within_s)
         except BaseException as error:
             for ticket in tickets:

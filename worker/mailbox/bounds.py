@@ -38,12 +38,12 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
 
 def expired() -> DeadlineExceeded:
     """It was dropped when its turn came."""
-    return DeadlineExceeded("The request waited in the queue past its deadline, and was not begun. Try again later.")
+    return DeadlineExceeded("The request waited in the queue past its deadline. Try again later.")
 
 
 def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:
     """`tokens`: reserved by all that is accepted, and by the request itself."""
     return DeadlineExceeded(
         f"At the present load the answer would come after {tokens / tokens_per_s:.1f} s, later than the {within_s:g} s "
-        "it may take; nothing was queued. Allow more time, or try again later."
+        "it may take; nothing was queued. Try again later."
     )

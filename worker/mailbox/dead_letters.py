@@ -20,7 +20,7 @@ class DeadLetters:
         self._line = Line(client)
 
     def requeue(self, request_id: str) -> None:
-        """To the end of the queue, with all attempts before it. Raises NoDeadLetter, MailboxDown."""
+        """To the end of the queue, with two attempts before it. Raises NoDeadLetter, MailboxDown."""
         self._move("revive", request_id)
 
     def drop(self, request_id: str) -> None:

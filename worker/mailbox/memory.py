@@ -140,12 +140,11 @@ class InMemoryMailbox(ApiMailbox):
         if fresh and is_full:
             raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
         rate, all_tokens = state.rate.tokens_per_s, tokens + new_tokens
-        if fresh and within_s is not None and rate > 0 and all_tokens / rate > within_s:
+        if fresh and tokens and within_s is not None and rate > 0 and all_tokens / rate > within_s:
             raise too_late(all_tokens, rate, within_s)
         for known in state.jobs.keys() & {one.request_id for one in requests}:
             state.jobs[known].deadline_s = max(state.jobs[known].deadline_s, deadline_s)
         state.jobs |= fresh
-        state.rate.begin(now)
         state.queue += fresh
         state.arrived.notify(len(fresh))
         return [state.jobs[one.request_id] for one in requests]
@@ -242,9 +241,11 @@ class InMemoryWorkerMailbox:
             free_tokens -= job.request.reserved_tokens
             if free_tokens < 0 and not room.may_look_ahead:
                 break
-            share = 0 if is_suspect else share - 1
+            share -= 1
             queue.pop(0)
             deliveries += self._start(job)
+            if is_suspect and deliveries:
+                break
         return Inbox(tuple(deliveries), self._newly_cancelled())
 
     def _start(self, job: _Job) -> list[Delivery]:
@@ -255,7 +256,9 @@ class InMemoryWorkerMailbox:
             text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died"
             self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
             return []
-        return [Delivery(job.request, job.attempts, time.monotonic() - job.accepted_s)]
+        now = time.monotonic()
+        self._state.rate.begin(now)
+        return [Delivery(job.request, job.attempts, now - job.accepted_s)]
 
     def _expire(self, request_id: str) -> None:
         self._state.jobs[request_id].completion = Completion(request_id, FinishReason.CANCELLED)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _WINDOW_S = 0.5
 _HALF_LIFE_S = 30.0
+_LONGEST_STEP_S = 2.0  # no iteration takes longer; a machine that slept does
 _LONGEST_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 
@@ -42,7 +43,7 @@ class ServiceRate:
         """So many were finished."""
         self.begin(now)
         self._tokens += tokens
-        self._busy_s += now - self._counted_s
+        self._busy_s += min(now - self._counted_s, _LONGEST_STEP_S)
         self._counted_s = now
         if self._busy_s >= _WINDOW_S:
             faded = self._best_per_s * 0.5 ** (self._busy_s / _HALF_LIFE_S)

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
+_LOOK_AGAIN_S = 0.02
 _LONGEST_HOLD_OFF_S = 0.2
 
 
@@ -81,17 +82,21 @@ class RedisWorkerMailbox:
         )
         inbox = self._round_trip(drain)
         if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
-            block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever
-            claimed = self._ask(
-                ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
-            )[0]
-            if claimed is not None:
+            if self._held:  # a claim would bring whatever comes first, a suspect too
+                time.sleep(min(wait_s, _LOOK_AGAIN_S))
+            elif self._claim(wait_s):
                 inbox = self._round_trip(drain)
         if inbox.deliveries or num_held:
             self._rate.begin(time.monotonic())
         else:
             self._rate.pause()
         return inbox
+
+    def _claim(self, wait_s: float) -> bool:
+        """Whether a request came within the time."""
+        block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever
+        command = ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
+        return self._ask(command)[0] is not None
 
     def close(self) -> None:
         self._heartbeat.stop()
@@ -190,6 +195,7 @@ class RedisWorkerMailbox:
     def _checked(self, reply: Any) -> Any:
         if isinstance(reply, ResponseError):  # out of memory, read-only: this script did not run
             self._needs_resync = True
+            self._rate.pause()
             raise MailboxDown(str(reply)) from reply
         return reply
 
@@ -200,6 +206,7 @@ class RedisWorkerMailbox:
             replies = self._line.ask(*commands)
         except LineDown as error:
             self._needs_resync = True
+            self._rate.pause()  # answers that cannot be given are no work
             self._hold_off()
             raise MailboxDown(str(error)) from error
         self._num_failures = 0

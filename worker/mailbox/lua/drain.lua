@@ -51,14 +51,18 @@ end
 local function is_suspect(job) return (tonumber(job[7]) or 0) > 0 end
 
 local has_suspect = false
+local put_back = {}
 for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do
   local job = load(id)
-  if job then
+  if job and (has_suspect or is_suspect(job) and num_held + #deliveries > 0) then
+    put_back[#put_back + 1] = id
+  elseif job then
     start(id, job)
-    has_suspect = has_suspect or is_suspect(job)
+    has_suspect = is_suspect(job)
     free_tokens = free_tokens - (tonumber(job[3]) or 1)
   end
 end
+for at = #put_back, 1, -1 do redis.call('LPUSH', QUEUE, put_back[at]) end
 redis.call('DEL', claim_key(worker))
 
 local depth = redis.call('LLEN', QUEUE)

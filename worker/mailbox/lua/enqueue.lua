@@ -11,7 +11,7 @@ local num_new, new_tokens, num_known = 0, 0, 0
 for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens = unpack(ARGV, at, at + 2)
   local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
-  if known[2] then
+  if known[2] and known[2] ~= 'canceled' then -- else it begins anew
     if known[1] ~= body_hash then return { 'conflict' } end
     reply_to_of[id] = known[3] or ''
     num_known = num_known + 1
@@ -25,7 +25,8 @@ if num_new > 0 then
   if requests + num_new > tonumber(max_requests) or reserved + new_tokens > tonumber(max_tokens) then
     return { 'full', requests, reserved, tostring(service_rate()) }
   end
-  local rate = within_s ~= '' and service_rate() or 0 -- 0: not known yet
+  -- 0: not known yet. An empty queue takes whatever comes, or a rate that was measured wrong once would stand for ever.
+  local rate = within_s ~= '' and reserved > 0 and service_rate() or 0
   if rate > 0 and (reserved + new_tokens) / rate > tonumber(within_s) then
     return { 'late', reserved + new_tokens, tostring(rate) }
   end
@@ -48,6 +49,9 @@ for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
   local reply_to = reply_to_of[id]
   if not reply_to then
+    redis.call('ZREM', registry_of('canceled'), id)
+    redis.call('HDEL', job_key(id), 'expired')
+    redis.call('PERSIST', job_key(id))
     redis.call('HSET', job_key(id),
       'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
       'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,

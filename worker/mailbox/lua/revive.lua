@@ -1,12 +1,12 @@
--- REVIVE: a dead letter back to the end of the queue, as fresh as on its first day; past the bound, for an operator
--- asks. ARGV: id. Returns its status where it is no dead letter, '' where there is none, 'revived'.
+-- REVIVE: a dead letter back to the end of the queue, past the bound, for an operator asks. One attempt counts as made,
+-- so that it runs by itself: it may have killed its workers. ARGV: id. Returns its status where it is no dead letter, '' where there is none, 'revived'.
 local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
 local now = clock()
 redis.call('ZREM', registry_of('failed'), id)
 redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso(now), 'started_at', '', 'ended_at', '',
-  'attempts', 0, 'worker_name', '', 'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', '')
+  'attempts', 1, 'worker_name', '', 'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', '')
 redis.call('PERSIST', job_key(id))
 reserve(id, tonumber(redis.call('HGET', job_key(id), 'reserved_tokens')) or 1)
 redis.call('RPUSH', QUEUE, id)
