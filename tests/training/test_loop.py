@@ -19,7 +19,6 @@ from ops.training.corruption import written
 from ops.training.export import write_weights
 from ops.training.loop import train
 from ops.training.options import TrainOptions
-from ops.training.progress import Progress
 from ops.training.trainer import Trainer
 from ops.training.twin import Twin, TwinConfig
 from worker.weights import load_weights
@@ -153,12 +152,3 @@ def test_a_run_is_never_overwritten_by_mistake(corpus, tmp_path):
         train(options(corpus, tmp_path / "run"))
 
     assert checkpoint.read_bytes() == b"hours of work"
-
-
-def test_the_rate_warms_up_and_then_falls_with_examples_or_minutes_whichever_is_further():
-    plan = TrainOptions((), num_examples=1000, max_minutes=10)
-
-    assert Progress(steps=0).rate_scale(plan) == pytest.approx(1 / 150)
-    assert Progress(steps=500, examples=500, elapsed_s=60).share(plan) == 0.5
-    assert Progress(steps=500, examples=100, elapsed_s=480).share(plan) == 0.8
-    assert Progress(steps=500, examples=2000).rate_scale(plan) == pytest.approx(0.03)

@@ -17,3 +17,11 @@ def test_the_rates_rise_to_their_top_and_come_down_to_a_small_share_of_it(top_ra
 
     middle = (1 + FINAL_RATE) / 2
     assert scales == pytest.approx([top_rate / WARM_UP_STEPS, top_rate, top_rate * middle, top_rate * FINAL_RATE])
+
+
+def test_a_run_is_as_far_as_its_examples_or_its_minutes_whichever_is_further():
+    plan = TrainOptions(corpora=(), num_examples=1000, max_minutes=10)
+
+    assert Progress(steps=500, examples=500, elapsed_s=60).share(plan) == 0.5
+    assert Progress(steps=500, examples=100, elapsed_s=480).share(plan) == 0.8
+    assert Progress(steps=500, examples=2000).share(plan) == 1.0
