@@ -80,7 +80,7 @@ def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
 
 def _checked_item(item: Any) -> str | InvalidRequest:
     if not isinstance(item, str):
-        return InvalidRequest("sentence", "An item of `sentences` has the wrong type; each must be a string.")
+        return InvalidRequest("sentences", "An item of `sentences` has the wrong type; each must be a string.")
     try:
         check_sentence(item)
     except InvalidRequest as error:

@@ -17,9 +17,10 @@ from worker.mailbox.protocol import MailboxDown
 @with_settings("redis_url", is_redis_required=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
-    """Put the dead letters ID... back into the queue, with two attempts before them.
+    """Put the dead letters ID... back into the queue: they are tried twice more, each by itself.
 
-    `rq info` and the dashboard list dead letters as failed jobs. Exit status 1 if any ID is none.
+    A dead letter is a request that was answered with 502, kept for a week under the `request_id` of that answer. RQ's
+    tools list it as a failed job, and show the result of the new attempt. Exit status 1 if any ID is none.
     """
     _each(settings, ids, DeadLetters.requeue, "back in the queue")
 
@@ -28,9 +29,9 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
 @with_settings("redis_url", is_redis_required=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def drop(settings: Settings, ids: tuple[str, ...]) -> None:
-    """Forget the dead letters ID....
+    """Forget the dead letters ID...: requests that were answered with 502, which RQ's tools list as failed jobs.
 
-    `rq info` and the dashboard list dead letters as failed jobs. Exit status 1 if any ID is none.
+    Exit status 1 if any ID is none.
     """
     _each(settings, ids, DeadLetters.drop, "dropped")
 

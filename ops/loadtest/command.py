@@ -124,6 +124,9 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
     loop: requests come when they come, and latency counts from the moment a request was due.
 
+    Where the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts; the
+    rest is HTTP, the API process, and the way to it and back.
+
     Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be.
     """
     sentences = _sentences(asked["sentences"], asked["seed"])

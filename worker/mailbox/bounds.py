@@ -44,6 +44,6 @@ def expired() -> DeadlineExceeded:
 def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:
     """`tokens`: reserved by all that is accepted, and by the request itself."""
     return DeadlineExceeded(
-        f"At the present load the answer would come after {tokens / tokens_per_s:.1f} s, later than the {within_s:g} s "
-        "it may take; nothing was queued. Try again later."
+        f"At the present load the answer would come after {1e3 * tokens / tokens_per_s:,.0f} ms, later than the "
+        f"{within_s * 1e3:,.0f} ms it may take; nothing was queued. Try again later."
     )

@@ -69,7 +69,7 @@ class Heartbeat:
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:
-            logger.warning("took back %d requests of workers that died", num_taken_back)
+            logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if not is_consistent:
             num_changed = self._ask(script("reconcile"))
             if num_changed:
