@@ -17,7 +17,7 @@ import structlog
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
-from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
+from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
@@ -155,9 +155,7 @@ class ThreadedModel(ApiMailbox):
         tokens = sum(request.reserved_tokens for request in requests)
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
-        rate, tokens = self._rate.tokens_per_s, pending_tokens + tokens
-        if within_s is not None and pending and rate > 0 and tokens / rate > within_s:
-            raise too_late(tokens, rate, within_s)
+        check_in_time(pending_tokens, tokens, self._rate.tokens_per_s, within_s)
 
     def _pending_tokens(self) -> int:
         return sum(request.reserved_tokens for request, _ in self._pending.values())

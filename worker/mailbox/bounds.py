@@ -47,3 +47,13 @@ def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExcee
         f"At the present load the answer would come after {1e3 * tokens / tokens_per_s:,.0f} ms, later than the "
         f"{within_s * 1e3:,.0f} ms it may take; nothing was queued. Try again later."
     )
+
+
+def check_in_time(pending_tokens: int, new_tokens: int, tokens_per_s: float, within_s: float | None) -> None:
+    """Raises DeadlineExceeded where the load promises no answer in time; as ENQUEUE does it over Redis.
+
+    Where nothing is pending everything is taken, or a rate that was measured wrong once would stand for ever.
+    """
+    tokens = pending_tokens + new_tokens
+    if within_s is not None and pending_tokens and tokens > tokens_per_s * within_s and tokens_per_s > 0:
+        raise too_late(tokens, tokens_per_s, within_s)

@@ -16,7 +16,7 @@ from math import inf
 from scheduler.errors import IdempotencyConflict
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
+from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
@@ -139,9 +139,8 @@ class InMemoryMailbox(ApiMailbox):
         is_full = len(unfinished) + len(fresh) > limits.max_requests or tokens + new_tokens > limits.max_tokens
         if fresh and is_full:
             raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
-        rate, all_tokens = state.rate.tokens_per_s, tokens + new_tokens
-        if fresh and tokens and within_s is not None and rate > 0 and all_tokens / rate > within_s:
-            raise too_late(all_tokens, rate, within_s)
+        if fresh:
+            check_in_time(tokens, new_tokens, state.rate.tokens_per_s, within_s)
         for known in state.jobs.keys() & {one.request_id for one in requests}:
             state.jobs[known].deadline_s = max(state.jobs[known].deadline_s, deadline_s)
         state.jobs |= fresh

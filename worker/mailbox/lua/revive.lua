@@ -1,5 +1,6 @@
 -- REVIVE: a dead letter back to the end of the queue, past the bound, for an operator asks. One attempt counts as made,
--- so that it runs by itself: it may have killed its workers. ARGV: id. Returns its status where it is no dead letter, '' where there is none, 'revived'.
+-- so that it runs by itself: it may have killed its workers. ARGV: id.
+-- Returns 'revived'; the status of what is no dead letter; '' where there is nothing.
 local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
