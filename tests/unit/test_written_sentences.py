@@ -14,6 +14,7 @@ from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.edits import apply_edits, edits_of, with_mistake
+from ops.training.corruption.swaps import Swaps
 from ops.training.corruption.written import FOLDER, Written, is_line, load, parse
 from ops.training.corruption.written_check import HeldOutSentences, faults
 from tests.unit.test_corruption import tagged
@@ -147,7 +148,8 @@ def test_every_reason_has_written_sentences():
 
 
 def test_a_broken_sentence_has_a_mistake_and_keeps_its_name_in_front():
-    written = Written([parse("{Has Ann|question_order:Ann has} {eaten|perfect_participle:ate} yet?")], frozenset())
+    line = parse("{Has Ann|question_order:Ann has} {eaten|perfect_participle:ate} yet?")
+    written = Written([line], frozenset(), Swaps(lambda word: False))
 
     drawn = [written.wrong(random.Random(seed)) for seed in range(30)]
 

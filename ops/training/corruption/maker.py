@@ -28,6 +28,7 @@ from ops.training.corruption.rewrites import rare_verb_sentences, rewritten
 from ops.training.corruption.sampling import CandidateIndex
 from ops.training.corruption.subjects import subject_rewrites
 from ops.training.corruption.surface import Span, frame, vary
+from ops.training.corruption.swaps import Swaps
 from ops.training.corruption.tense import add_tense_errors
 from ops.training.corruption.verb_frames import verb_frame_sentences
 from ops.training.corruption.view import Candidate, View
@@ -92,7 +93,7 @@ class ExampleMaker:
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
-        self._written = Written(written, small_words) if written else None
+        self._written = Written(written, small_words, Swaps(verbs.is_form)) if written else None
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:

@@ -20,6 +20,7 @@ from api.reasons import Reason
 from api.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence, TaggedToken, is_held_out
 from ops.training.corruption.edits import parts
+from ops.training.corruption.swaps import Swaps, swapped
 from ops.training.corruption.view import Candidate
 
 FOLDER = Path(__file__).with_name("written")
@@ -44,6 +45,16 @@ class Place(NamedTuple):
     def can_break(self) -> bool:
         return bool(self.variants[0].wrong)
 
+    def swapped(self, others: dict[str, str]) -> Place:
+        return Place(
+            tuple(
+                Variant(
+                    swapped(one.right, others), tuple((reason, swapped(text, others)) for reason, text in one.wrong)
+                )
+                for one in self.variants
+            )
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenLine:
@@ -54,6 +65,14 @@ class WrittenLine:
     @property
     def can_break(self) -> bool:
         return any(place.can_break for place in self.places)
+
+    def swapped(self, others: dict[str, str]) -> WrittenLine:
+        """The same line with other words, in what is right and what is wrong."""
+        return WrittenLine(tuple(place.swapped(others) for place in self.places)) if others else self
+
+    def words_in(self, swaps: Swaps) -> frozenset[str]:
+        """The words of its right texts that others may stand for."""
+        return frozenset().union(*(swaps.words_in(one.right) for place in self.places for one in place.variants))
 
     def draw(self, rng: random.Random) -> tuple[str, list[list[Candidate]]]:
         """A right sentence, and for every place that can be broken its wrong versions."""
@@ -70,22 +89,26 @@ class WrittenLine:
         return text, broken
 
 
+_Swappable = tuple[WrittenLine, frozenset[str]]
+
+
 class Written:
     """Draws sentences from lines."""
 
-    def __init__(self, lines: Sequence[WrittenLine], small_words: frozenset[str]) -> None:
+    def __init__(self, lines: Sequence[WrittenLine], small_words: frozenset[str], swaps: Swaps) -> None:
         """`small_words`: what text has in small letters; any other word at the beginning is taken for a name."""
-        self._lines = lines
-        self._breakable = [line for line in lines if line.can_break]
+        self._lines = [(line, line.words_in(swaps)) for line in lines]
+        self._breakable = [(line, words) for line, words in self._lines if line.can_break]
         self._small_words = small_words
+        self._swaps = swaps
 
     def right(self, rng: random.Random) -> TaggedSentence:
         """A right sentence."""
-        return self._tagged(rng.choice(self._lines).draw(rng)[0])
+        return self._tagged(self._draw(self._lines, rng)[0])
 
     def wrong(self, rng: random.Random) -> tuple[TaggedSentence, list[Candidate]]:
         """A sentence and the mistakes to make in it, at least one, in order."""
-        text, broken = rng.choice(self._breakable).draw(rng)
+        text, broken = self._draw(self._breakable, rng)
         first = rng.randrange(len(broken))
         chosen = [
             rng.choice(options)
@@ -93,6 +116,10 @@ class Written:
             if number == first or rng.random() < _SECOND_MISTAKE_SHARE
         ]
         return self._tagged(text), chosen
+
+    def _draw(self, lines: Sequence[_Swappable], rng: random.Random) -> tuple[str, list[list[Candidate]]]:
+        line, words = rng.choice(lines)
+        return line.swapped(self._swaps.draw(words, rng)).draw(rng)
 
     def _tagged(self, text: str) -> TaggedSentence:
         """With tags that say no more than the surface asks: is the first word a name?"""
