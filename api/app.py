@@ -1,4 +1,4 @@
-"""The Flask application: POST /correct and /correct/batch, GET /healthz, GET /readyz, and every error as problem+json.
+"""The Flask application: /correct, /correct/batch, /requests, /healthz, /readyz, and every error as problem+json.
 
 The handlers translate between HTTP and the `Corrector` they are given; nothing here knows of Redis or of queues.
 No line that is logged holds text of a user.
@@ -18,14 +18,15 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
-from api import problems, request_input
-from api.agent import Correction
-from api.corrector import Answer, BatchJob, Corrector, Job, longest
+from api import documents, problems, request_input
+from api.corrector import Corrector
+from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
 from api.schema import parse_batch, parse_body
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
 
+_LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
 logger = structlog.get_logger(__name__)
 
@@ -42,23 +43,24 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
 
     @app.post("/correct")
     def correct() -> Response:
-        exchange, body = _exchange(), parse_body(_read_json(settings))
-        has_left = request_input.hang_up_detector(request.environ)
-        within_s = request_input.deadline_s(request.environ)
-        answer = corrector.correct(Job(exchange.request_id, body.sentence, body.learner_id, has_left, within_s))
-        exchange.timings = answer.timings
-        return _json_response(_outcome_document(answer, exchange.request_id))
+        body = parse_body(_read_json(settings))
+        return _serve(corrector, Job(_exchange().request_id, body.sentence, body.learner_id, _wishes()))
 
     @app.post("/correct/batch")
     def correct_batch() -> Response:
-        exchange, body = _exchange(), parse_batch(_read_json(settings))
-        has_left = request_input.hang_up_detector(request.environ)
-        within_s = request_input.deadline_s(request.environ)
-        batch = BatchJob(exchange.request_id, body.items, body.learner_id, has_left, within_s)
-        outcomes = corrector.correct_batch(batch)
-        exchange.timings = longest([outcome.timings for outcome in outcomes if isinstance(outcome, Answer)])
-        results = [_outcome_document(outcome, batch.id_of(number)) for number, outcome in enumerate(outcomes, start=1)]
-        return _json_response({"results": results, "request_id": exchange.request_id})
+        body = parse_batch(_read_json(settings))
+        job = BatchJob(_exchange().request_id, body.items, body.document, body.learner_id, _wishes())
+        return _serve(corrector, job)
+
+    @app.get("/requests/<request_id>")
+    def find(request_id: str) -> Response:
+        return _outcome_response(_keeping(corrector).find(request_id))
+
+    @app.delete("/requests/<request_id>")
+    def cancel(request_id: str) -> Response:
+        outcome = _keeping(corrector).cancel(request_id)
+        status = "cancelled" if isinstance(outcome, Pending) else "done"
+        return _json_response({"request_id": request_id, "status": status})
 
     @app.get("/healthz")
     def healthz() -> Response:
@@ -122,36 +124,45 @@ def _log(exchange: _Exchange, status: int, elapsed_ms: float) -> None:
     )
 
 
+def _wishes() -> Wishes:
+    environ = request.environ
+    return Wishes(
+        has_left=request_input.hang_up_detector(environ),
+        within_s=request_input.deadline_s(environ),
+        key=request_input.idempotency_digest(environ),
+    )
+
+
+def _keeping(corrector: Corrector) -> Corrector:
+    if not corrector.keeps_requests:
+        raise NotFound("This server keeps no requests: its mode has no queue.")
+    return corrector
+
+
+def _serve(corrector: Corrector, job: Job | BatchJob) -> Response:
+    if request_input.prefers_async(request.environ):
+        response = _outcome_response(_keeping(corrector).start(job))
+        response.headers["Location"] = f"/requests/{response.json['request_id']}"
+        response.headers["Preference-Applied"] = "respond-async"
+        return response
+    outcome = corrector.correct(job) if isinstance(job, Job) else corrector.correct_batch(job)
+    return _outcome_response(outcome)
+
+
+def _outcome_response(outcome: Answer | BatchAnswer | Pending) -> Response:
+    if isinstance(outcome, Pending):
+        response = _json_response({"request_id": outcome.request_id, "status": outcome.phase.value})
+        response.status_code = 202
+        response.headers["Retry-After"] = str(_LOOK_AGAIN_S)
+        return response
+    _exchange().timings = outcome.timings
+    return _json_response(documents.outcome_document(outcome))
+
+
 def _read_json(settings: Settings) -> bytes:
     raw = request_input.read_body(request.environ, settings.max_body_bytes)
     request_input.check_media_type(request.environ)
     return raw
-
-
-def _outcome_document(outcome: Answer | ServingError, request_id: str) -> dict[str, Any]:
-    if isinstance(outcome, ServingError):
-        if outcome.status >= 500:
-            logger.info("item failed", request_id=request_id, slug=outcome.slug)
-        return problems.problem(outcome, request_id)
-    if outcome.correction.num_dropped:
-        logger.info("edits dropped", request_id=request_id, num_dropped=outcome.correction.num_dropped)
-    return _correction_document(outcome.correction, request_id)
-
-
-def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
-    edits = [
-        {
-            "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
-            "reason": edit.reason.value, "explanation": edit.explanation,
-        }
-        for edit in correction.edits
-    ]  # fmt: skip
-    return {
-        "corrected": correction.corrected,
-        "explanation": correction.explanation,
-        "edits": edits,
-        "request_id": request_id,
-    }
 
 
 def _json_response(document: dict[str, Any]) -> Response:

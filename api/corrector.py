@@ -9,66 +9,50 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Protocol
 
-from api.agent import MAX_TEXT_CHARACTERS, Agent, Correction, TextDraft
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, ServingError, ShuttingDown
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, CorrectionRequest, Timings
+from api.agent import Agent, TextDraft
+from api.drafting import Drafting, Drafts
+from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, job_of, record_of
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, NotReady, ServingError, ShuttingDown
 from scheduler.settings import Settings
-from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus, Ticket
+from worker.mailbox.protocol import (
+    KEPT_TTL_S,
+    READY_WITHIN_S,
+    Accepted,
+    ApiMailbox,
+    Found,
+    FoundJob,
+    MailboxStatus,
+    Phase,
+    Ticket,
+)
+from worker.mailbox.waiters import completion_of
 
 _PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
 _PROBE_AGAIN_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One accepted body: a sentence, or a text of several."""
-
-    request_id: str
-    sentence: str
-    learner_id: str | None = None
-    has_left: Callable[[], bool] | None = None  # whether the client hung up; asked now and then
-    within_s: float | None = None  # the answer is of no use later, says the client
-
-
-@dataclass(frozen=True, slots=True)
-class BatchJob:
-    """One accepted body of several texts; where one was refused already, why."""
-
-    request_id: str
-    items: Sequence[str | ServingError]
-    learner_id: str | None = None
-    has_left: Callable[[], bool] | None = None
-    within_s: float | None = None
-
-    def id_of(self, number: int) -> str:
-        """Of item `number`, from 1."""
-        return f"{self.request_id}-{number}"
-
-    def job(self, number: int) -> Job:
-        """Of item `number`, which is a text."""
-        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.has_left)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A correction and where its time went; of several sentences the longest of each, as they run side by side."""
-
-    correction: Correction
-    timings: Timings
-
-
 class Corrector(Protocol):
     """What the HTTP handlers need."""
+
+    keeps_requests: bool  # whether `start`, `find` and `cancel` are of use
 
     def correct(self, job: Job) -> Answer:
         """Raises a ServingError."""
 
-    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
-        """Of each item, in order. Raises a ServingError where all of it is refused, or nobody is left to read it."""
+    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
+        """Raises a ServingError where all of it is refused, or nobody is left to read it."""
+
+    def start(self, job: Job | BatchJob) -> Pending:
+        """Accept it and wait for nothing. Raises a ServingError."""
+
+    def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        """What became of a request. Raises NotFound, and what the request itself ended in."""
+
+    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        """End what has no answer yet; returns and raises what `find` did the moment before."""
 
     def check_ready(self) -> MailboxStatus:
         """Raises NotReady with the reason; answers within about a second."""
@@ -83,96 +67,123 @@ class QueueCorrector:
     def __init__(
         self, agent: Agent, mailbox: ApiMailbox, settings: Settings, probe_timeout_s: float = _PROBE_TIMEOUT_S
     ) -> None:
-        self._agent = agent
+        self._drafting = Drafting(agent)
         self._mailbox = mailbox
         self._timeout_s = settings.request_timeout_s
         self._probe = _Probe(mailbox, probe_timeout_s)
 
+    @property
+    def keeps_requests(self) -> bool:
+        return self._mailbox.keeps_requests
+
     def correct(self, job: Job) -> Answer:
         deadline = self._deadline(job)
-        draft = self._agent.prepare_text(job.sentence)
-        tickets = self._mailbox.submit_all(self._requests(job, draft), deadline.left_s)
-        return self._answer(draft, tickets, deadline, job.has_left)
+        drafts = self._drafting.drafts(job)
+        accepted = self._submit(job, drafts, deadline.left_s)
+        (draft,) = drafts
+        assert isinstance(draft, TextDraft)
+        return self._answer(accepted.request_id, draft, accepted.tickets, _Waiting(deadline, job.wishes.has_left))
 
-    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         deadline = self._deadline(batch)
-        _check_length(batch)
-        drafts = [self._draft(item) for item in batch.items]
-        _check_number(drafts)
-        requests = [
-            self._requests(batch.job(number), draft)
-            for number, draft in enumerate(drafts, start=1)
-            if isinstance(draft, TextDraft)
-        ]
-        tickets = self._submit_batch(list(chain.from_iterable(requests)), deadline)
+        drafts = self._drafting.drafts(batch)
+        accepted = self._submit(batch, drafts, deadline.left_s)
         try:
-            return self._collect(drafts, iter(tickets), deadline, batch.has_left)
+            return self._collect(drafts, accepted, _Waiting(deadline, batch.wishes.has_left))
         except BaseException:
-            for ticket in tickets:  # those used up already are not hurt by it
+            for ticket in accepted.tickets:  # those used up already are not hurt by it
                 self._mailbox.abandon(ticket)
             raise
 
-    def _deadline(self, job: Job | BatchJob) -> _Deadline:
-        return _Deadline(self._timeout_s if job.within_s is None else min(job.within_s, self._timeout_s))
+    def start(self, job: Job | BatchJob) -> Pending:
+        within_s = KEPT_TTL_S if job.wishes.within_s is None else job.wishes.within_s
+        accepted = self._submit(job, self._drafting.drafts(job), within_s, is_async=True)
+        return Pending(accepted.request_id, Phase.QUEUED)
 
-    def _submit_batch(self, requests: Sequence[CorrectionRequest], deadline: _Deadline) -> tuple[Ticket, ...]:
-        try:
-            return self._mailbox.submit_all(requests, deadline.left_s) if requests else ()
-        except InvalidRequest as error:
-            raise InvalidRequest("sentences", str(error)) from None
+    def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        return self._outcome(request_id, self._found(request_id))
 
-    def _draft(self, item: str | ServingError) -> TextDraft | ServingError:
-        if isinstance(item, ServingError):
-            return item
-        try:
-            return self._agent.prepare_text(item)
-        except ServingError as error:
-            return error
+    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        found = self._found(request_id)
+        for job in found.jobs:
+            if isinstance(job.state, Phase):
+                self._mailbox.cancel(job.job_id)
+        return self._outcome(request_id, found)
 
-    def _collect(
-        self,
-        drafts: Sequence[TextDraft | ServingError],
-        tickets: Iterator[Ticket],
-        deadline: _Deadline,
-        has_left: Callable[[], bool] | None,
-    ) -> list[Answer | ServingError]:
+    def _found(self, request_id: str) -> Found:
+        found = self._mailbox.find(request_id)
+        if found is None:
+            raise NotFound("No request has this id, or its answer is no longer kept.")
+        return found
+
+    def _outcome(self, request_id: str, found: Found) -> Answer | BatchAnswer | Pending:
+        phases = [job.state for job in found.jobs if isinstance(job.state, Phase)]
+        if phases:
+            is_queued = len(phases) == len(found.jobs) and Phase.RUNNING not in phases
+            return Pending(request_id, Phase.QUEUED if is_queued else Phase.RUNNING)
+        job = job_of(request_id, found.document, self._drafting.tokenizer_fingerprint)
+        drafts, jobs = self._drafting.drafts(job), iter(found.jobs)
+        if isinstance(job, Job):
+            return self._told(request_id, drafts[0], jobs)
         outcomes: list[Answer | ServingError] = []
-        for draft in drafts:
+        for number, draft in enumerate(drafts, start=1):
+            try:
+                outcomes.append(self._told(job.id_of(number), draft, jobs))
+            except ServingError as error:
+                outcomes.append(error)
+        return BatchAnswer(request_id, tuple(outcomes))
+
+    def _told(self, request_id: str, draft: TextDraft | ServingError, jobs: Iterator[FoundJob]) -> Answer:
+        if isinstance(draft, ServingError):
+            raise draft
+        own = list(islice(jobs, len(draft.sentences)))
+        return self._drafting.answer(request_id, draft, [completion_of(job.state) for job in own])
+
+    def _deadline(self, job: Job | BatchJob) -> _Deadline:
+        within_s = job.wishes.within_s
+        return _Deadline(self._timeout_s if within_s is None else min(within_s, self._timeout_s))
+
+    def _submit(
+        self,
+        job: Job | BatchJob,
+        drafts: Drafts,
+        within_s: float,
+        *,
+        is_async: bool = False,
+    ) -> Accepted:
+        requests = self._drafting.requests(job, drafts)
+        if not requests and not is_async:
+            return Accepted(job.request_id, ())
+        record = record_of(job, self._drafting.tokenizer_fingerprint, is_async=is_async)
+        try:
+            return self._mailbox.submit_recorded(record, requests, within_s)
+        except InvalidRequest as error:
+            raise InvalidRequest("sentence" if isinstance(job, Job) else "sentences", str(error)) from None
+
+    def _collect(self, drafts: Drafts, accepted: Accepted, waiting: _Waiting) -> BatchAnswer:
+        tickets = iter(accepted.tickets)
+        outcomes: list[Answer | ServingError] = []
+        for number, draft in enumerate(drafts, start=1):
             if isinstance(draft, ServingError):
                 outcomes.append(draft)
                 continue
             own = tuple(islice(tickets, len(draft.sentences)))
             try:
-                outcomes.append(self._answer(draft, own, deadline, has_left))
+                outcomes.append(self._answer(f"{accepted.request_id}-{number}", draft, own, waiting))
             except ServingError as error:
-                if isinstance(error, ShuttingDown) or (has_left and has_left()):
+                if isinstance(error, ShuttingDown) or waiting.is_over():
                     raise
                 outcomes.append(error)
-        return outcomes
+        return BatchAnswer(accepted.request_id, tuple(outcomes))
 
-    def _answer(
-        self, draft: TextDraft, tickets: Sequence[Ticket], deadline: _Deadline, has_left: Callable[[], bool] | None
-    ) -> Answer:
+    def _answer(self, request_id: str, draft: TextDraft, tickets: Sequence[Ticket], waiting: _Waiting) -> Answer:
+        deadline = waiting.deadline
         try:
-            completions = self._mailbox.wait_all(tickets, deadline.left_s, has_left)
+            completions = self._mailbox.wait_all(tickets, deadline.left_s, waiting.has_left)
         except DeadlineExceeded:
             told = f"No answer within {deadline.within_s:g} s; the request was cancelled. Try again later."
             raise DeadlineExceeded(told) from None
-        correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])
-        return Answer(correction, longest([completion.timings for completion in completions]))
-
-    def _requests(self, job: Job, draft: TextDraft) -> list[CorrectionRequest]:
-        return [
-            CorrectionRequest(
-                request_id=job_id,
-                prompt_ids=sentence.prompt.token_ids,
-                word_numbers=sentence.prompt.word_numbers,
-                max_output_tokens=MAX_OUTPUT_TOKENS,
-                tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
-                learner_id=job.learner_id,
-            )
-            for job_id, sentence in zip(_job_ids(job, len(draft.sentences)), draft.sentences, strict=True)
-        ]
+        return self._drafting.answer(request_id, draft, completions)
 
     def check_ready(self) -> MailboxStatus:
         status = self._probe.status()
@@ -190,6 +201,17 @@ class QueueCorrector:
         self._mailbox.close()
 
 
+class _Waiting:
+    """For the jobs of one HTTP request: until when, and whether for somebody."""
+
+    def __init__(self, deadline: _Deadline, has_left: Callable[[], bool] | None) -> None:
+        self.deadline = deadline
+        self.has_left = has_left
+
+    def is_over(self) -> bool:
+        return self.has_left is not None and self.has_left()
+
+
 class _Deadline:
     """One for all that came in one HTTP request."""
 
@@ -200,39 +222,6 @@ class _Deadline:
     @property
     def left_s(self) -> float:
         return max(0.0, self._at_s - time.monotonic())
-
-
-def _job_ids(job: Job, num_sentences: int) -> list[str]:
-    """A single sentence runs under the id of the answer; of several, number 2 runs under `<id of the answer>-2`."""
-    if num_sentences == 1:
-        return [job.request_id]
-    return [f"{job.request_id}-{number}" for number in range(1, num_sentences + 1)]
-
-
-def longest(timings: Sequence[Timings]) -> Timings:
-    """Of each part, over all that ran side by side; zeros of none."""
-    if len(timings) == 1:
-        return timings[0]
-    return Timings(
-        queue_s=max((one.queue_s for one in timings), default=0.0),
-        prefill_s=max((one.prefill_s for one in timings), default=0.0),
-        decode_s=max((one.decode_s for one in timings), default=0.0),
-    )
-
-
-def _check_length(batch: BatchJob) -> None:
-    """Before anything is cut into sentences, which takes time."""
-    num_characters = sum(len(item) for item in batch.items if isinstance(item, str))
-    if num_characters > MAX_TEXT_CHARACTERS:
-        told = f"The items of `sentences` have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read."
-        raise InvalidRequest("sentences", f"{told} Send them in parts.")
-
-
-def _check_number(drafts: Sequence[TextDraft | ServingError]) -> None:
-    num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
-    if num_sentences > MAX_SENTENCES:
-        told = f"The items of `sentences` hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once."
-        raise InvalidRequest("sentences", f"{told} Send them in parts.")
 
 
 class _Probe:

@@ -1,4 +1,4 @@
-"""Reading what the client sent, with bounds: the body, its media type, the headers X-Request-ID and X-Deadline-Ms.
+"""Reading what the client sent, with bounds: the body, its media type, the headers that say how it wants its answer.
 
 Works on the WSGI environment, because a body over the limit is read to its end before it is refused: a client that
 is still sending when the connection closes sees a reset instead of the answer.
@@ -6,6 +6,7 @@ is still sending when the connection closes sees a reset instead of the answer.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import socket
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, Unsuppo
 MAX_DRAINED_BYTES = 16 * 1024 * 1024
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
+MAX_KEY_CHARACTERS = 255
+_ONLY_TENANT = b"default"
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -77,6 +80,27 @@ def deadline_s(environ: Mapping[str, Any]) -> float | None:
     if not re.fullmatch(r"[0-9]{1,9}", header) or not 1 <= int(header) <= MAX_DEADLINE_MS:
         raise InvalidHeader(f"X-Deadline-Ms must be a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}.")
     return int(header) / 1e3
+
+
+def idempotency_digest(environ: Mapping[str, Any]) -> str:
+    """Of the client's Idempotency-Key, '' without one: the key itself is kept nowhere. Raises InvalidHeader.
+
+    Hashed with the tenant; there is one until API keys tell more of them apart.
+    """
+    header = environ.get("HTTP_IDEMPOTENCY_KEY")
+    if header is None:
+        return ""
+    if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
+        raise InvalidHeader(
+            f"Idempotency-Key has {len(header)} characters; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII."
+        )
+    return hashlib.blake2b(header.encode(), key=_ONLY_TENANT, digest_size=16).hexdigest()
+
+
+def prefers_async(environ: Mapping[str, Any]) -> bool:
+    """Whether Prefer (RFC 7240) names respond-async; other preferences are not for us."""
+    preferences = environ.get("HTTP_PREFER", "").lower().split(",")
+    return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
 
 
 def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:

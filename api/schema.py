@@ -47,6 +47,7 @@ class Batch:
 
     items: tuple[str | InvalidRequest, ...]
     learner_id: str | None
+    document: str  # the body again, as it was understood
 
 
 def parse_body(raw: bytes) -> CorrectionBody:
@@ -62,7 +63,8 @@ def parse_batch(raw: bytes) -> Batch:
     if not 1 <= len(body.sentences) <= MAX_SENTENCES:
         found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
         raise InvalidRequest("sentences", found)
-    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id)
+    document = json.dumps({"sentences": body.sentences, "learner_id": body.learner_id})
+    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id, document)
 
 
 def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from api.corrector import Answer, BatchJob, Corrector, Job
+from api.corrector import Corrector
+from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
-from scheduler.errors import ServingError
 from scheduler.settings import Settings
 from worker.mailbox.protocol import MailboxStatus
 
@@ -58,6 +58,7 @@ class BlockingCorrector:
     def __init__(self, corrector: Corrector) -> None:
         from gevent.monkey import get_original
 
+        self.keeps_requests = corrector.keeps_requests
         self._corrector = corrector
         self._sleep = get_original("time", "sleep")
 
@@ -65,9 +66,19 @@ class BlockingCorrector:
         self._sleep(_BLOCKED_S)
         return self._corrector.correct(job)
 
-    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
+    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         self._sleep(_BLOCKED_S)
         return self._corrector.correct_batch(batch)
+
+    def start(self, job: Job | BatchJob) -> Pending:
+        self._sleep(_BLOCKED_S)
+        return self._corrector.start(job)
+
+    def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        return self._corrector.find(request_id)
+
+    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
+        return self._corrector.cancel(request_id)
 
     def check_ready(self) -> MailboxStatus:
         return self._corrector.check_ready()

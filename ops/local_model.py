@@ -18,7 +18,7 @@ from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishRe
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Parting, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
 
@@ -71,7 +71,7 @@ class InlineModel(ApiMailbox):
             waiters.append(Waiter(ticket, outcome=run_alone(self._engine, ticket.request)))
         return completions_of(waiters)
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """Nothing of it runs."""
 
     def cancel(self, request_id: str) -> None:
@@ -118,7 +118,7 @@ class ThreadedModel(ApiMailbox):
     ) -> list[Completion]:
         return self._waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         if self._waiters.remove(ticket):
             self.cancel(ticket.request_id)
 

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.agent import Agent
-from api.corrector import Answer, BatchJob, Job
 from api.edit_script import ScriptEdit
+from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
 from api.reasons import Reason
 from api.verbs import VerbTable
 from scheduler.errors import ServingError
@@ -21,6 +21,8 @@ from worker.mailbox.protocol import MailboxStatus
 
 class FakeCorrector:
     """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
+
+    keeps_requests = False
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -35,13 +37,19 @@ class FakeCorrector:
         draft = self._agent.prepare_text(job.sentence)
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         correction = self._agent.conclude_text(draft, [output] * len(draft.sentences))
-        return Answer(correction, Timings(0.0012, 0.0034, 0.0056))
+        return Answer(job.request_id, correction, Timings(0.0012, 0.0034, 0.0056))
 
-    def correct_batch(self, batch: BatchJob) -> list[Answer | ServingError]:
-        return [
+    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
+        outcomes = (
             item if isinstance(item, ServingError) else self.correct(batch.job(number))
             for number, item in enumerate(batch.items, start=1)
-        ]
+        )
+        return BatchAnswer(batch.request_id, tuple(outcomes))
+
+    def start(self, job: Job | BatchJob) -> Pending:
+        raise AssertionError("keeps no requests")
+
+    find = cancel = start
 
     def check_ready(self) -> MailboxStatus:
         if self.error:

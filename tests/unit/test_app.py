@@ -190,4 +190,16 @@ def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: Fake
     for headers in ({}, {"X-Deadline-Ms": "1500"}, {"X-Deadline-Ms": "600000"}):
         assert client.post("/correct", json=GOED, headers=headers).status_code == 200
 
-    assert [job.within_s for job in corrector.jobs] == [None, 1.5, 600.0]
+    assert [job.wishes.within_s for job in corrector.jobs] == [None, 1.5, 600.0]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [("GET", "/requests/abc", {}), ("DELETE", "/requests/abc", {}), ("POST", "/correct", {"Prefer": "respond-async"})],
+)
+def test_where_no_requests_are_kept_nobody_can_ask_for_them(
+    client: FlaskClient, method: str, path: str, headers: dict[str, str]
+) -> None:
+    response = client.open(path, method=method, json={"sentence": "He goed"}, headers=headers)
+
+    assert_problem(response, 404, "not-found")

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from api.agent import MAX_TEXT_CHARACTERS, Agent
 from api.app import create_app
-from api.corrector import Answer, BatchJob, QueueCorrector
+from api.corrector import QueueCorrector
+from api.jobs import Answer, BatchJob, Wishes
 from api.verbs import VerbTable
 from scheduler.errors import (
     Cancelled,
@@ -120,7 +121,7 @@ class FailingMailbox(FakeMailbox):
 def run(mailbox: FakeMailbox, *items: str | ServingError, has_left: Callable[[], bool] | None = None):
     agent = Agent(FakeTokenizer(), VerbTable.load())
     corrector = QueueCorrector(agent, mailbox, Settings(request_timeout_s=7.0))
-    return corrector.correct_batch(BatchJob("id", items, "anna", has_left))
+    return corrector.correct_batch(BatchJob("id", items, "{}", "anna", Wishes(has_left))).outcomes
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:

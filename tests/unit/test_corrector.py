@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from api.agent import Agent
-from api.corrector import Job, QueueCorrector
+from api.corrector import QueueCorrector
 from api.edit_script import EOS_ID
+from api.jobs import Job, Wishes
 from api.verbs import VerbTable
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Ticket
+from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Parting, Ticket
 
 
 class FakeMailbox(ApiMailbox):
@@ -43,7 +44,7 @@ class FakeMailbox(ApiMailbox):
             for number, ticket in enumerate(tickets)
         ]
 
-    def abandon(self, ticket: Ticket) -> None: ...
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None: ...
 
     def cancel(self, request_id: str) -> None: ...
 
@@ -158,7 +159,7 @@ def _expect_not_ready(subject: QueueCorrector) -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", "He went home", within_s=0.5))
+    corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.5)))
 
     assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
 
@@ -166,7 +167,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", "He went home", within_s=600.0))
+    corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=600.0)))
 
     assert 6.0 < mailbox.deadlines[0] <= 7.0
 
@@ -176,4 +177,4 @@ def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("any"))
 
     with pytest.raises(DeadlineExceeded, match="No answer within 0.5 s; the request was cancelled"):
-        corrector(mailbox).correct(Job("id1", "He went home", within_s=0.5))
+        corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.5)))

@@ -7,27 +7,34 @@ working threads (or greenlets) in each child.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import IdempotencyConflict, NotReady, RemovedByOperator, RequestFailed
+from scheduler.errors import NotReady, RequestFailed, ServingError
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
-from worker.mailbox import formats
-from worker.mailbox.bounds import check_that_it_may_fit, expired, queue_full, shutting_down, too_late
+from worker.mailbox import bounds, formats
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
     FAILURE_TTL_S,
     LEASE_S,
     READY_WITHIN_S,
+    Accepted,
     ApiMailbox,
+    Found,
+    FoundJob,
     MailboxLimits,
     MailboxStatus,
+    Parting,
+    Phase,
+    Record,
     Ticket,
 )
 from worker.mailbox.sender import Sender
@@ -37,10 +44,15 @@ logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
+NOBODY = "-"  # as in common.lua
+_LONGEST_RUN_S = 60
+_PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 
 
 class RedisApiMailbox(ApiMailbox):
     """Keeps the ApiMailbox protocol."""
+
+    keeps_requests = True
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
         self._client = client
@@ -50,25 +62,42 @@ class RedisApiMailbox(ApiMailbox):
         self._is_closed = False
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
+        return self._submit(_Errand(tuple(requests), within_s)).tickets
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return self._submit(_Errand(tuple(requests), within_s, record))
+
+    def _submit(self, errand: _Errand) -> Accepted:
         if self._is_closed:
-            raise shutting_down()
-        for request in requests:
+            raise bounds.shutting_down()
+        for request in errand.requests:
             formats.check_request_id(request.request_id)
-        check_that_it_may_fit(requests, self._limits)
-        return self._desk().submit(requests, within_s)
+        bounds.check_that_it_may_fit(errand.requests, self._limits)
+        return self._desk().submit(errand)
+
+    def find(self, request_id: str) -> Found | None:
+        if not formats.is_request_id(request_id):
+            return None
+        try:
+            reply, _ = self._desk().sender.ask(script("find", request_id), SUBMIT_PATIENCE_S)
+        except LineDown as error:
+            raise NotReady(_why(error), 1.0) from error
+        return Found(reply[0].decode(), tuple(_found_job(*job) for job in reply[1:])) if reply else None
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
         return self._desk().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         desk = self._desk()
         if desk.waiters.remove(ticket):
-            desk.post_cancel(ticket.request_id, desk.channel)
+            desk.post_cancel(ticket.request_id, desk.channel, why)
 
     def cancel(self, request_id: str) -> None:
-        self._desk().post_cancel(request_id, channel="")
+        self._desk().post_cancel(request_id, "", Parting.LEFT)
 
     def status(self) -> MailboxStatus:
         try:
@@ -92,9 +121,42 @@ class RedisApiMailbox(ApiMailbox):
         return desk
 
 
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What one call asks the queue to accept."""
+
+    requests: tuple[CorrectionRequest, ...]
+    within_s: float | None = None
+    record: Record | None = None
+
+    def under(self, request_id: str) -> _Errand:
+        """The same work in the name of the request that was there before."""
+        assert self.record is not None
+        own = self.record.request_id
+        requests = (replace(one, request_id=request_id + one.request_id.removeprefix(own)) for one in self.requests)
+        return _Errand(tuple(requests), self.within_s, replace(self.record, request_id=request_id))
+
+
 def _why(error: LineDown) -> str:
     is_refusal = isinstance(error.__cause__, ResponseError)
     return "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
+
+
+def _found_job(raw_id: bytes, state: bytes, payload: bytes) -> FoundJob:
+    job_id = raw_id.decode()
+    return FoundJob(job_id, _PHASES.get(state) or _outcome(job_id, state, payload) or bounds.removed())
+
+
+def _outcome(job_id: str, state: bytes, payload: bytes) -> Completion | ServingError | None:
+    """None where there is none yet, or none any more."""
+    if state == b"done":
+        try:
+            return formats.decode_completion(payload)
+        except WireError as error:
+            return RequestFailed(f"the answer cannot be read: {error}")
+    if state == b"expired":
+        return bounds.expired()
+    return Completion(job_id, FinishReason.CANCELLED) if state == b"canceled" else None
 
 
 class _Desk:
@@ -107,66 +169,80 @@ class _Desk:
         self._limits = limits
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
-    def submit(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> tuple[Ticket, ...]:
+    def submit(self, errand: _Errand) -> Accepted:
+        within_s, record = errand.within_s, errand.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(_UNREACHABLE, 1.0)
-        tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
+        is_awaited = record is None or not record.is_async
+        tickets = tuple(Ticket(request, new_ticket_number()) for request in errand.requests if is_awaited)
         waiters = [self.waiters.add(ticket) for ticket in tickets]
         try:
-            reply, run_id = self.sender.ask(self._enqueue(requests, within_s), patience_s)
+            reply, run_id = self.sender.ask(self._enqueue(errand), patience_s)
             self._check_accepted(reply, within_s)
         except BaseException as error:
-            for ticket in tickets:
-                self.waiters.remove(ticket)
+            self._forget(tickets)
             if isinstance(error, LineDown):
                 raise NotReady(_why(error), 1.0) from error
             raise
+        if reply[0] == b"known":
+            self._forget(tickets)
+            return self.submit(errand.under(reply[1].decode()))
         for waiter in waiters:
             waiter.run_id = run_id
         if reply[0] == b"attached":
             self._look_up(waiters)  # the answer may be older than the subscription
-        return tickets
+        return Accepted("" if record is None else record.request_id, tickets)
 
-    def post_cancel(self, request_id: str, channel: str) -> None:
+    def _forget(self, tickets: Sequence[Ticket]) -> None:
+        for ticket in tickets:
+            self.waiters.remove(ticket)
+
+    def post_cancel(self, request_id: str, channel: str, why: Parting) -> None:
         payload = formats.encode_completion(Completion(request_id, FinishReason.CANCELLED))
-        self.sender.post(script("cancel", request_id, channel, payload), SUBMIT_PATIENCE_S)
+        self.sender.post(script("cancel", request_id, channel, payload, why.value), SUBMIT_PATIENCE_S)
 
     def close(self) -> None:
-        self.waiters.resolve_all(shutting_down())
+        self.waiters.resolve_all(bounds.shutting_down())
         self._listener.stop()
         self.sender.stop()
 
-    def _enqueue(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Command:
-        limits = self._limits
-        about_all: tuple[Any, ...] = (limits.result_ttl_s, FAILURE_TTL_S, limits.timeout_s)
-        about_all += (limits.max_requests, limits.max_tokens, "" if within_s is None else within_s)
+    def _enqueue(self, errand: _Errand) -> Command:
+        limits, record, within_s = self._limits, errand.record, errand.within_s
+        is_kept = record is not None and (record.is_async or bool(record.key))
+        ttl_s = limits.kept_ttl_s if is_kept else limits.result_ttl_s
+        channel = NOBODY if record is not None and record.is_async else self.channel
+        about_all = [channel, ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens]
+        about_all.append("" if within_s is None else within_s)
+        about_record: list[Any] = ["", "", "", "", 0]
+        if record is not None:
+            # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
+            record_ttl_s = ttl_s + math.ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
+            about_record = [record.request_id, record.document, record.digest, record.key, record_ttl_s]
         about_each: list[Any] = []
-        for request in requests:
+        for request in errand.requests:
             encoded = formats.encode_request(request)
             about_each += [request.request_id, formats.body_hash(encoded, request.request_id)]
             about_each += [request.reserved_tokens, encoded, formats.describe(request)]
-        return script("enqueue", self.channel, *about_all, *about_each)
+        return script("enqueue", *about_all, *about_record, *about_each)
 
     def _check_accepted(self, reply: list[Any], within_s: float | None) -> None:
         if reply[0] == b"conflict":
-            raise IdempotencyConflict("A request with this id and another body was sent before.")
+            raise bounds.conflict()
         if reply[0] == b"full":
-            raise queue_full(reply[1], reply[2], float(reply[3]), self._limits)
+            raise bounds.queue_full(reply[1], reply[2], float(reply[3]), self._limits)
         if reply[0] == b"late" and within_s is not None:
-            raise too_late(reply[1], float(reply[2]), within_s)
+            raise bounds.too_late(reply[1], float(reply[2]), within_s)
 
     def _hear(self, message: bytes) -> None:
         for payload in message.split(b"\n"):
             self._resolve(payload)
 
-    def _resolve(self, payload: bytes, request_id: str | None = None) -> None:
+    def _resolve(self, payload: bytes) -> None:
         try:
             completion = formats.decode_completion(payload)
-        except WireError as error:
-            if request_id is not None:
-                self.waiters.resolve(request_id, RequestFailed(f"the answer cannot be read: {error}"))
-            logger.error("an answer cannot be read: %s", error, extra={"request_id": request_id})
+        except WireError as error:  # whose it is will be found by the poll
+            logger.error("an answer cannot be read: %s", error)
             return
         self.waiters.resolve(completion.request_id, completion)
 
@@ -185,14 +261,11 @@ class _Desk:
     def _learn(self, asked: list[Waiter], states: list[Any], run_id: str) -> None:
         for waiter, (state, payload) in zip(asked, states, strict=True):
             request_id = waiter.ticket.request_id
-            if state == b"done":
-                self._resolve(payload, request_id)
-            elif state == b"expired":
-                self.waiters.resolve(request_id, expired())
-            elif state == b"canceled":
-                self.waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
+            outcome = _outcome(request_id, state, payload)
+            if outcome is not None:
+                self.waiters.resolve(request_id, outcome)
             elif state == b"gone" and waiter.run_id == run_id:
-                self.waiters.resolve(request_id, RemovedByOperator("The request was deleted from the queue by hand."))
+                self.waiters.resolve(request_id, bounds.removed())
             elif state == b"gone":
                 self._submit_again(waiter)
 
@@ -203,4 +276,4 @@ class _Desk:
             if reply[0] != b"full":  # else: the next poll tries again, until the deadline
                 waiter.run_id = run_id
 
-        self.sender.post(self._enqueue([waiter.ticket.request]), SUBMIT_PATIENCE_S, on_reply)
+        self.sender.post(self._enqueue(_Errand((waiter.ticket.request,))), SUBMIT_PATIENCE_S, on_reply)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.errors import DeadlineExceeded, InvalidRequest, QueueFull, ShuttingDown
+from scheduler.errors import (
+    DeadlineExceeded,
+    IdempotencyConflict,
+    InvalidRequest,
+    QueueFull,
+    RemovedByOperator,
+    ShuttingDown,
+)
 from scheduler.messages import CorrectionRequest
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.rates import retry_after_s
@@ -39,6 +46,16 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
 def expired() -> DeadlineExceeded:
     """It was dropped when its turn came."""
     return DeadlineExceeded("The request waited in the queue past its deadline. Try again later.")
+
+
+def conflict() -> IdempotencyConflict:
+    """The same key or id came with another body."""
+    return IdempotencyConflict("A request with this key and another body was sent before; take a new key for it.")
+
+
+def removed() -> RemovedByOperator:
+    """Its job is gone, and Redis has lost nothing."""
+    return RemovedByOperator("The request was deleted from the queue by hand.")
 
 
 def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:

@@ -21,9 +21,14 @@ _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id
 _REGISTRY = {FinishReason.CANCELLED: "canceled", FinishReason.ERROR: "failed"}
 
 
+def is_request_id(text: str) -> bool:
+    """Whether it may be the id of a job, or of a request."""
+    return _JOB_ID.fullmatch(text) is not None
+
+
 def check_request_id(request_id: str) -> None:
     """Raises ValueError."""
-    if not _JOB_ID.fullmatch(request_id):
+    if not is_request_id(request_id):
         raise ValueError(f"request id {request_id!r}; allowed are letters, digits, '_' and '-', at most 128")
 
 

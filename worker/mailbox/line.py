@@ -20,7 +20,7 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 SCRIPTS = (
-    "enqueue", "cancel", "check", "status",  # asked by the API
+    "enqueue", "cancel", "check", "find", "status",  # asked by the API
     "drain", "finish", "resync", "leave", "beat", "reconcile",  # asked by workers
     "revive", "drop",  # asked by operators
 )  # fmt: skip

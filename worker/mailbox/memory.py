@@ -1,7 +1,7 @@
 """The mailbox inside one process: for `miniserve correct`, for tests, for a first look at how the real one behaves.
 
 Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters) under one lock.
-Nobody watches the workers here: whoever sees one die says so with `give_up`.
+Nobody watches the workers here: whoever sees one die says so with `give_up`. No request is kept to be found later.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from scheduler.errors import IdempotencyConflict
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
 from worker.mailbox import formats
-from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
-from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Ticket
+from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, conflict, expired, queue_full, shutting_down
+from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Parting, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
 
@@ -89,7 +88,7 @@ class InMemoryMailbox(ApiMailbox):
     ) -> list[Completion]:
         return self._waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         if self._waiters.remove(ticket):
             self.cancel(ticket.request_id)
 
@@ -132,7 +131,7 @@ class InMemoryMailbox(ApiMailbox):
         }
         for request_id in fresh.keys() & state.jobs.keys():
             if state.jobs[request_id].body_hash != fresh.pop(request_id).body_hash:
-                raise IdempotencyConflict("A request with this id and another body was sent before.")
+                raise conflict()
         unfinished, limits = state.unfinished(), state.limits
         tokens = sum(job.request.reserved_tokens for job in unfinished)
         new_tokens = sum(job.request.reserved_tokens for job in fresh.values())

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
+from scheduler.errors import ServingError
 from scheduler.messages import Completion, CorrectionRequest, Inbox, Room
 from scheduler.settings import Settings
 
@@ -21,6 +23,7 @@ LEASE_S = 1.2  # a silent worker's work is given to others after this; four beat
 BEAT_S = 0.25
 MAX_BLOCK_S = 0.5  # a blocked claim must end before the lease does, or a dead worker could still take an id
 READY_WITHIN_S = 3.0  # /readyz: a worker must have been heard of in this time
+KEPT_TTL_S = 600
 FAILURE_TTL_S = 7 * 86_400  # dead letters stay for a week
 
 
@@ -35,6 +38,7 @@ class MailboxLimits:
     max_requests: int = 2048
     max_tokens: int = 131_072
     result_ttl_s: int = 60
+    kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
     timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
 
     @classmethod
@@ -43,6 +47,7 @@ class MailboxLimits:
             max_requests=settings.max_queue_requests,
             max_tokens=settings.max_queue_tokens,
             result_ttl_s=settings.result_ttl_s,
+            kept_ttl_s=max(KEPT_TTL_S, settings.result_ttl_s),
             timeout_s=max(1, round(settings.request_timeout_s)),
         )
 
@@ -57,6 +62,55 @@ class Ticket:
     @property
     def request_id(self) -> str:
         return self.request.request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of an HTTP request beside its jobs, so that it can be answered for later, and by another replica."""
+
+    request_id: str  # its jobs' ids begin with it
+    document: str  # whatever its maker needs to tell the answer; nobody else reads it
+    digest: str  # equal for equal bodies
+    key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
+    is_async: bool = False  # nobody waits, and nobody's leaving ends it
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A recorded request and who waits for its jobs. The id is an earlier one's where the key stands for that."""
+
+    request_id: str
+    tickets: tuple[Ticket, ...]
+
+
+class Phase(Enum):
+    """Of a job without an outcome."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJob:
+    """One job of a recorded request."""
+
+    job_id: str
+    state: Phase | Completion | ServingError
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A recorded request and what became of it."""
+
+    document: str
+    jobs: tuple[FoundJob, ...]
+
+
+class Parting(Enum):
+    """Why somebody waits no longer; counted apart."""
+
+    LEFT = "cancelled"
+    TOO_LATE = "expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +155,8 @@ class WorkerMailbox(Protocol):
 class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
 
+    keeps_requests = False  # whether `find` ever finds one
+
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
         """`submit_all` for one."""
         return self.submit_all((request,), within_s)[0]
@@ -112,6 +168,19 @@ class ApiMailbox(Protocol):
         after it. Raises QueueFull, DeadlineExceeded, NotReady, ShuttingDown, IdempotencyConflict; InvalidRequest where
         they could never fit.
         """
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        """As `submit_all`, and `find` knows the request for some time. No tickets where it is asynchronous.
+
+        With a key that was used before: attaches to that request, or raises IdempotencyConflict for another body.
+        """
+        return Accepted(record.request_id, self.submit_all(requests, within_s))
+
+    def find(self, request_id: str) -> Found | None:
+        """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
+        return None
 
     def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
         """`wait_all` for one."""
@@ -126,7 +195,7 @@ class ApiMailbox(Protocol):
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""
 
     def cancel(self, request_id: str) -> None:

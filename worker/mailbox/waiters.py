@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason
-from worker.mailbox.protocol import Ticket
+from worker.mailbox.protocol import Parting, Ticket
 
 Outcome = Completion | ServingError
 _HAS_LEFT_EVERY_S = 0.25
@@ -56,15 +56,8 @@ class Waiter:
 
     def completion(self) -> Completion:
         """The answer that is there. Raises what it is, where it is a failure."""
-        outcome = self.outcome
-        assert outcome is not None
-        if isinstance(outcome, Exception):
-            raise outcome
-        if outcome.finish_reason is FinishReason.ERROR:
-            raise RequestFailed(outcome.error or "The request failed.")
-        if outcome.finish_reason is FinishReason.CANCELLED:
-            raise Cancelled("The request was cancelled before it had an answer.")
-        return outcome
+        assert self.outcome is not None
+        return completion_of(self.outcome)
 
 
 class Waiters:
@@ -95,17 +88,23 @@ class Waiters:
         tickets: Sequence[Ticket],
         timeout_s: float,
         has_left: Callable[[], bool] | None,
-        abandon: Callable[[Ticket], None],
+        abandon: Callable[[Ticket, Parting], None],
     ) -> list[Completion]:
         """As the `wait_all` of a mailbox, which says how it abandons what is still unanswered."""
         waiters, latch = self.gather(tickets)
+        why = Parting.LEFT
         try:
             latch.wait(timeout_s, has_left)
             return completions_of(waiters)
+        except DeadlineExceeded:
+            why = Parting.TOO_LATE
+            raise
         finally:
             for waiter in waiters:
-                leave = abandon if waiter.outcome is None else self.remove
-                leave(waiter.ticket)
+                if waiter.outcome is None:
+                    abandon(waiter.ticket, why)
+                else:
+                    self.remove(waiter.ticket)
 
     def _find(self, ticket: Ticket) -> Waiter:
         for waiter in self._by_id.get(ticket.request_id, ()):
@@ -143,6 +142,17 @@ class Waiters:
             ids = list(self._by_id)
         for request_id in ids:
             self.resolve(request_id, outcome)
+
+
+def completion_of(outcome: Outcome) -> Completion:
+    """The answer. Raises what the outcome is, where it is a failure."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    if outcome.finish_reason is FinishReason.ERROR:
+        raise RequestFailed(outcome.error or "The request failed.")
+    if outcome.finish_reason is FinishReason.CANCELLED:
+        raise Cancelled("The request was cancelled before it had an answer.")
+    return outcome
 
 
 def completions_of(waiters: Sequence[Waiter]) -> list[Completion]:

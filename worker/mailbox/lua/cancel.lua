@@ -1,6 +1,7 @@
 -- CANCEL: one API process loses interest, or (channel '') the request shall end for everybody.
--- While another process still waits, the request lives on. ARGV: id, channel, base64 payload that tells the waiters.
-local id, channel, payload = unpack(ARGV)
+-- While another process still waits, the request lives on. ARGV: id, channel, base64 payload that tells the waiters,
+-- 'cancelled' or 'expired'.
+local id, channel, payload, why = unpack(ARGV)
 local job = redis.call('HMGET', job_key(id), 'status', 'reply_to', 'worker_name')
 local status, reply_to = job[1], job[2] or ''
 if status ~= 'queued' and status ~= 'started' then return 'over' end
@@ -16,15 +17,14 @@ if channel ~= '' then
 end
 
 if status == 'queued' and redis.call('LREM', QUEUE, 1, id) > 0 then
-  local now = clock()
-  settle(id, 'canceled', 60, now, iso(now))
+  call_off(id, why, 'waiting', clock())
   local letters = {}
   announce(letters, reply_to, payload)
   publish(letters)
   return 'canceled'
 end
 -- It runs, or is being claimed: its worker is told, and whoever may get it next sees the mark.
-redis.call('HSET', job_key(id), 'cancel_requested', 1)
+redis.call('HSET', job_key(id), 'cancel_requested', why)
 if status == 'started' then
   redis.call('SADD', 'miniserve:cancel:' .. job[3], id)
   redis.call('EXPIRE', 'miniserve:cancel:' .. job[3], 60)

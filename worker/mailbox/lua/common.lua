@@ -4,7 +4,7 @@
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
---   rq:job:<id>                   HASH  the request; our own fields are the last seven of ENQUEUE
+--   rq:job:<id>                   HASH  the job; our own fields are the last seven of ENQUEUE
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer
@@ -13,16 +13,24 @@
 --   miniserve:cancel:<worker>     SET   ids the worker shall drop
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
 --   miniserve:reserved_tokens     STRING  the sum of that hash
+--   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
+--                                       removed); the difference is the length of the reservations
+--   miniserve:request:<id>        HASH  what an HTTP request asked: its document, the ids of its jobs, its body's digest
+--   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 --   miniserve:rates               HASH  worker -> tokens/s it can finish
 --   miniserve:duplicates          STRING  answers dropped because another one was first
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RESERVED_TOKENS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:reserved_tokens'
+local COUNTS = 'miniserve:counts'
+local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
 
 local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
+local function request_key(id) return 'miniserve:request:' .. id end
+local function count(what) redis.call('HINCRBY', COUNTS, what, 1) end
 
 local function clock()
   local time = redis.call('TIME')
@@ -46,15 +54,20 @@ local function iso(now)
 end
 
 local function reserve(id, tokens)
-  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 1 then redis.call('INCRBY', RESERVED_TOKENS, tokens) end
+  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 1 then
+    redis.call('INCRBY', RESERVED_TOKENS, tokens)
+    count('accepted')
+  end
 end
 
--- Exactly once, however often it is called: the hash entry is the reservation.
-local function release(id)
+-- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended;
+-- nil where its job was deleted by hand.
+local function release(id, outcome)
   local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
   if tokens > 0 then
     redis.call('HDEL', RESERVATIONS, id)
     redis.call('DECRBY', RESERVED_TOKENS, tokens)
+    count(outcome or 'removed')
   end
   return tokens
 end
@@ -69,7 +82,9 @@ end
 -- All answers for one API process go out as one message: base64 payloads, one a line.
 local function announce(letters, reply_to, payload)
   for channel in string.gmatch(reply_to or '', '%S+') do
-    letters[channel] = letters[channel] and letters[channel] .. '\n' .. payload or payload
+    if channel ~= NOBODY then
+      letters[channel] = letters[channel] and letters[channel] .. '\n' .. payload or payload
+    end
   end
 end
 
@@ -77,13 +92,41 @@ local function publish(letters)
   for channel, text in pairs(letters) do redis.call('PUBLISH', channel, text) end
 end
 
+local OUTCOMES = { finished = 'done', failed = 'failed', canceled = 'cancelled' }
+
 -- The last move of an id: into finished, failed or canceled.
 local function settle(id, status, ttl, now, now_iso)
   redis.call('HSET', job_key(id), 'status', status, 'ended_at', now_iso, 'attempts', 0, 'worker_name', '',
     'cancel_requested', '', 'deadline', '') -- an operator may put a failed one back, and then wants it to run
   redis.call('EXPIRE', job_key(id), ttl)
   redis.call('ZADD', registry_of(status), now + ttl, id)
-  return release(id)
+  return release(id, OUTCOMES[status])
+end
+
+-- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
+local function call_off(id, why, place, now)
+  local ttl = tonumber(redis.call('HGET', job_key(id), 'result_ttl')) or 60
+  if why ~= 'expired' then return settle(id, 'canceled', ttl, now, iso(now)) end
+  redis.call('HSET', job_key(id), 'expired', 1)
+  if redis.call('HEXISTS', RESERVATIONS, id) == 1 then count('expired_' .. place) end
+  local tokens = release(id, 'expired')
+  settle(id, 'canceled', ttl, now, iso(now))
+  return tokens
+end
+
+-- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload }.
+local function state_of(id)
+  local status = redis.call('HGET', job_key(id), 'status')
+  if not status then return { 'gone', '' } end
+  if status == 'canceled' then
+    return { redis.call('HEXISTS', job_key(id), 'expired') == 1 and 'expired' or 'canceled', '' }
+  end
+  if status ~= 'finished' and status ~= 'failed' then return { status, '' } end
+  local last = redis.call('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)
+  for field = 1, last[1] and #last[1][2] or 0, 2 do
+    if last[1][2][field] == 'return_value' then return { 'done', last[1][2][field + 1] } end
+  end
+  return { 'gone', '' }
 end
 
 -- Tokens/s that all workers together can finish; 0 while none knows.

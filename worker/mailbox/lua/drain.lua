@@ -32,13 +32,12 @@ local function load(id)
   local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested',
     'deadline', 'attempts')
   if job[2] == 'started' then return nil end -- a second entry of an id that runs
-  if job[5] == '1' and job[2] == 'queued' then
-    settle(id, 'canceled', 60, now, iso(now))
+  if job[5] and job[5] ~= '' and job[2] == 'queued' then
+    call_off(id, job[5], 'waiting', now)
     return nil
   end
   if job[2] == 'queued' and job[6] and job[6] ~= '' and tonumber(job[6]) < now then
-    settle(id, 'canceled', 60, now, iso(now))
-    redis.call('HSET', job_key(id), 'expired', 1)
+    call_off(id, 'expired', 'waiting', now)
     return nil
   end
   if not job[1] or job[2] ~= 'queued' then

@@ -1,10 +1,21 @@
 -- ENQUEUE: accept requests, or attach to those known, or refuse them: all or none. One script, so that N API replicas
 -- never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens, seconds after which the
--- answer is of no use ('': none); then per request, their ids all different: id, body hash, reserved tokens, data,
--- description.
+-- answer is of no use ('': none); of the HTTP request: its id ('': not to be found later), document, digest of its body,
+-- digest of its idempotency key ('': none), ttl of these; then per job, their ids all different: id, body hash, reserved
+-- tokens, data, description.
+-- Returns { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its jobs are to
+-- be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
 local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens, within_s = unpack(ARGV, 1, 7)
-local FIRST, STEP = 8, 5
+local request_id, document, digest, key, request_ttl = unpack(ARGV, 8, 12)
+local FIRST, STEP = 13, 5
+
+if key ~= '' then
+  local known = redis.call('GET', 'miniserve:key:' .. key)
+  local known_digest = known and redis.call('HGET', request_key(known), 'digest')
+  if known_digest and known_digest ~= digest then return { 'conflict' } end
+  if known_digest and known ~= request_id then return { 'known', known } end
+end
 
 local reply_to_of = {} -- of the known ones
 local num_new, new_tokens, num_known = 0, 0, 0
@@ -23,11 +34,13 @@ end
 if num_new > 0 then
   local requests, reserved = redis.call('HLEN', RESERVATIONS), tonumber(redis.call('GET', RESERVED_TOKENS) or 0)
   if requests + num_new > tonumber(max_requests) or reserved + new_tokens > tonumber(max_tokens) then
+    count('refused_full')
     return { 'full', requests, reserved, tostring(service_rate()) }
   end
   -- 0: not known yet. An empty queue takes whatever comes, or a rate that was measured wrong once would stand for ever.
   local rate = within_s ~= '' and reserved > 0 and service_rate() or 0
   if rate > 0 and (reserved + new_tokens) / rate > tonumber(within_s) then
+    count('refused_late')
     return { 'late', reserved + new_tokens, tostring(rate) }
   end
 end
@@ -35,7 +48,7 @@ end
 local now = clock()
 local now_iso = iso(now)
 local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-local accepted = {} -- each a microsecond after the one before, so that their order outlives their worker
+local ids, accepted = {}, {} -- each a microsecond after the one before, so that their order outlives their worker
 
 -- Somebody waits for it longer now, or without end.
 local function extend_deadline(id)
@@ -48,6 +61,7 @@ end
 for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
   local reply_to = reply_to_of[id]
+  ids[#ids + 1] = id
   if not reply_to then
     redis.call('ZREM', registry_of('canceled'), id)
     redis.call('HDEL', job_key(id), 'expired')
@@ -66,6 +80,11 @@ for at = FIRST, #ARGV, STEP do
       redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
     end
   end
+end
+if request_id ~= '' then
+  redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'jobs', table.concat(ids, ' '))
+  redis.call('EXPIRE', request_key(request_id), request_ttl)
+  if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', request_ttl) end
 end
 if #accepted > 0 then
   redis.call('SADD', 'rq:queues', QUEUE)

@@ -19,12 +19,17 @@ end
 
 for at = 2, #ARGV, 4 do
   local id, status, payload, error_text = unpack(ARGV, at, at + 3)
-  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl')
+  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl',
+    'cancel_requested')
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
-    local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
-    if status ~= 'canceled' then store(id, status, payload, error_text, ttl) end
-    released = released + settle(id, status, ttl, now, now_iso)
+    if status == 'canceled' then
+      released = released + call_off(id, job[6], 'running', now)
+    else
+      local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
+      store(id, status, payload, error_text, ttl)
+      released = released + settle(id, status, ttl, now, now_iso)
+    end
     announce(letters, job[3], payload)
     if status == 'finished' then successes = successes + 1 end
     if status == 'failed' then failures = failures + 1 end

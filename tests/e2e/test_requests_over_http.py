@@ -1,0 +1,107 @@
+"""Asking again for an answer: by its id, by its key, from another replica, and calling it off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api_process import ApiProcess
+from tests.mailbox_house import eventually
+from tests.running_system import Reply, RunningSystem, post_json, send
+
+TEXT = "He goed to school. They was at home."
+CORRECTED = "He went to school. They were at home."
+
+
+@pytest.fixture(scope="module")
+def second(system: RunningSystem) -> Iterator[ApiProcess]:
+    """Another replica on the same Redis."""
+    process = ApiProcess(system.redis_url)
+    yield process
+    process.kill()
+
+
+def post(url: str, document: dict[str, Any], path: str = "/correct", **headers: str) -> Reply:
+    told = {"Content-Type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return send(url, "POST", path, json.dumps(document).encode(), told)
+
+
+def test_every_answer_can_be_fetched_again_from_any_replica(system: RunningSystem, second: ApiProcess) -> None:
+    for path, document in (("/correct", {"sentence": TEXT}), ("/correct/batch", {"sentences": [TEXT, 5, "She sing."]})):
+        reply = post_json(system.url, path, document)
+        again = send(second.url, "GET", f"/requests/{reply.body['request_id']}")
+
+        assert (again.status, again.body) == (200, reply.body)
+
+
+def test_an_asynchronous_request_answers_at_once_and_its_answer_is_fetched_later(
+    system: RunningSystem, second: ApiProcess
+) -> None:
+    accepted = post(system.url, {"sentence": TEXT}, Prefer="respond-async")
+
+    location = accepted.headers["Location"]
+    reply = eventually(lambda: (got := send(second.url, "GET", location)).status == 200 and got)
+
+    assert (accepted.status, accepted.body["status"], accepted.headers["Preference-Applied"]) == (
+        202, "queued", "respond-async"
+    )  # fmt: skip
+    assert (reply.body["corrected"], reply.body["request_id"]) == (CORRECTED, accepted.body["request_id"])
+    assert location == f"/requests/{accepted.body['request_id']}"
+
+
+def test_an_asynchronous_batch_keeps_its_refused_items(system: RunningSystem) -> None:
+    accepted = post(system.url, {"sentences": ["", TEXT]}, "/correct/batch", Prefer="wait=5, respond-async")
+
+    reply = eventually(lambda: (got := send(system.url, "GET", accepted.headers["Location"])).status == 200 and got)
+
+    assert [item.get("status", item.get("corrected")) for item in reply.body["results"]] == [422, CORRECTED]
+
+
+def test_the_same_key_and_body_get_the_same_answer_from_another_replica(
+    system: RunningSystem, second: ApiProcess
+) -> None:
+    first = post(system.url, {"sentence": TEXT}, Idempotency_Key="same-key")
+    spaced = send(
+        second.url, "POST", "/correct", b'{ "sentence" :"' + TEXT.encode() + b'"}',
+        {"Content-Type": "application/json", "Idempotency-Key": "same-key"},
+    )  # fmt: skip
+
+    assert (first.status, spaced.status) == (200, 200)
+    assert spaced.body == first.body
+
+
+@pytest.mark.parametrize("other", [{"sentence": "She sing."}, {"sentence": TEXT, "learner_id": "anna"}])
+def test_the_same_key_with_another_body_is_refused(system: RunningSystem, other: dict[str, str]) -> None:
+    post(system.url, {"sentence": TEXT}, Idempotency_Key="taken")
+
+    reply = post(system.url, other, Idempotency_Key="taken")
+
+    assert (reply.status, reply.slug) == (409, "idempotency-conflict")
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256, "schl\u00fcssel"])
+def test_a_key_that_cannot_be_one_is_refused_with_its_limits(system: RunningSystem, key: str) -> None:
+    reply = post(system.url, {"sentence": TEXT}, Idempotency_Key=key)
+
+    assert (reply.status, reply.slug) == (400, "invalid-header")
+    assert "1 to 255" in reply.body["detail"]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("request_id", ["0" * 32, "a:b", "%20", "x" * 300])
+def test_an_unknown_request_is_not_found(system: RunningSystem, method: str, request_id: str) -> None:
+    reply = send(system.url, method, f"/requests/{request_id}")
+
+    assert (reply.status, reply.slug) == (404, "not-found")
+
+
+def test_a_finished_request_cannot_be_called_off_any_more(system: RunningSystem) -> None:
+    request_id = post(system.url, {"sentence": TEXT}).body["request_id"]
+
+    reply = send(system.url, "DELETE", f"/requests/{request_id}")
+
+    assert (reply.status, reply.body) == (200, {"request_id": request_id, "status": "done"})
+    assert send(system.url, "GET", f"/requests/{request_id}").status == 200

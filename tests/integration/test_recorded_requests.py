@@ -1,0 +1,226 @@
+"""Requests that are kept to be found later: by id, by idempotency key, without anybody who waits."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, QueueFull, RemovedByOperator
+from scheduler.messages import NO_ROOM, Completion, FinishReason
+from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take
+from worker.mailbox.protocol import MailboxLimits, Phase, Record
+
+
+def a_record(request_id: str, key: str = "", *, digest: str = "same", is_async: bool = False) -> Record:
+    return Record(request_id, "what was asked", digest, key, is_async)
+
+
+def counts(redis_url: str) -> dict[str, int]:
+    with Redis.from_url(redis_url) as client:
+        return {name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items()}
+
+
+def is_conserved(redis_url: str) -> bool:
+    told = counts(redis_url)
+    ended = sum(told.get(name, 0) for name in ("done", "failed", "cancelled", "expired", "removed"))
+    with Redis.from_url(redis_url) as client:
+        return told["accepted"] == ended + client.hlen("miniserve:reservations")
+
+
+def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse) -> None:
+    one, other, worker = house.api(), house.api(), house.worker()
+    accepted = one.submit_recorded(a_record("r"), [a_request("r-1"), a_request("r-2")])
+
+    phases = [[job.state for job in other.find("r").jobs]]
+    take(worker)
+    phases.append([job.state for job in other.find("r").jobs])
+    answer(worker, "r-1", "r-2")
+    one.wait_all(accepted.tickets, 5.0)
+    found = other.find("r")
+
+    assert phases == [[Phase.QUEUED] * 2, [Phase.RUNNING] * 2]
+    assert (found.document, [job.state for job in found.jobs]) == (
+        "what was asked", [an_answer("r-1"), an_answer("r-2")]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("request_id", ["unknown", "", "a:b", "x" * 200, "mit blank", "\u00e4"])
+def test_an_id_that_nobody_has_is_not_found(house: RedisHouse, request_id: str) -> None:
+    assert house.api().find(request_id) is None
+
+
+def test_the_same_key_attaches_to_the_running_request_from_another_replica(house: RedisHouse, redis_url: str) -> None:
+    one, other, worker = house.api(), house.api(), house.worker()
+    first = one.submit_recorded(a_record("r", "key"), [a_request("r")])
+    second = other.submit_recorded(a_record("s", "key"), [a_request("s")])
+
+    assert take(worker) == ["r"]
+    with ThreadPoolExecutor() as pool:
+        waiting = [
+            pool.submit(api.wait_all, accepted.tickets, 5.0) for api, accepted in ((one, first), (other, second))
+        ]
+        answer(worker, "r")
+        answers = [future.result() for future in waiting]
+
+    assert (first.request_id, second.request_id) == ("r", "r")
+    assert answers == [[an_answer("r")]] * 2
+    assert counts(redis_url) == {"accepted": 1, "done": 1}
+
+
+def test_the_same_key_gets_the_stored_answer_later_and_nothing_runs_again(house: RedisHouse, redis_url: str) -> None:
+    one, other, worker = house.api(), house.api(), house.worker()
+    first = one.submit_recorded(a_record("r", "key"), [a_request("r-1"), a_request("r-2")])
+    take(worker)
+    answer(worker, "r-1", "r-2")
+    one.wait_all(first.tickets, 5.0)
+
+    again = other.submit_recorded(a_record("s", "key"), [a_request("s-1"), a_request("s-2")])
+
+    assert other.wait_all(again.tickets, 5.0) == [an_answer("r-1"), an_answer("r-2")]
+    assert take(worker) == []
+    assert counts(redis_url) == {"accepted": 2, "done": 2}
+
+
+def test_the_same_key_with_another_body_is_a_conflict_even_if_its_text_is_longer(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("r", "key"), [a_request("r")])
+
+    with pytest.raises(IdempotencyConflict):
+        api.submit_recorded(a_record("s", "key", digest="other"), [a_request("s-1"), a_request("s-2")])
+
+    assert take(worker) == ["r"]
+    assert api.find("s") is None
+
+
+def test_after_everybody_left_the_same_key_begins_anew(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
+    api.abandon(first.tickets[0])
+    eventually(lambda: api.status().queue_depth == 0)
+
+    again = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+
+    assert take(worker) == ["r"]
+    answer(worker, "r")
+    assert api.wait_all(again.tickets, 5.0) == [an_answer("r")]
+
+
+def test_one_who_leaves_does_not_end_the_request_of_one_who_stays(house: RedisHouse) -> None:
+    one, other, worker = house.api(), house.api(), house.worker()
+    first = one.submit_recorded(a_record("r", "key"), [a_request("r")])
+    second = other.submit_recorded(a_record("s", "key"), [a_request("s")])
+    one.abandon(first.tickets[0])
+
+    take(worker)
+    answer(worker, "r")
+
+    assert other.wait_all(second.tickets, 5.0) == [an_answer("r")]
+
+
+def test_an_asynchronous_request_has_no_waiter_and_lives_on(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    accepted = api.submit_recorded(a_record("r", "key", is_async=True), [a_request("r")])
+    attached = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+    api.abandon(attached.tickets[0])
+
+    taken = take(worker)
+    inbox = answer(worker, "r")
+
+    assert accepted.tickets == ()
+    assert (taken, inbox.cancelled_ids) == (["r"], ())
+    assert api.find("r").jobs[0].state == an_answer("r")
+
+
+def test_answers_of_requests_with_a_key_and_of_asynchronous_ones_live_ten_minutes(
+    house: RedisHouse, redis_url: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("plain"), [a_request("plain")])
+    api.submit_recorded(a_record("keyed", "key"), [a_request("keyed")])
+    api.submit_recorded(a_record("async", is_async=True), [a_request("async")])
+    take(worker)
+    answer(worker, "plain", "keyed", "async")
+
+    with Redis.from_url(redis_url) as client:
+        lives = {name: client.ttl(f"rq:job:{name}") for name in ("plain", "keyed", "async")}
+        of_records = {name: client.ttl(f"miniserve:request:{name}") for name in lives}
+
+    assert lives == {"plain": pytest.approx(60, abs=2), "keyed": pytest.approx(600, abs=2),
+                     "async": pytest.approx(600, abs=2)}  # fmt: skip
+    assert all(of_records[name] > lives[name] for name in lives)
+
+
+def test_nothing_of_a_refused_request_is_kept(house: RedisHouse, redis_url: str) -> None:
+    api = house.api(MailboxLimits(max_requests=1))
+
+    api.submit_recorded(a_record("r", "one"), [a_request("r")])
+    with pytest.raises(QueueFull):
+        api.submit_recorded(a_record("s", "two"), [a_request("s")])
+
+    assert api.find("s") is None
+    with Redis.from_url(redis_url) as client:
+        assert client.keys("miniserve:key:*") == [b"miniserve:key:one"]
+    assert counts(redis_url) == {"accepted": 1, "refused_full": 1}
+
+
+def test_a_job_deleted_by_hand_is_found_as_removed(house: RedisHouse, redis_url: str) -> None:
+    api = house.api()
+    api.submit_recorded(a_record("r"), [a_request("r")])
+    with Redis.from_url(redis_url) as client:
+        client.delete("rq:job:r")
+
+    assert isinstance(api.find("r").jobs[0].state, RemovedByOperator)
+
+
+def test_every_end_is_counted_once_and_by_its_name(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    for name in ("done", "failed", "left", "late", "cancelled", "gone"):
+        accepted = api.submit_recorded(a_record(name), [a_request(name)])
+        if name == "left":
+            api.abandon(accepted.tickets[0])
+        if name == "late":
+            with pytest.raises(DeadlineExceeded):
+                api.wait_all(accepted.tickets, 0.01)
+    api.submit_recorded(a_record("dropped"), [a_request("dropped")], within_s=0.001)
+    eventually(lambda: api.status().queue_depth == 5)
+    with Redis.from_url(redis_url) as client:
+        client.delete("rq:job:gone")
+
+    eventually(lambda: set(take(worker)) == {"done", "failed", "cancelled"})
+    api.cancel("cancelled")
+    eventually(lambda: worker.exchange((), NO_ROOM, 3).cancelled_ids)
+    worker.exchange([an_answer("done"), Completion("failed", FinishReason.ERROR, error="broke")], NO_ROOM, 0)
+
+    assert counts(redis_url) == {
+        "accepted": 7, "done": 1, "failed": 1, "cancelled": 2, "expired": 2, "expired_waiting": 2, "removed": 1
+    }  # fmt: skip
+    assert is_conserved(redis_url)
+
+
+def test_a_request_that_is_too_late_while_it_runs_is_counted_there(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    accepted = api.submit_recorded(a_record("r"), [a_request("r")])
+    take(worker)
+
+    with pytest.raises(DeadlineExceeded):
+        api.wait_all(accepted.tickets, 0.01)
+    eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids)
+    worker.exchange((), NO_ROOM, 0)
+
+    assert counts(redis_url) == {"accepted": 1, "expired": 1, "expired_running": 1}
+    assert isinstance(api.find("r").jobs[0].state, DeadlineExceeded)
+
+
+def test_a_request_that_was_called_off_is_found_as_cancelled(house: RedisHouse) -> None:
+    api = house.api()
+    accepted = api.submit_recorded(a_record("r"), [a_request("r")])
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(api.wait_all, accepted.tickets, 5.0)
+        api.cancel("r")
+        with pytest.raises(Cancelled):
+            waiting.result()
+
+    assert api.find("r").jobs[0].state == Completion("r", FinishReason.CANCELLED)
