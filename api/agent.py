@@ -163,19 +163,32 @@ class Agent:
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply what the model wrote to the sentence."""
-        words = draft.prompt.words
-        script = parse_script(self._tokenizer, output_ids, len(words))
-        texts = [piece.text for piece in words]
-        moves = self._moves(draft, script.edits)
-        found = [
-            None if self._is_alone(draft, script.edits, rank) else self._edit(draft, edit, texts, is_sure=rank in moves)
-            for rank, edit in enumerate(script.edits)
-        ]
+        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
+        found = self._found(draft, script.edits)
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
+
+    def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
+        """Of an output that is still being written, the first edits that nothing to come can change.
+
+        The last one may yet turn out to be half of a move, and one that is alone may get the company it needs.
+        """
+        edits = parse_script(self._tokenizer, output_ids, len(draft.prompt.words)).edits
+        last = max(0, len(edits) - 1)
+        num_certain = next((rank for rank in range(last) if self._is_alone(draft, edits, rank)), last)
+        return tuple(edit for edit in self._found(draft, edits)[:num_certain] if edit is not None)
+
+    def _found(self, draft: Draft, edits: Sequence[ScriptEdit]) -> list[Edit | None]:
+        """As they go into the sentence; None for what makes no sense."""
+        texts = [piece.text for piece in draft.prompt.words]
+        moves = self._moves(draft, edits)
+        return [
+            None if self._is_alone(draft, edits, rank) else self._edit(draft, edit, texts, is_sure=rank in moves)
+            for rank, edit in enumerate(edits)
+        ]
 
     def _moves(self, draft: Draft, edits: Sequence[ScriptEdit]) -> frozenset[int]:
         """Numbers of the edits that move a word together: "[the] new [bank is]" > "[is the] new [bank]"."""

@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
-from api import documents, problems, request_input
+from api import documents, event_stream, problems, request_input
 from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
 from api.schema import parse_batch, parse_body
@@ -44,7 +44,7 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     @app.post("/correct")
     def correct() -> Response:
         body = parse_body(_read_json(settings))
-        return _serve(corrector, Job(_exchange().request_id, body.sentence, body.learner_id, _wishes()))
+        return _serve_sentence(corrector, Job(_exchange().request_id, body.sentence, body.learner_id, _wishes()))
 
     @app.post("/correct/batch")
     def correct_batch() -> Response:
@@ -137,6 +137,23 @@ def _keeping(corrector: Corrector) -> Corrector:
     if not corrector.keeps_requests:
         raise NotFound("This server keeps no requests: its mode has no queue.")
     return corrector
+
+
+def _serve_sentence(corrector: Corrector, job: Job) -> Response:
+    if not _wants_stream() or request_input.prefers_async(request.environ):
+        return _serve(corrector, job)
+    events = event_stream.EventStream(job.request_id, _keeping(corrector).follow(job))
+    response = Response(events, content_type=event_stream.MEDIA_TYPE)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"  # nginx passes each event on at once
+    return response
+
+
+def _wants_stream() -> bool:
+    """Whether the client would rather have events than JSON."""
+    if event_stream.MEDIA_TYPE not in request.environ.get("HTTP_ACCEPT", ""):
+        return False
+    return request.accept_mimetypes.best_match(["application/json", event_stream.MEDIA_TYPE]) == event_stream.MEDIA_TYPE
 
 
 def _serve(corrector: Corrector, job: Job | BatchJob) -> Response:

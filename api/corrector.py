@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from contextlib import closing, contextmanager
+from itertools import chain, islice
 from typing import Protocol
 
-from api.agent import Agent, TextDraft
+from api.agent import Agent, Edit, TextDraft
 from api.drafting import Drafting, Drafts
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, job_of, record_of
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, NotReady, ServingError, ShuttingDown
@@ -25,6 +26,7 @@ from worker.mailbox.protocol import (
     Found,
     FoundJob,
     MailboxStatus,
+    Manner,
     Phase,
     Ticket,
 )
@@ -37,13 +39,19 @@ _PROBE_AGAIN_S = 1.0
 class Corrector(Protocol):
     """What the HTTP handlers need."""
 
-    keeps_requests: bool  # whether `start`, `find` and `cancel` are of use
+    keeps_requests: bool  # whether `follow`, `start`, `find` and `cancel` are of use
 
     def correct(self, job: Job) -> Answer:
         """Raises a ServingError."""
 
     def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         """Raises a ServingError where all of it is refused, or nobody is left to read it."""
+
+    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
+        """Its edits as they are decoded, then the answer; None now and then while there is nothing new.
+
+        Raises a ServingError; once it has returned, the iterator does. To be closed.
+        """
 
     def start(self, job: Job | BatchJob) -> Pending:
         """Accept it and wait for nothing. Raises a ServingError."""
@@ -95,9 +103,32 @@ class QueueCorrector:
                 self._mailbox.abandon(ticket)
             raise
 
+    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
+        deadline = self._deadline(job)
+        drafts = self._drafting.drafts(job)
+        accepted = self._submit(job, drafts, deadline.left_s, Manner.FOLLOW)
+        (draft,) = drafts
+        assert isinstance(draft, TextDraft)
+        events = self._events(accepted, draft, _Waiting(deadline, job.wishes.has_left))
+        next(events)  # from here on closing it lets the request go
+        return events
+
+    def _events(self, accepted: Accepted, draft: TextDraft, waiting: _Waiting) -> Iterator[Edit | Answer | None]:
+        num_sent = [0] * len(draft.sentences)
+        states = self._mailbox.follow(accepted.tickets, waiting.deadline.left_s, waiting.has_left)
+        with closing(states), waiting.deadline.named():
+            first = next(states)
+            yield None
+            for outputs in chain((first,), states):
+                edits = self._drafting.edits_so_far(draft, outputs)
+                news = [edit for own, sent in zip(edits, num_sent, strict=True) for edit in own[sent:]]
+                yield from news or (None,)
+                num_sent = [max(len(own), sent) for own, sent in zip(edits, num_sent, strict=True)]
+        yield self._drafting.answer(accepted.request_id, draft, outputs)
+
     def start(self, job: Job | BatchJob) -> Pending:
         within_s = KEPT_TTL_S if job.wishes.within_s is None else job.wishes.within_s
-        accepted = self._submit(job, self._drafting.drafts(job), within_s, is_async=True)
+        accepted = self._submit(job, self._drafting.drafts(job), within_s, Manner.ASYNC)
         return Pending(accepted.request_id, Phase.QUEUED)
 
     def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
@@ -148,13 +179,12 @@ class QueueCorrector:
         job: Job | BatchJob,
         drafts: Drafts,
         within_s: float,
-        *,
-        is_async: bool = False,
+        manner: Manner = Manner.WAIT,
     ) -> Accepted:
         requests = self._drafting.requests(job, drafts)
-        if not requests and not is_async:
+        if not requests and manner is not Manner.ASYNC:
             return Accepted(job.request_id, ())
-        record = record_of(job, self._drafting.tokenizer_fingerprint, is_async=is_async)
+        record = record_of(job, self._drafting.tokenizer_fingerprint, manner)
         try:
             return self._mailbox.submit_recorded(record, requests, within_s)
         except InvalidRequest as error:
@@ -177,12 +207,8 @@ class QueueCorrector:
         return BatchAnswer(accepted.request_id, tuple(outcomes))
 
     def _answer(self, request_id: str, draft: TextDraft, tickets: Sequence[Ticket], waiting: _Waiting) -> Answer:
-        deadline = waiting.deadline
-        try:
-            completions = self._mailbox.wait_all(tickets, deadline.left_s, waiting.has_left)
-        except DeadlineExceeded:
-            told = f"No answer within {deadline.within_s:g} s; the request was cancelled. Try again later."
-            raise DeadlineExceeded(told) from None
+        with waiting.deadline.named():
+            completions = self._mailbox.wait_all(tickets, waiting.deadline.left_s, waiting.has_left)
         return self._drafting.answer(request_id, draft, completions)
 
     def check_ready(self) -> MailboxStatus:
@@ -218,6 +244,15 @@ class _Deadline:
     def __init__(self, within_s: float) -> None:
         self.within_s = within_s
         self._at_s = time.monotonic() + within_s
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Whoever waits in vain is told all of the time there was, not what was left of it."""
+        try:
+            yield
+        except DeadlineExceeded:
+            told = f"No answer within {self.within_s:g} s; the request was cancelled. Try again later."
+            raise DeadlineExceeded(told) from None
 
     @property
     def left_s(self) -> float:

@@ -6,8 +6,9 @@ One of the two halves of a request's way; the other, `corrector.py`, is the queu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from api.agent import MAX_TEXT_CHARACTERS, Agent, TextDraft
+from api.agent import MAX_TEXT_CHARACTERS, Agent, Draft, Edit, TextDraft
 from api.jobs import Answer, BatchJob, Job, longest
 from scheduler.errors import InvalidRequest, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
@@ -61,6 +62,18 @@ class Drafting:
                 tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
                 learner_id=job.learner_id,
             )
+
+    def edits_so_far(self, draft: TextDraft, outputs: Sequence[Completion | tuple[int, ...]]) -> list[tuple[Edit, ...]]:
+        """Of each sentence the edits that will not change any more, at their places in the text."""
+        return [
+            tuple(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start) for edit in edits)
+            for sentence, edits in zip(draft.sentences, map(self._sure_edits, draft.sentences, outputs), strict=True)
+        ]
+
+    def _sure_edits(self, sentence: Draft, output: Completion | tuple[int, ...]) -> tuple[Edit, ...]:
+        if isinstance(output, Completion):
+            return self._agent.conclude(sentence, output.output_ids).edits
+        return self._agent.certain_edits(sentence, output)
 
     def answer(self, request_id: str, draft: TextDraft, completions: Sequence[Completion]) -> Answer:
         correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])

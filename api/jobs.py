@@ -15,7 +15,7 @@ from api.agent import Correction
 from api.schema import parse_batch, parse_body
 from scheduler.errors import NotFound, ServingError
 from scheduler.messages import Timings
-from worker.mailbox.protocol import Phase, Record
+from worker.mailbox.protocol import Manner, Phase, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ class Pending:
     phase: Phase
 
 
-def record_of(job: Job | BatchJob, tokenizer_fingerprint: str, *, is_async: bool = False) -> Record:
+def record_of(job: Job | BatchJob, tokenizer_fingerprint: str, manner: Manner) -> Record:
     """What is to be kept of it. Another tokenizer reads the model's output differently, so its name is part of it."""
     document = f"{tokenizer_fingerprint}\n{job.document}"
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest()
-    return Record(job.request_id, document, digest, job.wishes.key, is_async)
+    return Record(job.request_id, document, digest, job.wishes.key, manner)
 
 
 def job_of(request_id: str, document: str, tokenizer_fingerprint: str) -> Job | BatchJob:

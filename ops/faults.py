@@ -7,12 +7,13 @@ announced, by name alone: what is broken is for the reader of docs/exercises/ to
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from api.agent import Edit
 from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
 from scheduler.batching import BatchLimits, RunningSequence
@@ -69,6 +70,10 @@ class BlockingCorrector:
     def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         self._sleep(_BLOCKED_S)
         return self._corrector.correct_batch(batch)
+
+    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
+        self._sleep(_BLOCKED_S)
+        return self._corrector.follow(job)
 
     def start(self, job: Job | BatchJob) -> Pending:
         self._sleep(_BLOCKED_S)

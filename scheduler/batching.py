@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Room, Timings
+from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Progress, Room, Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,11 @@ class BatchingPolicy(ABC):
         elif request_id in self._waiting:
             self._take_from_waiting(request_id)
         return sequence
+
+    def progress(self) -> list[Progress]:
+        """What the running sequences have written to which somebody listens."""
+        listened = (sequence for sequence in self._running.values() if sequence.delivery.streams)
+        return [Progress(each.request_id, tuple(each.output_ids)) for each in listened if each.output_ids]
 
     @abstractmethod
     def due_in_s(self, now: float) -> float | None:

@@ -130,12 +130,34 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """All that a running request has written so far; of no meaning once there is a completion."""
+
+    request_id: str
+    output_ids: tuple[int, ...]
+
+    def to_wire(self) -> dict[str, Any]:
+        """A JSON-ready object."""
+        return {"version": WIRE_VERSION, "request_id": self.request_id, "output_ids": self.output_ids}
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Progress:
+        """Raises WireError where the object is no progress of this version."""
+        _check_version(wire)
+        try:
+            return cls(str(wire["request_id"]), tuple(map(int, wire["output_ids"])))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise WireError(f"no progress: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """A request handed to a worker."""
 
     request: CorrectionRequest
     attempt: int  # 1 the first time
     waited_s: float  # in the queue until now, by the clock of Redis
+    streams: bool = False  # somebody wants to hear every token
 
 
 @dataclass(frozen=True, slots=True)

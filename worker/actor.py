@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import structlog
 
-from scheduler.messages import NO_ROOM, Completion, Inbox, Room
+from scheduler.messages import NO_ROOM, Completion, Inbox, Progress, Room
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
@@ -43,6 +43,7 @@ class Actor:
         self._idle_wait_s = idle_wait_s
         self._clock = clock
         self._outbox: list[Completion] = []
+        self._progress: list[Progress] = []  # may be lost: the next one holds it, too
         self._last_turn_s = clock()
         self._is_stopping = False
         self._is_cut_off = False
@@ -74,6 +75,7 @@ class Actor:
         self._take_in(inbox)
         if self._engine.due_in_s() == 0.0:
             self._outbox += self._step()
+            self._progress = self._policy.progress()
 
     def _rest_s(self) -> float:
         """For how long the exchange may block: not while there is something to say or to compute.
@@ -92,11 +94,11 @@ class Actor:
 
     def _exchange(self, room: Room, wait_s: float) -> Inbox:
         """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
+        progress, self._progress = self._progress, []
         answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
         try:
-            inbox = self._mailbox.exchange(
-                answers, room, num_held=self._policy.num_running + self._policy.num_waiting, wait_s=wait_s
-            )
+            num_held = self._policy.num_running + self._policy.num_waiting
+            inbox = self._mailbox.exchange(answers, room, num_held, wait_s, progress)
         except MailboxDown as error:
             self._note_down(error)
             return Inbox()

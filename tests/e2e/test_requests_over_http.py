@@ -105,3 +105,17 @@ def test_a_finished_request_cannot_be_called_off_any_more(system: RunningSystem)
 
     assert (reply.status, reply.body) == (200, {"request_id": request_id, "status": "done"})
     assert send(system.url, "GET", f"/requests/{request_id}").status == 200
+
+
+def test_a_stream_tells_the_edits_and_ends_in_the_answer(system: RunningSystem) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    reply = send(system.url, "POST", "/correct", json.dumps({"sentence": TEXT}).encode(), headers)
+
+    lines = [line for line in reply.body.splitlines() if line.startswith(("event", "data"))]
+    names = [line.removeprefix("event: ") for line in lines[::2]]
+    documents = [json.loads(line.removeprefix("data: ")) for line in lines[1::2]]
+
+    assert names == ["edit", "edit", "done"]
+    assert sorted(documents[:2], key=lambda edit: edit["start"]) == documents[2]["edits"]
+    assert documents[2]["corrected"] == CORRECTED
+    assert send(system.url, "GET", f"/requests/{documents[2]['request_id']}").body == documents[2]

@@ -10,11 +10,11 @@ from redis import Redis
 from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, QueueFull, RemovedByOperator
 from scheduler.messages import NO_ROOM, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take
-from worker.mailbox.protocol import MailboxLimits, Phase, Record
+from worker.mailbox.protocol import MailboxLimits, Manner, Phase, Record
 
 
 def a_record(request_id: str, key: str = "", *, digest: str = "same", is_async: bool = False) -> Record:
-    return Record(request_id, "what was asked", digest, key, is_async)
+    return Record(request_id, "what was asked", digest, key, Manner.ASYNC if is_async else Manner.WAIT)
 
 
 def counts(redis_url: str) -> dict[str, int]:

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings, WireError
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, Timings, WireError
 
 REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "anna")
+PROGRESS = Progress("id1", (5, 1))
 COMPLETION = Completion("id1", FinishReason.LENGTH, (5, 1), Timings(0.1, 0.2, 0.3), "broken")
 
 
-@pytest.mark.parametrize("message", [REQUEST, COMPLETION, Completion("id1", FinishReason.STOP)])
-def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Completion) -> None:
+@pytest.mark.parametrize("message", [REQUEST, COMPLETION, Completion("id1", FinishReason.STOP), PROGRESS])
+def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Completion | Progress) -> None:
     assert type(message).from_wire(json.loads(json.dumps(message.to_wire()))) == message
 
 
-@pytest.mark.parametrize("message", [REQUEST, COMPLETION])
-def test_the_wire_form_holds_every_field(message: CorrectionRequest | Completion) -> None:
+@pytest.mark.parametrize("message", [REQUEST, COMPLETION, PROGRESS])
+def test_the_wire_form_holds_every_field(message: CorrectionRequest | Completion | Progress) -> None:
     wire = message.to_wire()
 
     assert set(wire) == {"version", *(field.name for field in fields(message))}
@@ -37,3 +38,5 @@ def test_a_wire_form_that_is_not_ours_is_refused(change: dict[str, Any]) -> None
 def test_what_is_no_message_at_all_is_refused(wire: Any) -> None:
     with pytest.raises(WireError):
         Completion.from_wire(wire)
+    with pytest.raises(WireError):
+        Progress.from_wire(wire)

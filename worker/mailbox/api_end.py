@@ -11,14 +11,14 @@ import math
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from redis import Redis, ResponseError
 
 from scheduler.errors import NotReady, RequestFailed, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, WireError
 from worker.mailbox import bounds, formats
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
@@ -32,6 +32,7 @@ from worker.mailbox.protocol import (
     FoundJob,
     MailboxLimits,
     MailboxStatus,
+    Manner,
     Parting,
     Phase,
     Record,
@@ -90,6 +91,11 @@ class RedisApiMailbox(ApiMailbox):
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
         return self._desk().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
+
+    def follow(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+        return self._desk().waiters.follow(tickets, timeout_s, has_left, self.abandon)
 
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         desk = self._desk()
@@ -174,7 +180,7 @@ class _Desk:
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(_UNREACHABLE, 1.0)
-        is_awaited = record is None or not record.is_async
+        is_awaited = record is None or record.manner is not Manner.ASYNC
         tickets = tuple(Ticket(request, new_ticket_number()) for request in errand.requests if is_awaited)
         waiters = [self.waiters.add(ticket) for ticket in tickets]
         try:
@@ -209,16 +215,17 @@ class _Desk:
 
     def _enqueue(self, errand: _Errand) -> Command:
         limits, record, within_s = self._limits, errand.record, errand.within_s
-        is_kept = record is not None and (record.is_async or bool(record.key))
-        ttl_s = limits.kept_ttl_s if is_kept else limits.result_ttl_s
-        channel = NOBODY if record is not None and record.is_async else self.channel
+        is_async = record is not None and record.manner is Manner.ASYNC
+        ttl_s = limits.kept_ttl_s if is_async or record is not None and record.key else limits.result_ttl_s
+        channel = NOBODY if is_async else self.channel
         about_all = [channel, ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens]
         about_all.append("" if within_s is None else within_s)
-        about_record: list[Any] = ["", "", "", "", 0]
+        about_record: list[Any] = ["", "", "", "", 0, ""]
         if record is not None:
             # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
             record_ttl_s = ttl_s + math.ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
             about_record = [record.request_id, record.document, record.digest, record.key, record_ttl_s]
+            about_record.append("1" if record.manner is Manner.FOLLOW else "")
         about_each: list[Any] = []
         for request in errand.requests:
             encoded = formats.encode_request(request)
@@ -240,11 +247,14 @@ class _Desk:
 
     def _resolve(self, payload: bytes) -> None:
         try:
-            completion = formats.decode_completion(payload)
+            news = formats.decode_news(payload)
         except WireError as error:  # whose it is will be found by the poll
             logger.error("an answer cannot be read: %s", error)
             return
-        self.waiters.resolve(completion.request_id, completion)
+        if isinstance(news, Progress):
+            self.waiters.hear(news)
+        else:
+            self.waiters.resolve(news.request_id, news)
 
     def _poll(self, sweeps_all: bool) -> None:
         """Ask for the answers of those who wait long, or of all after a subscription that may have missed some."""

@@ -13,7 +13,7 @@ import re
 import zlib
 from typing import Any
 
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, WireError
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, WireError
 
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -75,6 +75,21 @@ def decode_completion(payload: bytes) -> Completion:
         return Completion.from_wire(json.loads(base64.b64decode(payload)))
     except (ValueError, RecursionError) as error:
         raise error if isinstance(error, WireError) else WireError("the completion cannot be read") from error
+
+
+def encode_progress(progress: Progress) -> bytes:
+    """As it is published."""
+    return base64.b64encode(_dumps(progress.to_wire()).encode())
+
+
+def decode_news(payload: bytes) -> Completion | Progress:
+    """Whatever is published. Raises WireError."""
+    try:
+        wire = json.loads(base64.b64decode(payload))
+    except (ValueError, RecursionError) as error:
+        raise WireError("what was published cannot be read") from error
+    is_progress = isinstance(wire, dict) and "finish_reason" not in wire
+    return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
 
 
 def finish_arguments(completion: Completion) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from redis.retry import Retry
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "find", "status",  # asked by the API
-    "drain", "finish", "resync", "leave", "beat", "reconcile",  # asked by workers
+    "drain", "finish", "tell", "resync", "leave", "beat", "reconcile",  # asked by workers
     "revive", "drop",  # asked by operators
 )  # fmt: skip
 Command = tuple[Any, ...]

@@ -1,7 +1,8 @@
 """The mailbox inside one process: for `miniserve correct`, for tests, for a first look at how the real one behaves.
 
 Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters) under one lock.
-Nobody watches the workers here: whoever sees one die says so with `give_up`. No request is kept to be found later.
+Nobody watches the workers here: whoever sees one die says so with `give_up`. No request is kept to be found later, and
+nobody can follow the decoding.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Progress, Room
 from worker.mailbox import formats
 from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, conflict, expired, queue_full, shutting_down
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Parting, Ticket
@@ -171,6 +172,7 @@ class InMemoryWorkerMailbox:
         room: Room,
         num_held: int,
         wait_s: float = 0.0,
+        progress: Sequence[Progress] = (),
     ) -> Inbox:
         with self._state.arrived:
             self._finish(completions)

@@ -9,18 +9,19 @@ once; of several answers the first one counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from scheduler.errors import ServingError
-from scheduler.messages import Completion, CorrectionRequest, Inbox, Room
+from scheduler.messages import Completion, CorrectionRequest, Inbox, Progress, Room
 from scheduler.settings import Settings
 
 MAX_ATTEMPTS = 3  # then the request is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
 BEAT_S = 0.25
+HEARTBEAT_S = 2.0  # of a stream to which nothing happens
 MAX_BLOCK_S = 0.5  # a blocked claim must end before the lease does, or a dead worker could still take an id
 READY_WITHIN_S = 3.0  # /readyz: a worker must have been heard of in this time
 KEPT_TTL_S = 600
@@ -64,6 +65,14 @@ class Ticket:
         return self.request.request_id
 
 
+class Manner(Enum):
+    """How the client wants its answer."""
+
+    WAIT = "wait"
+    FOLLOW = "follow"  # token by token
+    ASYNC = "async"  # nobody waits, and nobody's leaving ends it
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is kept of an HTTP request beside its jobs, so that it can be answered for later, and by another replica."""
@@ -72,7 +81,7 @@ class Record:
     document: str  # whatever its maker needs to tell the answer; nobody else reads it
     digest: str  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
-    is_async: bool = False  # nobody waits, and nobody's leaving ends it
+    manner: Manner = Manner.WAIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +149,13 @@ class WorkerMailbox(Protocol):
         room: Room,
         num_held: int,
         wait_s: float = 0.0,
+        progress: Sequence[Progress] = (),
     ) -> Inbox:
         """Give answers, take requests: one round trip. Waits up to `wait_s` (at most MAX_BLOCK_S) if nothing is there.
 
         Delivers at most this worker's share, as long as there is `room`; what an earlier worker died with comes alone.
-        Every id in `cancelled_ids` is over and to be dropped: a completion for it is ignored. Raises MailboxDown; the
-        completions given are then kept and sent by the next call.
+        `progress` is passed on once, to whoever hears it. Every id in `cancelled_ids` is over and to be dropped: a
+        completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call.
         """
 
     def close(self) -> None:
@@ -194,6 +204,15 @@ class ApiMailbox(Protocol):
         The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 250 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
+
+    def follow(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+        """As `wait_all`, and what there is so far, at every change and every HEARTBEAT_S; ends with all completions.
+
+        Of requests that were submitted to be followed; of others nothing is seen before their completions.
+        """
+        raise NotImplementedError
 
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""

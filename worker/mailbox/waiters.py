@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
-from scheduler.messages import Completion, FinishReason
-from worker.mailbox.protocol import Parting, Ticket
+from scheduler.messages import Completion, FinishReason, Progress
+from worker.mailbox.protocol import HEARTBEAT_S, Parting, Ticket
 
 Outcome = Completion | ServingError
 _HAS_LEFT_EVERY_S = 0.25
@@ -23,9 +23,11 @@ class Latch:
     def __init__(self) -> None:
         self.num_missing = 0
         self.opened = threading.Event()
+        self.news = threading.Event()  # set by every answer, and by every token that is followed
 
     def look_at(self, outcomes: Sequence[Outcome | None]) -> None:
         self.num_missing += outcomes.count(None)
+        self.news.set()
         if self.num_missing == 0 or any(outcome is not None and _is_failure(outcome) for outcome in outcomes):
             self.opened.set()
 
@@ -35,13 +37,40 @@ class Latch:
 
     def wait(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
         """Return when it is open. Raises DeadlineExceeded, and Cancelled once `has_left`."""
-        deadline = time.monotonic() + timeout_s
+        patience = _Patience(timeout_s, has_left)
         slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
-        while not self.opened.wait(min(slice_s, max(0.0, deadline - time.monotonic()))):
-            if has_left is not None and has_left():
-                raise Cancelled("The client left before the answer was there.")
-            if time.monotonic() >= deadline:
-                raise DeadlineExceeded(f"No answer within {timeout_s:g} s; the request was cancelled. Try again later.")
+        while not self.opened.wait(min(slice_s, patience.left_s)):
+            patience.check()
+
+    def wait_for_news(self, patience: _Patience) -> None:
+        """Return when there are any, or after HEARTBEAT_S. Raises as `wait`."""
+        until = time.monotonic() + HEARTBEAT_S
+        while not self.news.wait(min(_HAS_LEFT_EVERY_S, patience.left_s)):
+            patience.check()
+            if time.monotonic() >= until:
+                return
+        self.news.clear()
+
+
+class _Patience:
+    """Until when somebody waits, and whether it is still there."""
+
+    def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
+        self._timeout_s = timeout_s
+        self._until = time.monotonic() + timeout_s
+        self._has_left = has_left
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._until - time.monotonic())
+
+    def check(self) -> None:
+        """Raises Cancelled, DeadlineExceeded."""
+        if self._has_left is not None and self._has_left():
+            raise Cancelled("The client left before the answer was there.")
+        if self.left_s == 0.0:
+            told = f"No answer within {self._timeout_s:g} s; the request was cancelled. Try again later."
+            raise DeadlineExceeded(told)
 
 
 @dataclass(slots=True)
@@ -51,6 +80,7 @@ class Waiter:
     ticket: Ticket
     run_id: str = ""  # the Redis process that accepted the request
     outcome: Outcome | None = None
+    output_ids: tuple[int, ...] = ()  # so far
     latch: Latch | None = None  # once somebody waits
     since_s: float = field(default_factory=time.monotonic)
 
@@ -100,11 +130,35 @@ class Waiters:
             why = Parting.TOO_LATE
             raise
         finally:
-            for waiter in waiters:
-                if waiter.outcome is None:
-                    abandon(waiter.ticket, why)
-                else:
-                    self.remove(waiter.ticket)
+            self._leave(waiters, abandon, why)
+
+    def follow(
+        self,
+        tickets: Sequence[Ticket],
+        timeout_s: float,
+        has_left: Callable[[], bool] | None,
+        abandon: Callable[[Ticket, Parting], None],
+    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+        """As the `follow` of a mailbox."""
+        waiters, latch = self.gather(tickets)
+        patience, why = _Patience(timeout_s, has_left), Parting.LEFT
+        try:
+            while not latch.opened.is_set():
+                latch.wait_for_news(patience)
+                yield [waiter.output_ids if waiter.outcome is None else waiter.completion() for waiter in waiters]
+            yield completions_of(waiters)
+        except DeadlineExceeded:
+            why = Parting.TOO_LATE
+            raise
+        finally:
+            self._leave(waiters, abandon, why)
+
+    def _leave(self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, Parting], None], why: Parting) -> None:
+        for waiter in waiters:
+            if waiter.outcome is None:
+                abandon(waiter.ticket, why)
+            else:
+                self.remove(waiter.ticket)
 
     def _find(self, ticket: Ticket) -> Waiter:
         for waiter in self._by_id.get(ticket.request_id, ()):
@@ -129,6 +183,15 @@ class Waiters:
                     waiter.outcome = outcome
                     if waiter.latch is not None:
                         waiter.latch.count(outcome)
+
+    def hear(self, progress: Progress) -> None:
+        """Tell every waiter of an id what was written so far; a worker that begins anew repeats what is known."""
+        with self._lock:
+            for waiter in self._by_id.get(progress.request_id, ()):
+                if len(progress.output_ids) > len(waiter.output_ids):
+                    waiter.output_ids = progress.output_ids
+                    if waiter.latch is not None:
+                        waiter.latch.news.set()
 
     def unanswered(self, older_than_s: float = 0.0) -> list[Waiter]:
         """One waiter of each id that has waited for so long."""

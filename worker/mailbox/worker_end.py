@@ -17,11 +17,12 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.messages import Completion, Delivery, FinishReason, Inbox, Room, WireError
+from scheduler.messages import Completion, Delivery, FinishReason, Inbox, Progress, Room, WireError
 from worker.mailbox import formats
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.line import Command, Line, LineDown, script
@@ -72,6 +73,7 @@ class RedisWorkerMailbox:
         room: Room,
         num_held: int,
         wait_s: float = 0.0,
+        progress: Sequence[Progress] = (),
     ) -> Inbox:
         self._accept_answers(completions)
         self._heartbeat.num_held = num_held
@@ -80,7 +82,7 @@ class RedisWorkerMailbox:
         drain = script(
             "drain", self.name, self._lease_s, tokens, int(room.may_look_ahead), room.requests, len(self._held)
         )
-        inbox = self._round_trip(drain)
+        inbox = self._round_trip(drain, self._tell_commands(progress))
         if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
             if self._held:  # a claim would bring whatever comes first, a suspect too
                 time.sleep(min(wait_s, _LOOK_AGAIN_S))
@@ -123,11 +125,11 @@ class RedisWorkerMailbox:
             self._held.discard(completion.request_id)
             self._unsent[completion.request_id] = completion
 
-    def _round_trip(self, drain: Command) -> Inbox:
+    def _round_trip(self, drain: Command, tell: Sequence[Command] = ()) -> Inbox:
         resyncs = self._needs_resync
         last = script("resync", self.name, self._lease_s, *self._held) if resyncs else drain
         finish = self._finish_commands()
-        replies = self._send(*finish, last)
+        replies = self._send(*finish, *tell, last)
         if finish:
             self._note_finished(self._checked(replies[0]))
         reply = self._checked(replies[-1])
@@ -156,13 +158,13 @@ class RedisWorkerMailbox:
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
         deliveries, failures = [], []
-        for raw_id, attempt, waited_us, raw in raw_deliveries:
+        for raw_id, attempt, waited_us, raw, streams in raw_deliveries:
             request_id = raw_id.decode()
             if request_id in self._held:
                 continue  # taken from us, put back, and ours again: it still runs here
             self._disowned.discard(request_id)
             try:
-                deliveries.append(_open_delivery(request_id, attempt, waited_us, raw))
+                deliveries.append(replace(_open_delivery(request_id, attempt, waited_us, raw), streams=streams == b"1"))
                 self._held.add(request_id)
                 if attempt > 1:
                     self._suspects.add(request_id)
@@ -180,6 +182,12 @@ class RedisWorkerMailbox:
             return []
         arguments = [word for completion in self._unsent.values() for word in formats.finish_arguments(completion)]
         return [script("finish", self.name, *arguments)]
+
+    def _tell_commands(self, progress: Sequence[Progress]) -> list[Command]:
+        if not progress:
+            return []
+        arguments = [word for each in progress for word in (each.request_id, formats.encode_progress(each))]
+        return [script("tell", self.name, *arguments)]
 
     def _note_finished(self, reply: list[int]) -> None:
         num_duplicates, released_tokens = reply

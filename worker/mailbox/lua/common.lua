@@ -4,7 +4,7 @@
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
---   rq:job:<id>                   HASH  the job; our own fields are the last seven of ENQUEUE
+--   rq:job:<id>                   HASH  the job; our own fields are the last eight of ENQUEUE
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer

@@ -2,13 +2,13 @@
 -- never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens, seconds after which the
 -- answer is of no use ('': none); of the HTTP request: its id ('': not to be found later), document, digest of its body,
--- digest of its idempotency key ('': none), ttl of these; then per job, their ids all different: id, body hash, reserved
--- tokens, data, description.
+-- digest of its idempotency key ('': none), ttl of these, '1' where somebody follows the decoding; then per job, their ids
+-- all different: id, body hash, reserved tokens, data, description.
 -- Returns { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its jobs are to
 -- be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
 local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens, within_s = unpack(ARGV, 1, 7)
-local request_id, document, digest, key, request_ttl = unpack(ARGV, 8, 12)
-local FIRST, STEP = 13, 5
+local request_id, document, digest, key, request_ttl, streams = unpack(ARGV, 8, 13)
+local FIRST, STEP = 14, 5
 
 if key ~= '' then
   local known = redis.call('GET', 'miniserve:key:' .. key)
@@ -71,11 +71,13 @@ for at = FIRST, #ARGV, STEP do
       'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
       'started_at', '', 'ended_at', '', 'worker_name', '',
       'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
-      'accepted_at', string.format('%.6f', now + #accepted / 1000000), 'cancel_requested', '', 'deadline', deadline)
+      'accepted_at', string.format('%.6f', now + #accepted / 1000000), 'cancel_requested', '', 'deadline', deadline,
+      'streams', streams)
     reserve(id, tonumber(tokens))
     accepted[#accepted + 1] = id
   else
     extend_deadline(id)
+    if streams == '1' then redis.call('HSET', job_key(id), 'streams', streams) end -- from its next start on
     if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
       redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
     end

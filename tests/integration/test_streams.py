@@ -1,0 +1,186 @@
+"""Streams of edits, with a real API process and Redis. The test itself plays the worker, token by token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from api.edit_script import EOS_ID, ScriptEdit
+from api.reasons import Reason
+from api.tokenizer import Tokenizer
+from ops.embedded_redis import EmbeddedRedis
+from scheduler.messages import NO_ROOM, Completion, FinishReason, Progress
+from tests.api_process import ApiProcess
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
+from tests.running_system import send
+from worker.mailbox.protocol import HEARTBEAT_S, WorkerMailbox
+
+SENTENCE = "He goed there and they was late."
+EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]
+OUTPUT = tuple(Tokenizer.load().encode_output(EDITS))
+
+
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    process = ApiProcess(redis_server.url)
+    yield process
+    process.kill()
+
+
+class Stream:
+    """An event stream, read as it comes."""
+
+    def __init__(self, api: ApiProcess, sentence: str = SENTENCE, **headers: str) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=20)
+        told = {"Content-Type": "application/json", "Accept": "text/event-stream"} | headers
+        self.connection.request("POST", "/correct", json.dumps({"sentence": sentence}), told)
+
+    def open(self) -> http.client.HTTPResponse:
+        self.response = self.connection.getresponse()
+        return self.response
+
+    def next(self) -> tuple[str, Any]:
+        """The next event: its name and document; comments are left out."""
+        name = ""
+        while line := self.response.readline().decode():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ").strip()
+            elif line.startswith("data: "):
+                return name, json.loads(line.removeprefix("data: "))
+        return "", None
+
+    def rest(self) -> list[tuple[str, Any]]:
+        return list(iter(self.next, ("", None)))
+
+
+def tell(worker: WorkerMailbox, request_id: str, num_tokens: int) -> None:
+    worker.exchange((), NO_ROOM, 1, progress=[Progress(request_id, OUTPUT[:num_tokens])])
+
+
+def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api)
+    delivery = take_one(worker)
+    response = stream.open()
+
+    tell(worker, delivery.request.request_id, len(OUTPUT) - 1)  # all but <eos>: the second may yet be half of a move
+    name, first = stream.next()
+    worker.exchange([an_answer(delivery.request.request_id, *OUTPUT)], NO_ROOM, 0)
+    rest = stream.rest()
+
+    assert delivery.streams
+    assert (response.status, response.getheader("Content-Type")) == (200, "text/event-stream")
+    assert (name, first["original"], first["replacement"], first["reason"]) == (
+        "edit",
+        "goed",
+        "went",
+        "irregular_past",
+    )
+    assert [name for name, _ in rest] == ["edit", "done"]
+    assert rest[-1][1]["edits"] == [first, rest[0][1]]
+    assert rest[-1][1] == send(api.url, "GET", f"/requests/{delivery.request.request_id}").body
+
+
+def test_an_edit_is_sent_once_although_the_worker_dies_and_another_begins_anew(
+    api: ApiProcess, house: RedisHouse
+) -> None:
+    one, stream = house.worker(), Stream(api)
+    request_id = take_one(one).request.request_id
+    stream.open()
+    tell(one, request_id, len(OUTPUT) - 1)
+    sent = [stream.next()]
+    house.kill(one)
+
+    other = house.worker()
+    again = take_one(other)
+    for num_tokens in range(1, len(OUTPUT)):
+        tell(other, request_id, num_tokens)
+    other.exchange([an_answer(request_id, *OUTPUT)], NO_ROOM, 0)
+    sent += stream.rest()
+
+    assert (again.request.request_id, again.attempt, again.streams) == (request_id, 2, True)
+    assert [name for name, _ in sent] == ["edit", "edit", "done"]
+    assert [event["original"] for _, event in sent[:2]] == ["goed", "was"]
+
+
+def test_sentences_of_a_text_are_told_as_they_are_done_at_their_places(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api, f"He came. {SENTENCE}")
+    taken: list[str] = []
+    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE, 0))) or len(taken) == 2)
+    stream.open()
+
+    worker.exchange([an_answer(taken[1], *OUTPUT)], NO_ROOM, 1)
+    early = [stream.next(), stream.next()]
+    worker.exchange([an_answer(taken[0], EOS_ID)], NO_ROOM, 0)
+    (name, done), *_ = stream.rest()
+
+    assert [event["start"] for _, event in early] == [12, 32]
+    assert (name, done["corrected"]) == ("done", "He came. He went there and they were late.")
+    assert done["edits"] == [event for _, event in early]
+
+
+def test_comments_come_while_nothing_happens(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api)
+    request_id = take_one(worker).request.request_id
+    response = stream.open()
+
+    lines = [response.readline() for _ in range(6)]  # two at once, and one after a while
+    worker.exchange([an_answer(request_id, EOS_ID)], NO_ROOM, 0)
+
+    assert [line for line in lines if line != b"\n"] == [b": nothing new\n"] * 3
+    assert HEARTBEAT_S < 5
+    assert [name for name, _ in stream.rest()] == ["done"]
+
+
+def test_a_follower_who_leaves_takes_its_request_along(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api)
+    request_id = take_one(worker).request.request_id
+    stream.open()
+
+    stream.response.close()
+    stream.connection.close()
+
+    assert eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids) == (request_id,)
+
+
+def test_what_fails_in_the_middle_ends_the_stream_with_its_problem(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api)
+    request_id = take_one(worker).request.request_id
+    stream.open()
+
+    worker.exchange([Completion(request_id, FinishReason.ERROR, error="broke")], NO_ROOM, 0)
+    ((name, problem),) = stream.rest()
+
+    assert (name, problem["type"], problem["status"]) == ("problem", "urn:miniserve:problem:request-failed", 502)
+
+
+def test_what_is_refused_before_the_stream_has_its_own_status(api: ApiProcess, house: RedisHouse) -> None:
+    stream = Stream(api, "word " * 65)
+
+    response = stream.open()
+
+    assert (response.status, response.getheader("Content-Type")) == (422, "application/problem+json")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json, text/event-stream;q=0.5", "text/html", ""])
+def test_who_does_not_prefer_events_gets_json(api: ApiProcess, house: RedisHouse, accept: str) -> None:
+    worker, stream = house.worker(), Stream(api, Accept=accept)
+    delivery = take_one(worker)
+    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], NO_ROOM, 0)
+
+    assert stream.open().getheader("Content-Type") == "application/json"
+    assert not delivery.streams
+
+
+def test_who_joins_by_key_hears_the_rest_of_the_story(api: ApiProcess, house: RedisHouse) -> None:
+    worker = house.worker()
+    first, second = (Stream(api, **{"Idempotency-Key": "joined"}) for _ in range(2))
+    request_id = take_one(worker).request.request_id
+    first.open(), second.open()
+
+    worker.exchange([an_answer(request_id, *OUTPUT)], NO_ROOM, 0)
+
+    assert first.rest() == second.rest()

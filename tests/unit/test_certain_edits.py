@@ -1,0 +1,59 @@
+"""What is sent of an unfinished output never has to be taken back."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from api.agent import Agent
+from api.edit_script import EOS_ID, ScriptEdit
+from api.reasons import Reason
+from api.tokenizer import Tokenizer
+from api.verbs import VerbTable
+
+TOKENIZER = Tokenizer.load()
+AGENT = Agent(TOKENIZER, VerbTable.load())
+SCRIPTS = [
+    ("He goed there and they was late.", [(1, 1, "went", Reason.PAST_IRREG), (5, 1, "were", Reason.SVA_BE)]),
+    ("Are you eat meat and do he likes it?", [(0, 1, "Do", Reason.DO_SUPPORT), (5, 1, "does", Reason.SVA_SG),
+                                             (7, 1, "like", Reason.BASE_DO)]),
+    ("Are you eating meat when he come?", [(0, 1, "Do", Reason.TENSE_PERF), (2, 1, "eat", Reason.TENSE_PERF)]),
+    ("Where the new bank is?", [(1, 1, "is the", Reason.QUESTION_ORDER), (3, 2, "bank", Reason.QUESTION_ORDER)]),
+]  # fmt: skip
+
+
+def assert_never_taken_back(sentence: str, output: tuple[int, ...]) -> int:
+    draft = AGENT.prepare(sentence)
+    whole = AGENT.conclude(draft, output).edits
+    before: tuple = ()
+    for num_tokens in range(len(output) + 1):
+        certain = AGENT.certain_edits(draft, output[:num_tokens])
+        assert certain[: len(before)] == before
+        assert whole[: len(certain)] == certain
+        before = certain
+    return len(before)
+
+
+@pytest.mark.parametrize(("sentence", "edits"), SCRIPTS)
+def test_edits_told_early_are_the_first_of_the_answer(sentence: str, edits: list[tuple]) -> None:
+    assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output([ScriptEdit(*edit) for edit in edits])))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_output_however_odd_makes_an_early_edit_wrong(seed: int) -> None:
+    rng = random.Random(seed)
+    sentence = "Are you eat meat when he come and where the bank is that they was seen at?"
+    words = ["Do", "is the", "does", "like", "eat", "bank", "were", "comes", "the bank", "is"]
+    edits = []
+    for word in sorted(rng.sample(range(16), 5)):
+        edits.append(ScriptEdit(word, rng.choice((1, 1, 2)), rng.choice(words), rng.choice(list(Reason))))
+    output = [token for token in TOKENIZER.encode_output(edits) if rng.random() < 0.97]
+
+    assert_never_taken_back(sentence, (*output, EOS_ID))
+
+
+def test_the_first_of_two_plain_edits_is_told_early() -> None:
+    sentence, edits = SCRIPTS[0]
+
+    assert assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output([ScriptEdit(*edit) for edit in edits]))) == 1

@@ -1,0 +1,10 @@
+-- TELL: what running jobs have written so far goes to those who wait. Nothing is stored: the answer will hold it all.
+-- ARGV: worker, then per job: id, base64 payload.
+local worker = ARGV[1]
+local letters = {}
+for at = 2, #ARGV, 2 do
+  local job = redis.call('HMGET', job_key(ARGV[at]), 'status', 'worker_name', 'reply_to')
+  if job[1] == 'started' and job[2] == worker then announce(letters, job[3], ARGV[at + 1]) end
+end
+publish(letters)
+return 0
