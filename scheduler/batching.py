@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Progress, Room, Timings
@@ -119,6 +120,7 @@ class BatchingPolicy(ABC):
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._waiting_tokens = 0
         self._running: dict[str, RunningSequence] = {}
+        self._deadlines: list[tuple[float, str]] = []  # a heap; those of requests that are gone are passed over
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
 
     @property
@@ -155,6 +157,17 @@ class BatchingPolicy(ABC):
         assert delivery.request.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
         self._waiting[delivery.request.request_id] = _Waiting(delivery, now)
         self._waiting_tokens += delivery.request.reserved_tokens
+        if delivery.left_s < inf:
+            heapq.heappush(self._deadlines, (now + delivery.left_s, delivery.request.request_id))
+
+    def late_ids(self, now: float) -> list[str]:
+        """Those whose answer is of no use any more; each is told once, and to be cancelled."""
+        late = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, request_id = heapq.heappop(self._deadlines)
+            if self.holds(request_id):
+                late.append(request_id)
+        return late
 
     def cancel(self, request_id: str) -> RunningSequence | None:
         """Take a request out wherever it is. Returns the running sequence whose room became free, if it ran."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 from typing import Any
 
 WIRE_VERSION = 1
@@ -21,11 +22,12 @@ MAX_OUTPUT_TOKENS = 32  # <eos> included: room for about six edits
 
 
 class FinishReason(Enum):
-    """Why a sequence ended. `stop` and `length` are the completion-API standard."""
+    """Why a sequence ended. `stop` and `length` are the completion-API standard; `expired`: its deadline was over."""
 
     STOP = "stop"
     LENGTH = "length"
     CANCELLED = "cancelled"
+    EXPIRED = "expired"
     ERROR = "error"
 
 
@@ -157,6 +159,7 @@ class Delivery:
     request: CorrectionRequest
     attempt: int  # 1 the first time
     waited_s: float  # in the queue until now, by the clock of Redis
+    left_s: float = inf  # until its deadline, from now on
     streams: bool = False  # somebody wants to hear every token
 
 

@@ -49,18 +49,22 @@ class Engine:
             self.policy.submit(delivery, self._clock())
         return None
 
-    def cancel(self, request_id: str) -> Completion | None:
+    def cancel(self, request_id: str, reason: FinishReason = FinishReason.CANCELLED) -> Completion | None:
         """Drop a request wherever it is; None if it is not here (any more)."""
         if not self.policy.holds(request_id):
             return None
         sequence = self.policy.cancel(request_id)
         if sequence is not None:
             self._free(sequence)
-        return Completion(request_id, FinishReason.CANCELLED)
+        return Completion(request_id, reason)
 
     def step(self) -> list[Completion]:
-        """One iteration: admit, one forward pass, one token for everyone, retire. Returns who finished."""
-        plan = self.policy.plan(self._clock())
+        """One iteration: drop who is late, admit, one forward pass, a token for everyone, retire. Returns who ended."""
+        now = self._clock()
+        late = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(now)]
+        if late and self.policy.due_in_s(now) != 0.0:
+            return late
+        plan = self.policy.plan(now)
         for sequence in plan.prefills:
             self._place(sequence)
         logits = self.model.forward(self._pack(plan))
@@ -69,7 +73,7 @@ class Engine:
         finished = self.policy.commit(plan, tokens, self._clock())
         for sequence, _ in finished:
             self._free(sequence)
-        return [completion for _, completion in finished]
+        return late + [completion for _, completion in finished]
 
     def fail_all(self, error: str) -> list[Completion]:
         """Give up everything held: after an exception in `step` the arrays cannot be trusted."""

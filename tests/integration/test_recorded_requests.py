@@ -9,7 +9,7 @@ from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, QueueFull, RemovedByOperator
 from scheduler.messages import NO_ROOM, Completion, FinishReason
-from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take
+from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from worker.mailbox.protocol import MailboxLimits, Manner, Phase, Record
 
 
@@ -224,3 +224,19 @@ def test_a_request_that_was_called_off_is_found_as_cancelled(house: RedisHouse) 
             waiting.result()
 
     assert api.find("r").jobs[0].state == Completion("r", FinishReason.CANCELLED)
+
+
+def test_a_running_request_is_dropped_by_its_worker_at_its_deadline(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    accepted = api.submit_recorded(a_record("r"), [a_request("r")], within_s=5.0)
+    delivery = take_one(worker)
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(api.wait_all, accepted.tickets, 5.0)
+        worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_ROOM, 0)
+        with pytest.raises(DeadlineExceeded):
+            waiting.result()
+
+    assert 4.0 < delivery.left_s < 5.0
+    assert counts(redis_url) == {"accepted": 1, "expired": 1, "expired_running": 1}
+    assert isinstance(api.find("r").jobs[0].state, DeadlineExceeded)

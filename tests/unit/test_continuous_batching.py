@@ -222,3 +222,23 @@ def test_random_workloads_keep_every_promise_of_the_policy(seed: int):
     assert not set(workload.finished) & workload.cancelled
     assert workload.batch.reserved_tokens == 0
     assert workload.batch.counters.peak_reserved_tokens <= workload.batch.limits.kv_budget_tokens
+
+
+def test_a_request_past_its_deadline_is_told_once_whether_it_waits_or_runs():
+    batch = policy(budget=8)
+    batch.submit(replace(delivery("running"), left_s=2.0), now=0.0)
+    batch.submit(replace(delivery("waiting"), left_s=3.0), now=0.0)
+    batch.submit(delivery("patient"), now=0.0)
+    batch.commit(batch.plan(now=0.0), [WORD], now=1.0)
+
+    told = [batch.late_ids(now) for now in (1.9, 2.0, 2.5, 3.5, 9.0)]
+
+    assert told == [[], ["running"], [], ["waiting"], []]
+
+
+def test_who_ended_before_its_deadline_is_not_late():
+    batch = policy()
+    batch.submit(replace(delivery("first"), left_s=2.0), now=0.0)
+    batch.commit(batch.plan(now=0.0), [EOS_ID], now=1.0)
+
+    assert batch.late_ids(now=3.0) == []

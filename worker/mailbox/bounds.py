@@ -44,8 +44,8 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
 
 
 def expired() -> DeadlineExceeded:
-    """It was dropped when its turn came."""
-    return DeadlineExceeded("The request waited in the queue past its deadline. Try again later.")
+    """It was dropped when its turn came, or from the batch it was in."""
+    return DeadlineExceeded("The deadline was over before the answer was there. Try again later.")
 
 
 def conflict() -> IdempotencyConflict:

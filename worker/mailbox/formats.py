@@ -18,7 +18,7 @@ from scheduler.messages import Completion, CorrectionRequest, FinishReason, Prog
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
-_REGISTRY = {FinishReason.CANCELLED: "canceled", FinishReason.ERROR: "failed"}
+_STATUS = {FinishReason.CANCELLED: "canceled", FinishReason.EXPIRED: "expired", FinishReason.ERROR: "failed"}
 
 
 def is_request_id(text: str) -> bool:
@@ -94,7 +94,7 @@ def decode_news(payload: bytes) -> Completion | Progress:
 
 def finish_arguments(completion: Completion) -> tuple[Any, ...]:
     """The four arguments that FINISH takes for each completion."""
-    status = _REGISTRY.get(completion.finish_reason, "finished")
+    status = _STATUS.get(completion.finish_reason, "finished")
     error_text = b""
     if status == "failed":
         error_text = base64.b64encode(zlib.compress((completion.error or "failed").encode()))

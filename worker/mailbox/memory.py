@@ -258,7 +258,7 @@ class InMemoryWorkerMailbox:
             return []
         now = time.monotonic()
         self._state.rate.begin(now)
-        return [Delivery(job.request, job.attempts, now - job.accepted_s)]
+        return [Delivery(job.request, job.attempts, now - job.accepted_s, job.deadline_s - now)]
 
     def _expire(self, request_id: str) -> None:
         self._state.jobs[request_id].completion = Completion(request_id, FinishReason.CANCELLED)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason, Progress
+from worker.mailbox.bounds import expired
 from worker.mailbox.protocol import HEARTBEAT_S, Parting, Ticket
 
+_FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 Outcome = Completion | ServingError
 _HAS_LEFT_EVERY_S = 0.25
 _numbers = itertools.count(1)
@@ -215,6 +217,8 @@ def completion_of(outcome: Outcome) -> Completion:
         raise RequestFailed(outcome.error or "The request failed.")
     if outcome.finish_reason is FinishReason.CANCELLED:
         raise Cancelled("The request was cancelled before it had an answer.")
+    if outcome.finish_reason is FinishReason.EXPIRED:
+        raise expired()
     return outcome
 
 
@@ -227,7 +231,7 @@ def completions_of(waiters: Sequence[Waiter]) -> list[Completion]:
 
 
 def _is_failure(outcome: Outcome) -> bool:
-    return isinstance(outcome, Exception) or outcome.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
+    return isinstance(outcome, Exception) or outcome.finish_reason in _FAILURES
 
 
 def new_ticket_number() -> int:

@@ -17,7 +17,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from math import inf
 from typing import Any
 
 from redis import Redis, ResponseError
@@ -158,15 +158,15 @@ class RedisWorkerMailbox:
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
         deliveries, failures = [], []
-        for raw_id, attempt, waited_us, raw, streams in raw_deliveries:
+        for raw_id, *fields in raw_deliveries:
             request_id = raw_id.decode()
             if request_id in self._held:
                 continue  # taken from us, put back, and ours again: it still runs here
             self._disowned.discard(request_id)
             try:
-                deliveries.append(replace(_open_delivery(request_id, attempt, waited_us, raw), streams=streams == b"1"))
+                deliveries.append(_open_delivery(request_id, fields))
                 self._held.add(request_id)
-                if attempt > 1:
+                if deliveries[-1].attempt > 1:
                     self._suspects.add(request_id)
             except WireError as error:
                 logger.error("request failed: %s", error, extra={"request_id": request_id})
@@ -230,7 +230,10 @@ class RedisWorkerMailbox:
         self._needs_resync = True
 
 
-def _open_delivery(request_id: str, attempt: int, waited_us: int, raw: bytes) -> Delivery:
+def _open_delivery(request_id: str, fields: list[Any]) -> Delivery:
+    """`fields`: as DRAIN and RESYNC give them. Raises WireError."""
+    attempt, waited_us, raw, streams, left_us = fields
     if attempt > MAX_ATTEMPTS:
         raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died")
-    return Delivery(formats.decode_request(raw, request_id), attempt, waited_us / 1e6)
+    left_s = inf if left_us < 0 else left_us / 1e6
+    return Delivery(formats.decode_request(raw, request_id), attempt, waited_us / 1e6, left_s, streams == b"1")

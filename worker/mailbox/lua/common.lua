@@ -53,6 +53,12 @@ local function iso(now)
     math.floor(rest / 3600), math.floor(rest / 60) % 60, rest % 60, math.floor((now - seconds) * 1000000))
 end
 
+-- Until a job's deadline; -1: it has none.
+local function left_us(deadline, now)
+  if not deadline or deadline == '' then return -1 end
+  return math.max(0, math.floor((tonumber(deadline) - now) * 1000000))
+end
+
 local function reserve(id, tokens)
   if redis.call('HSETNX', RESERVATIONS, id, tokens) == 1 then
     redis.call('INCRBY', RESERVED_TOKENS, tokens)

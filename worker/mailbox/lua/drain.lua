@@ -1,7 +1,7 @@
 -- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
 -- A suspect, which an earlier worker died with, comes alone: to a worker that holds nothing, and with nothing beside it.
 -- So of a batch that killed its worker each runs by itself, and only what kills again is given up.
--- Returns { lost lease, cancelled ids, { id, attempt, waited us, data, streams }... }
+-- Returns { lost lease, cancelled ids, { id, attempt, waited us, data, streams, deadline in us }... }
 local worker, lease_s, free_tokens, may_look_ahead, max_jobs, num_held = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 local now = clock()
@@ -24,7 +24,7 @@ local function start(id, job)
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker
   local waited_us = math.max(0, math.floor((now - (tonumber(job[4]) or now)) * 1000000))
-  deliveries[#deliveries + 1] = { id, attempt, waited_us, job[1], job[8] or '' }
+  deliveries[#deliveries + 1] = { id, attempt, waited_us, job[1], job[8] or '', left_us(job[6], now) }
 end
 
 -- nil: nothing to run under this id any more.

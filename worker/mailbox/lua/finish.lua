@@ -23,8 +23,8 @@ for at = 2, #ARGV, 4 do
     'cancel_requested')
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
-    if status == 'canceled' then
-      released = released + call_off(id, job[6], 'running', now)
+    if status == 'canceled' or status == 'expired' then
+      released = released + call_off(id, status == 'expired' and status or job[6], 'running', now)
     else
       local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
       store(id, status, payload, error_text, ttl)

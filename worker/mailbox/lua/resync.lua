@@ -1,5 +1,5 @@
 -- RESYNC: after a broken connection or a lost lease, compare what the worker holds with what Redis says it holds.
--- ARGV: worker, lease s, ids it holds. Returns { ids no longer its own, { id, attempt, waited us, data, streams }... }
+-- ARGV: worker, lease s, ids it holds. Returns { ids no longer its own, { id, attempt, waited us, data, streams, deadline in us }... }
 local worker, lease_s = ARGV[1], ARGV[2]
 local now = clock()
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
@@ -9,12 +9,13 @@ for at = 3, #ARGV do is_held[ARGV[at]] = true end
 
 local deliveries = {}
 for _, id in ipairs(ids_run_by(worker)) do
-  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'data', 'attempts', 'accepted_at', 'streams')
+  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'data', 'attempts', 'accepted_at', 'streams',
+    'deadline')
   if job[1] == 'started' and job[2] == worker then
     is_own[id] = true
     if not is_held[id] then -- the reply that brought it was lost
       local waited_us = math.max(0, math.floor((now - (tonumber(job[5]) or now)) * 1000000))
-      deliveries[#deliveries + 1] = { id, tonumber(job[4]) or 1, waited_us, job[3] or '', job[6] or '' }
+      deliveries[#deliveries + 1] = { id, tonumber(job[4]) or 1, waited_us, job[3] or '', job[6] or '', left_us(job[7], now) }
     end
   else
     redis.call('ZREM', WIP, id .. ':' .. worker)
