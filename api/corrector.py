@@ -117,12 +117,14 @@ class QueueCorrector:
         num_sent = [0] * len(draft.sentences)
         states = self._mailbox.follow(accepted.tickets, waiting.deadline.left_s, waiting.has_left)
         with closing(states), waiting.deadline.named():
-            first = next(states)
+            before, first = None, next(states)
             yield None
             for outputs in chain((first,), states):
+                if outputs == before:  # a heartbeat
+                    yield None
+                before = outputs
                 edits = self._drafting.edits_so_far(draft, outputs)
-                news = [edit for own, sent in zip(edits, num_sent, strict=True) for edit in own[sent:]]
-                yield from news or (None,)
+                yield from (edit for own, sent in zip(edits, num_sent, strict=True) for edit in own[sent:])
                 num_sent = [max(len(own), sent) for own, sent in zip(edits, num_sent, strict=True)]
         yield self._drafting.answer(accepted.request_id, draft, outputs)
 

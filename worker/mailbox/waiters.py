@@ -145,8 +145,10 @@ class Waiters:
         waiters, latch = self.gather(tickets)
         patience, why = _Patience(timeout_s, has_left), Parting.LEFT
         try:
-            while not latch.opened.is_set():
+            while True:
                 latch.wait_for_news(patience)
+                if latch.opened.is_set():
+                    break
                 yield [waiter.output_ids if waiter.outcome is None else waiter.completion() for waiter in waiters]
             yield completions_of(waiters)
         except DeadlineExceeded:
