@@ -20,7 +20,7 @@ from api.guard import Guard
 from api.verb_words import VerbWords
 from api.verbs import VerbTable
 from api.words import count_words, split_pieces
-from ops.training.corruption.edits import edits_of, with_mistake
+from ops.training.corruption.edits import apply_edits, edits_of, with_mistake
 from ops.training.corruption.view import Candidate
 from ops.training.corruption.written import WrittenLine, is_line, parse
 from scheduler.messages import MAX_WORDS
@@ -55,6 +55,9 @@ def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterat
         return
     words = [piece.text for piece in pieces]
     edits = edits_of(right, [candidate])
+    if apply_edits(wrong, edits) != right:
+        yield f"mending {candidate.wrong!r} does not give the right text back: is it a name that opens a sentence?"
+        return
     changes = [(words[edit.word : edit.word + edit.num_words], edit.replacement.split(" ")) for edit in edits]
     if len(changes) == 2 and guard.allows_move(*changes, candidate.reason):
         return
