@@ -25,6 +25,7 @@ from api.schema import parse_batch, parse_body
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
+from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
@@ -49,18 +50,19 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     @app.post("/correct/batch")
     def correct_batch() -> Response:
         body = parse_batch(_read_json(settings))
-        job = BatchJob(_exchange().request_id, body.items, body.document, body.learner_id, _wishes())
+        job = BatchJob(_exchange().request_id, body.items, body.learner_id, _wishes())
         return _serve(corrector, job)
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Response:
+        _name_exchange(request_id)
         return _outcome_response(_keeping(corrector).find(request_id))
 
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Response:
-        outcome = _keeping(corrector).cancel(request_id)
-        status = "cancelled" if isinstance(outcome, Pending) else "done"
-        return _json_response({"request_id": request_id, "status": status})
+        _name_exchange(request_id)
+        call_off = _keeping(corrector).cancel(request_id)
+        return _json_response({"request_id": request_id, "status": call_off.name.lower()})
 
     @app.get("/healthz")
     def healthz() -> Response:
@@ -142,8 +144,9 @@ def _keeping(corrector: Corrector) -> Corrector:
 def _serve_sentence(corrector: Corrector, job: Job) -> Response:
     if not _wants_stream() or request_input.prefers_async(request.environ):
         return _serve(corrector, job)
-    events = event_stream.EventStream(job.request_id, _keeping(corrector).follow(job))
-    response = Response(events, content_type=event_stream.MEDIA_TYPE)
+    following = _keeping(corrector).follow(job)
+    _exchange().request_id = following.request_id
+    response = Response(event_stream.EventStream(following), content_type=event_stream.MEDIA_TYPE)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"  # nginx passes each event on at once
     return response
@@ -151,22 +154,31 @@ def _serve_sentence(corrector: Corrector, job: Job) -> Response:
 
 def _wants_stream() -> bool:
     """Whether the client would rather have events than JSON."""
-    if event_stream.MEDIA_TYPE not in request.environ.get("HTTP_ACCEPT", ""):
+    if event_stream.MEDIA_TYPE not in request.environ.get("HTTP_ACCEPT", "").lower():
         return False
     return request.accept_mimetypes.best_match(["application/json", event_stream.MEDIA_TYPE]) == event_stream.MEDIA_TYPE
 
 
 def _serve(corrector: Corrector, job: Job | BatchJob) -> Response:
     if request_input.prefers_async(request.environ):
-        response = _outcome_response(_keeping(corrector).start(job))
-        response.headers["Location"] = f"/requests/{response.json['request_id']}"
-        response.headers["Preference-Applied"] = "respond-async"
+        outcome = _keeping(corrector).start(job)
+        response = _outcome_response(outcome)
+        if isinstance(outcome, Pending):
+            response.headers["Location"] = f"/requests/{outcome.request_id}"
+            response.headers["Preference-Applied"] = "respond-async"
         return response
     outcome = corrector.correct(job) if isinstance(job, Job) else corrector.correct_batch(job)
     return _outcome_response(outcome)
 
 
+def _name_exchange(request_id: str) -> None:
+    """The request that is asked about, not the asking, is what logs and problems are to name."""
+    if is_request_id(request_id):
+        _exchange().request_id = request_id
+
+
 def _outcome_response(outcome: Answer | BatchAnswer | Pending) -> Response:
+    _exchange().request_id = outcome.request_id  # an earlier one's, where a key stood for that
     if isinstance(outcome, Pending):
         response = _json_response({"request_id": outcome.request_id, "status": outcome.phase.value})
         response.status_code = 202

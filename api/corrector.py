@@ -6,23 +6,26 @@ corrector.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import Protocol
 
 from api.agent import Agent, Edit, TextDraft
 from api.drafting import Drafting, Drafts
-from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, job_of, record_of
+from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending, job_of, record_of
+from api.probe import Probe
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, NotReady, ServingError, ShuttingDown
+from scheduler.messages import Completion, FinishReason
 from scheduler.settings import Settings
 from worker.mailbox.protocol import (
+    HEARTBEAT_S,
     KEPT_TTL_S,
     READY_WITHIN_S,
     Accepted,
     ApiMailbox,
+    CallOff,
     Found,
     FoundJob,
     MailboxStatus,
@@ -47,20 +50,17 @@ class Corrector(Protocol):
     def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         """Raises a ServingError where all of it is refused, or nobody is left to read it."""
 
-    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
-        """Its edits as they are decoded, then the answer; None now and then while there is nothing new.
+    def follow(self, job: Job) -> Following:
+        """Raises a ServingError."""
 
-        Raises a ServingError; once it has returned, the iterator does. To be closed.
-        """
-
-    def start(self, job: Job | BatchJob) -> Pending:
+    def start(self, job: Job | BatchJob) -> Answer | BatchAnswer | Pending:
         """Accept it and wait for nothing. Raises a ServingError."""
 
     def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
         """What became of a request. Raises NotFound, and what the request itself ended in."""
 
-    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
-        """End what has no answer yet; returns and raises what `find` did the moment before."""
+    def cancel(self, request_id: str) -> CallOff:
+        """End what has no answer yet. Raises NotFound, NotReady."""
 
     def check_ready(self) -> MailboxStatus:
         """Raises NotReady with the reason; answers within about a second."""
@@ -78,7 +78,7 @@ class QueueCorrector:
         self._drafting = Drafting(agent)
         self._mailbox = mailbox
         self._timeout_s = settings.request_timeout_s
-        self._probe = _Probe(mailbox, probe_timeout_s)
+        self._probe = Probe(mailbox, probe_timeout_s)
 
     @property
     def keeps_requests(self) -> bool:
@@ -103,7 +103,7 @@ class QueueCorrector:
                 self._mailbox.abandon(ticket)
             raise
 
-    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
+    def follow(self, job: Job) -> Following:
         deadline = self._deadline(job)
         drafts = self._drafting.drafts(job)
         accepted = self._submit(job, drafts, deadline.left_s, Manner.FOLLOW)
@@ -111,41 +111,45 @@ class QueueCorrector:
         assert isinstance(draft, TextDraft)
         events = self._events(accepted, draft, _Waiting(deadline, job.wishes.has_left))
         next(events)  # from here on closing it lets the request go
-        return events
+        return Following(accepted.request_id, events)
 
-    def _events(self, accepted: Accepted, draft: TextDraft, waiting: _Waiting) -> Iterator[Edit | Answer | None]:
-        num_sent = [0] * len(draft.sentences)
+    def _events(self, accepted: Accepted, draft: TextDraft, waiting: _Waiting) -> Generator[Edit | Answer | None]:
         states = self._mailbox.follow(accepted.tickets, waiting.deadline.left_s, waiting.has_left)
         with closing(states), waiting.deadline.named():
-            before, first = None, next(states)
+            first = next(states)
             yield None
+            story, told_s = self._drafting.story(draft), time.monotonic()
             for outputs in chain((first,), states):
-                if outputs == before:  # a heartbeat
-                    yield None
-                before = outputs
-                edits = self._drafting.edits_so_far(draft, outputs)
-                yield from (edit for own, sent in zip(edits, num_sent, strict=True) for edit in own[sent:])
-                num_sent = [max(len(own), sent) for own, sent in zip(edits, num_sent, strict=True)]
+                news = story.news(outputs)
+                if news or time.monotonic() - told_s >= HEARTBEAT_S:
+                    yield from news or (None,)
+                    told_s = time.monotonic()
         yield self._drafting.answer(accepted.request_id, draft, outputs)
 
-    def start(self, job: Job | BatchJob) -> Pending:
+    def start(self, job: Job | BatchJob) -> Answer | BatchAnswer | Pending:
         within_s = KEPT_TTL_S if job.wishes.within_s is None else job.wishes.within_s
-        accepted = self._submit(job, self._drafting.drafts(job), within_s, Manner.ASYNC)
+        drafts = self._drafting.drafts(job)
+        accepted = self._submit(job, drafts, within_s, Manner.ASYNC)
+        if accepted.request_id != job.request_id:
+            return self.find(accepted.request_id)  # begun by an earlier one with the same key
+        if not any(isinstance(draft, TextDraft) for draft in drafts):
+            return BatchAnswer(job.request_id, tuple(drafts))
         return Pending(accepted.request_id, Phase.QUEUED)
 
     def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
         return self._outcome(request_id, self._found(request_id))
 
-    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
-        found = self._found(request_id)
-        for job in found.jobs:
-            if isinstance(job.state, Phase):
-                self._mailbox.cancel(job.job_id)
-        return self._outcome(request_id, found)
+    def cancel(self, request_id: str) -> CallOff:
+        jobs = self._found(request_id).jobs
+        told = {self._mailbox.cancel(job.job_id) for job in jobs if isinstance(job.state, Phase)}
+        if any(isinstance(job.state, Completion) and job.state.finish_reason is FinishReason.CANCELLED for job in jobs):
+            told.add(CallOff.CANCELLED)
+        order = (CallOff.CANCELLING, CallOff.CANCELLED, CallOff.DONE)
+        return min(told, key=order.index, default=CallOff.DONE)
 
     def _found(self, request_id: str) -> Found:
         found = self._mailbox.find(request_id)
-        if found is None:
+        if found is None or found.maker != self._drafting.tokenizer_fingerprint:
             raise NotFound("No request has this id, or its answer is no longer kept.")
         return found
 
@@ -154,8 +158,10 @@ class QueueCorrector:
         if phases:
             is_queued = len(phases) == len(found.jobs) and Phase.RUNNING not in phases
             return Pending(request_id, Phase.QUEUED if is_queued else Phase.RUNNING)
-        job = job_of(request_id, found.document, self._drafting.tokenizer_fingerprint)
+        job = job_of(request_id, found.document)
         drafts, jobs = self._drafting.drafts(job), iter(found.jobs)
+        if sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)) != len(found.jobs):
+            raise NotFound("The request was taken by another version of this server; send it again.")
         if isinstance(job, Job):
             return self._told(request_id, drafts[0], jobs)
         outcomes: list[Answer | ServingError] = []
@@ -184,9 +190,10 @@ class QueueCorrector:
         manner: Manner = Manner.WAIT,
     ) -> Accepted:
         requests = self._drafting.requests(job, drafts)
-        if not requests and manner is not Manner.ASYNC:
+        if not requests:  # of a batch in which all are refused nothing is kept: nothing would bound it
             return Accepted(job.request_id, ())
-        record = record_of(job, self._drafting.tokenizer_fingerprint, manner)
+        refusals = [draft if isinstance(draft, ServingError) else None for draft in drafts]
+        record = record_of(job, refusals, self._drafting.tokenizer_fingerprint, manner)
         try:
             return self._mailbox.submit_recorded(record, requests, within_s)
         except InvalidRequest as error:
@@ -253,42 +260,11 @@ class _Deadline:
         try:
             yield
         except DeadlineExceeded:
+            if self.left_s > 0.0:  # it was the job's deadline, not ours
+                raise
             told = f"No answer within {self.within_s:g} s; the request was cancelled. Try again later."
             raise DeadlineExceeded(told) from None
 
     @property
     def left_s(self) -> float:
         return max(0.0, self._at_s - time.monotonic())
-
-
-class _Probe:
-    """Asks the mailbox for its status in a thread of its own, one at a time: a hung Redis holds up one thread."""
-
-    def __init__(self, mailbox: ApiMailbox, timeout_s: float) -> None:
-        self.timeout_s = timeout_s
-        self._mailbox = mailbox
-        self._lock = threading.Lock()
-        self._pending: _Asking | None = None
-
-    def status(self) -> MailboxStatus | None:
-        """None if there is no answer in time."""
-        with self._lock:
-            if self._pending is None or self._pending.done.is_set():
-                self._pending = _Asking(self._mailbox)
-            asking = self._pending
-        return asking.answer if asking.done.wait(self.timeout_s) else None
-
-
-class _Asking:
-    """One question on its way."""
-
-    def __init__(self, mailbox: ApiMailbox) -> None:
-        self.done = threading.Event()
-        self.answer: MailboxStatus | None = None
-        threading.Thread(target=self._ask, args=(mailbox,), name="readiness", daemon=True).start()
-
-    def _ask(self, mailbox: ApiMailbox) -> None:
-        try:
-            self.answer = mailbox.status()
-        finally:
-            self.done.set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from api.agent import MAX_TEXT_CHARACTERS, Agent, Draft, Edit, TextDraft
+from api.agent import MAX_TEXT_CHARACTERS, Agent, Edit, TextDraft
 from api.jobs import Answer, BatchJob, Job, longest
 from scheduler.errors import InvalidRequest, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
@@ -63,21 +63,38 @@ class Drafting:
                 learner_id=job.learner_id,
             )
 
-    def edits_so_far(self, draft: TextDraft, outputs: Sequence[Completion | tuple[int, ...]]) -> list[tuple[Edit, ...]]:
-        """Of each sentence the edits that will not change any more, at their places in the text."""
-        return [
-            tuple(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start) for edit in edits)
-            for sentence, edits in zip(draft.sentences, map(self._sure_edits, draft.sentences, outputs), strict=True)
-        ]
-
-    def _sure_edits(self, sentence: Draft, output: Completion | tuple[int, ...]) -> tuple[Edit, ...]:
-        if isinstance(output, Completion):
-            return self._agent.conclude(sentence, output.output_ids).edits
-        return self._agent.certain_edits(sentence, output)
+    def story(self, draft: TextDraft) -> Story:
+        return Story(self._agent, draft)
 
     def answer(self, request_id: str, draft: TextDraft, completions: Sequence[Completion]) -> Answer:
         correction = self._agent.conclude_text(draft, [completion.output_ids for completion in completions])
         return Answer(request_id, correction, longest([completion.timings for completion in completions]))
+
+
+class Story:
+    """The edits of a text in the order in which they become certain, each once."""
+
+    def __init__(self, agent: Agent, draft: TextDraft) -> None:
+        self._agent = agent
+        self._sentences = draft.sentences
+        self._outputs: list[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
+        self._num_told = [0] * len(draft.sentences)
+
+    def news(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
+        """What is certain now and was not before. `outputs`: of each sentence what is written so far, or all of it."""
+        changed = [at for at, output in enumerate(outputs) if output is not self._outputs[at]]
+        self._outputs = list(outputs)
+        return [edit for at in changed for edit in self._news_of(at)]
+
+    def _news_of(self, at: int) -> list[Edit]:
+        sentence, output = self._sentences[at], self._outputs[at]
+        if isinstance(output, Completion):
+            edits = self._agent.conclude(sentence, output.output_ids).edits
+        else:
+            edits = self._agent.certain_edits(sentence, output)
+        news = edits[self._num_told[at] :]
+        self._num_told[at] = max(len(edits), self._num_told[at])
+        return [replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start) for edit in news]
 
 
 def _job_ids(job: Job, num_sentences: int) -> list[str]:

@@ -13,7 +13,7 @@ import structlog
 
 from api import documents, problems
 from api.agent import Edit
-from api.jobs import Answer
+from api.jobs import Following
 from scheduler.errors import ServingError
 
 MEDIA_TYPE = "text/event-stream"
@@ -24,9 +24,9 @@ logger = structlog.get_logger(__name__)
 class EventStream:
     """The body of a response. Closing it, as servers do when a client is gone, lets the request go."""
 
-    def __init__(self, request_id: str, events: Iterator[Edit | Answer | None]) -> None:
-        self._request_id = request_id
-        self._events = events
+    def __init__(self, following: Following) -> None:
+        self._request_id = following.request_id
+        self._events = following.events
         self._is_over = False
 
     def __iter__(self) -> Iterator[bytes]:

@@ -1,19 +1,18 @@
 """What a client asks for and what it is told: the values between the HTTP handlers and the `Corrector`.
 
-A job knows its `document`, from which it can be made again: kept beside the queue, it lets any replica tell the answer
-later.
+What is kept of a job beside the queue makes the job again, so that any replica can tell the answer later.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from api.agent import Correction
-from api.schema import parse_batch, parse_body
-from scheduler.errors import NotFound, ServingError
+from api import problems
+from api.agent import Correction, Edit
+from scheduler.errors import ServingError
 from scheduler.messages import Timings
 from worker.mailbox.protocol import Manner, Phase, Record
 
@@ -39,10 +38,6 @@ class Job:
     learner_id: str | None = None
     wishes: Wishes = NO_WISHES
 
-    @property
-    def document(self) -> str:
-        return json.dumps({"sentence": self.sentence, "learner_id": self.learner_id})
-
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
@@ -50,7 +45,6 @@ class BatchJob:
 
     request_id: str
     items: Sequence[str | ServingError]
-    document: str
     learner_id: str | None = None
     wishes: Wishes = NO_WISHES
 
@@ -92,24 +86,37 @@ class Pending:
     phase: Phase
 
 
-def record_of(job: Job | BatchJob, tokenizer_fingerprint: str, manner: Manner) -> Record:
-    """What is to be kept of it. Another tokenizer reads the model's output differently, so its name is part of it."""
-    document = f"{tokenizer_fingerprint}\n{job.document}"
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A request whose edits are told as they are decoded, then its answer; None while there is nothing new.
+
+    The iterator raises a ServingError, and is to be closed.
+    """
+
+    request_id: str
+    events: Generator[Edit | Answer | None]
+
+
+def record_of(job: Job | BatchJob, refusals: Sequence[ServingError | None], maker: str, manner: Manner) -> Record:
+    """What is to be kept of a job, in whose place of a refused text only the refusal stands.
+
+    `refusals`: one for each text. `maker`: the tokenizer, for another one reads what the model wrote differently.
+    """
+    texts = [job.sentence] if isinstance(job, Job) else job.items
+    items = [text if no is None else problems.problem(no) for text, no in zip(texts, refusals, strict=True)]
+    content = {"sentence": items[0]} if isinstance(job, Job) else {"items": items}
+    document = problems.to_json(content | {"learner_id": job.learner_id})
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest()
-    return Record(job.request_id, document, digest, job.wishes.key, manner)
+    return Record(job.request_id, document, maker, digest, job.wishes.key, manner)
 
 
-def job_of(request_id: str, document: str, tokenizer_fingerprint: str) -> Job | BatchJob:
-    """The job that a record tells of. Raises NotFound where another version of the program has made it."""
-    fingerprint, _, text = document.partition("\n")
-    if fingerprint != tokenizer_fingerprint:
-        raise NotFound("The request was made with another version of the model; send it again.")
-    raw = text.encode()
-    if "sentence" in json.loads(raw):
-        body = parse_body(raw)
-        return Job(request_id, body.sentence, body.learner_id)
-    batch = parse_batch(raw)
-    return BatchJob(request_id, batch.items, batch.document, batch.learner_id)
+def job_of(request_id: str, document: str) -> Job | BatchJob:
+    """The job that `record_of` has kept."""
+    content = json.loads(document)
+    if "sentence" in content:
+        return Job(request_id, content["sentence"], content["learner_id"])
+    items = tuple(item if isinstance(item, str) else problems.refusal_of(item) for item in content["items"])
+    return BatchJob(request_id, items, content["learner_id"])
 
 
 def longest(timings: Sequence[Timings]) -> Timings:

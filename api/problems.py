@@ -39,6 +39,13 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
     return document if request_id is None else document | {"request_id": request_id}
 
 
+def refusal_of(document: dict[str, Any]) -> ServingError:
+    """The refusal of a text that `problem` has told."""
+    if document["type"] == TYPE_PREFIX + SentenceTooLong.slug:
+        return SentenceTooLong(document["num_words"], document.get("num_tokens"), document.get("sentence_number"))
+    return InvalidRequest(document["field"], document["detail"])
+
+
 def retry_after_s(error: Overloaded) -> int:
     """Whole seconds, as Retry-After wants them; never 0, which would invite an instant retry."""
     return max(1, math.ceil(error.retry_after_s))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gunicorn.http.errors import ParseException
+from werkzeug.http import parse_list_header
 
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
 
@@ -99,7 +100,8 @@ def idempotency_digest(environ: Mapping[str, Any]) -> str:
 
 def prefers_async(environ: Mapping[str, Any]) -> bool:
     """Whether Prefer (RFC 7240) names respond-async; other preferences are not for us."""
-    preferences = environ.get("HTTP_PREFER", "").lower().split(",")
+    header = environ.get("HTTP_PREFER")
+    preferences = parse_list_header(header.lower()) if header else ()
     return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
 
 

@@ -47,7 +47,6 @@ class Batch:
 
     items: tuple[str | InvalidRequest, ...]
     learner_id: str | None
-    document: str  # the body again, as it was understood
 
 
 def parse_body(raw: bytes) -> CorrectionBody:
@@ -63,8 +62,7 @@ def parse_batch(raw: bytes) -> Batch:
     if not 1 <= len(body.sentences) <= MAX_SENTENCES:
         found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
         raise InvalidRequest("sentences", found)
-    document = json.dumps({"sentences": body.sentences, "learner_id": body.learner_id})
-    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id, document)
+    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id)
 
 
 def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:

@@ -7,19 +7,18 @@ announced, by name alone: what is broken is for the reader of docs/exercises/ to
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from api.agent import Edit
 from api.corrector import Corrector
-from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
+from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
 from scheduler.settings import Settings
-from worker.mailbox.protocol import MailboxStatus
+from worker.mailbox.protocol import CallOff, MailboxStatus
 
 if TYPE_CHECKING:
     from worker.engine import Engine
@@ -71,18 +70,18 @@ class BlockingCorrector:
         self._sleep(_BLOCKED_S)
         return self._corrector.correct_batch(batch)
 
-    def follow(self, job: Job) -> Iterator[Edit | Answer | None]:
+    def follow(self, job: Job) -> Following:
         self._sleep(_BLOCKED_S)
         return self._corrector.follow(job)
 
-    def start(self, job: Job | BatchJob) -> Pending:
+    def start(self, job: Job | BatchJob) -> Answer | BatchAnswer | Pending:
         self._sleep(_BLOCKED_S)
         return self._corrector.start(job)
 
     def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
         return self._corrector.find(request_id)
 
-    def cancel(self, request_id: str) -> Answer | BatchAnswer | Pending:
+    def cancel(self, request_id: str) -> CallOff:
         return self._corrector.cancel(request_id)
 
     def check_ready(self) -> MailboxStatus:

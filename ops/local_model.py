@@ -18,7 +18,7 @@ from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishRe
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits, MailboxStatus, Parting, Ticket
+from worker.mailbox.protocol import ApiMailbox, CallOff, MailboxLimits, MailboxStatus, Parting, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
 
@@ -74,8 +74,9 @@ class InlineModel(ApiMailbox):
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """Nothing of it runs."""
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, request_id: str) -> CallOff:
         """Nothing of it runs."""
+        return CallOff.DONE
 
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=1)
@@ -122,14 +123,16 @@ class ThreadedModel(ApiMailbox):
         if self._waiters.remove(ticket):
             self.cancel(ticket.request_id)
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, request_id: str) -> CallOff:
         """What runs already runs to its end, for nobody."""
         with self._lock:
             request, future = self._pending.get(request_id, (None, None))
             if future is not None and future.cancel():
                 del self._pending[request_id]
-        if future is not None:
-            self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
+        if future is None:
+            return CallOff.DONE
+        self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
+        return CallOff.CANCELLED
 
     def status(self) -> MailboxStatus:
         with self._lock:

@@ -40,6 +40,7 @@ class RunningSequence:
     slot: int
     admitted_s: float
     queue_s: float
+    deadline_s: float = inf
     output_ids: list[int] = field(default_factory=list)
     first_token_s: float = 0.0
 
@@ -100,6 +101,7 @@ class Opening(NamedTuple):
 class _Waiting:
     delivery: Delivery
     submitted_s: float
+    deadline_s: float
     was_deferred: bool = False
 
     def waited_s(self, now: float) -> float:
@@ -120,7 +122,7 @@ class BatchingPolicy(ABC):
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._waiting_tokens = 0
         self._running: dict[str, RunningSequence] = {}
-        self._deadlines: list[tuple[float, str]] = []  # a heap; those of requests that are gone are passed over
+        self._deadlines: list[tuple[float, str]] = []  # a heap; those of earlier lives of an id are passed over
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
 
     @property
@@ -155,17 +157,18 @@ class BatchingPolicy(ABC):
     def submit(self, delivery: Delivery, now: float) -> None:
         """Let a request wait for admission. The caller has checked that it could fit an empty cache."""
         assert delivery.request.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
-        self._waiting[delivery.request.request_id] = _Waiting(delivery, now)
+        waiting = self._waiting[delivery.request.request_id] = _Waiting(delivery, now, now + delivery.left_s)
         self._waiting_tokens += delivery.request.reserved_tokens
         if delivery.left_s < inf:
-            heapq.heappush(self._deadlines, (now + delivery.left_s, delivery.request.request_id))
+            heapq.heappush(self._deadlines, (waiting.deadline_s, delivery.request.request_id))
 
     def late_ids(self, now: float) -> list[str]:
         """Those whose answer is of no use any more; each is told once, and to be cancelled."""
         late = []
         while self._deadlines and self._deadlines[0][0] <= now:
-            _, request_id = heapq.heappop(self._deadlines)
-            if self.holds(request_id):
+            deadline_s, request_id = heapq.heappop(self._deadlines)
+            held = self._running.get(request_id) or self._waiting.get(request_id)
+            if held is not None and held.deadline_s == deadline_s:
                 late.append(request_id)
         return late
 
@@ -241,7 +244,7 @@ class BatchingPolicy(ABC):
 
     def _start(self, waiting: _Waiting, now: float) -> RunningSequence:
         slot = heapq.heappop(self._free_slots)
-        sequence = RunningSequence(waiting.delivery, slot, now, queue_s=waiting.waited_s(now))
+        sequence = RunningSequence(waiting.delivery, slot, now, waiting.waited_s(now), waiting.deadline_s)
         self._running[sequence.request_id] = sequence
         self.reserved_tokens += sequence.reserved_tokens
         self.counters.peak_reserved_tokens = max(self.counters.peak_reserved_tokens, self.reserved_tokens)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from tests.api_process import ApiProcess
 from tests.mailbox_house import eventually
@@ -119,3 +120,29 @@ def test_a_stream_tells_the_edits_and_ends_in_the_answer(system: RunningSystem) 
     assert sorted(documents[:2], key=lambda edit: edit["start"]) == documents[2]["edits"]
     assert documents[2]["corrected"] == CORRECTED
     assert send(system.url, "GET", f"/requests/{documents[2]['request_id']}").body == documents[2]
+
+
+def test_a_batch_of_refused_items_is_answered_at_once_and_not_kept(system: RunningSystem) -> None:
+    reply = post(system.url, {"sentences": ["", {"a": "x" * 1000}]}, "/correct/batch", Prefer="respond-async")
+
+    assert [item["status"] for item in reply.body["results"]] == [422, 422]
+    assert send(system.url, "GET", f"/requests/{reply.body['request_id']}").status == 404
+
+
+def test_what_was_refused_of_a_batch_is_not_stored_and_told_again(system: RunningSystem) -> None:
+    odd = ["\udc00", {"a": ["x" * 5000]}, 1e300, "word " * 70, "He goed."]
+    reply = post(system.url, {"sentences": odd}, "/correct/batch")
+    again = send(system.url, "GET", f"/requests/{reply.body['request_id']}")
+
+    assert [item.get("status") for item in reply.body["results"]] == [422, 422, 422, 422, None]
+    assert [item | {"request_id": ""} for item in again.body["results"]] == [
+        item | {"request_id": ""} for item in reply.body["results"]
+    ]
+    with Redis.from_url(system.redis_url) as client:
+        assert client.memory_usage(f"miniserve:request:{reply.body['request_id']}") < 3000
+
+
+def test_the_ids_of_an_attached_answer_are_those_of_the_first(system: RunningSystem) -> None:
+    first, second = (post(system.url, {"sentence": TEXT}, Idempotency_Key="one-id") for _ in range(2))
+
+    assert second.headers["X-Request-ID"] == second.body["request_id"] == first.body["request_id"]

@@ -38,6 +38,7 @@ def test_a_queued_request_that_is_called_off_never_runs(api: ApiProcess, house: 
     eventually(lambda: house.api().status().reserved_requests == 0)
 
     assert told == [(202, "queued"), (200, "cancelled")]
+    assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
     assert status_of(send(api.url, "GET", location)) == (409, "cancelled")
     assert take(house.worker()) == []
 
@@ -53,7 +54,8 @@ def test_a_running_request_that_is_called_off_leaves_its_worker_in_one_iteration
     cancelled = eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids)
     worker.exchange((), NO_ROOM, 0)
 
-    assert (running, called_off) == ((202, "running"), (200, "cancelled"))
+    assert (running, called_off) == ((202, "running"), (200, "cancelling"))
+    assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
     assert cancelled == (request_id,)
     assert house.api().status().reserved_tokens == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from scheduler.messages import NO_ROOM, Completion, FinishReason, Progress
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import send
-from worker.mailbox.protocol import HEARTBEAT_S, WorkerMailbox
+from worker.mailbox.protocol import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
 EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]
@@ -131,7 +132,6 @@ def test_comments_come_while_nothing_happens(api: ApiProcess, house: RedisHouse)
     worker.exchange([an_answer(request_id, EOS_ID)], NO_ROOM, 0)
 
     assert [line for line in lines if line != b"\n"] == [b": nothing new\n"] * 2
-    assert HEARTBEAT_S < 5
     assert [name for name, _ in stream.rest()] == ["done"]
 
 
@@ -175,12 +175,31 @@ def test_who_does_not_prefer_events_gets_json(api: ApiProcess, house: RedisHouse
     assert not delivery.streams
 
 
-def test_who_joins_by_key_hears_the_rest_of_the_story(api: ApiProcess, house: RedisHouse) -> None:
+def test_two_who_follow_by_the_same_key_hear_the_same_story(api: ApiProcess, house: RedisHouse) -> None:
     worker = house.worker()
     first, second = (Stream(api, **{"Idempotency-Key": "joined"}) for _ in range(2))
-    request_id = take_one(worker).request.request_id
     first.open(), second.open()
+    request_id = take_one(worker).request.request_id
 
+    tell(worker, request_id, len(OUTPUT) - 1)
+    early = first.next(), second.next()
     worker.exchange([an_answer(request_id, *OUTPUT)], NO_ROOM, 0)
 
+    assert early[0] == early[1]
     assert first.rest() == second.rest()
+
+
+def test_a_follower_who_leaves_is_noticed_while_tokens_come(api: ApiProcess, house: RedisHouse) -> None:
+    worker, stream = house.worker(), Stream(api)
+    request_id = take_one(worker).request.request_id
+    stream.open()
+    stream.response.close()
+    stream.connection.close()
+
+    def is_told() -> bool:
+        progress = Progress(request_id, (70,) * next(num_tokens))
+        return bool(worker.exchange((), NO_ROOM, 1, progress=[progress]).cancelled_ids)
+
+    num_tokens = itertools.count(1)
+
+    assert eventually(is_told, within_s=3.0, every_s=0.05)

@@ -121,7 +121,7 @@ class FailingMailbox(FakeMailbox):
 def run(mailbox: FakeMailbox, *items: str | ServingError, has_left: Callable[[], bool] | None = None):
     agent = Agent(FakeTokenizer(), VerbTable.load())
     corrector = QueueCorrector(agent, mailbox, Settings(request_timeout_s=7.0))
-    return corrector.correct_batch(BatchJob("id", items, "{}", "anna", Wishes(has_left))).outcomes
+    return corrector.correct_batch(BatchJob("id", items, "anna", Wishes(has_left))).outcomes
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:

@@ -242,3 +242,12 @@ def test_who_ended_before_its_deadline_is_not_late():
     batch.commit(batch.plan(now=0.0), [EOS_ID], now=1.0)
 
     assert batch.late_ids(now=3.0) == []
+
+
+def test_an_id_that_comes_again_has_the_deadline_it_came_with():
+    batch = policy()
+    batch.submit(replace(delivery("again"), left_s=2.0), now=0.0)
+    batch.cancel("again")
+    batch.submit(replace(delivery("again"), left_s=9.0), now=1.0)
+
+    assert [batch.late_ids(now) for now in (2.0, 10.0)] == [[], ["again"]]

@@ -174,7 +174,20 @@ def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
 
 def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox = FakeMailbox()
-    mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("any"))
 
-    with pytest.raises(DeadlineExceeded, match="No answer within 0.5 s; the request was cancelled"):
-        corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.5)))
+    def wait_in_vain(tickets: Sequence[Ticket], timeout_s: float, has_left: object) -> list[Completion]:
+        time.sleep(timeout_s)
+        raise DeadlineExceeded("any")
+
+    mailbox.wait_all = wait_in_vain
+
+    with pytest.raises(DeadlineExceeded, match="No answer within 0.02 s; the request was cancelled"):
+        corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.02)))
+
+
+def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> None:
+    mailbox = FakeMailbox()
+    mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("that of the job"))
+
+    with pytest.raises(DeadlineExceeded, match="that of the job"):
+        corrector(mailbox).correct(Job("id1", "He went home"))

@@ -7,34 +7,32 @@ working threads (or greenlets) in each child.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import NotReady, RequestFailed, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, WireError
+from scheduler.errors import NotReady
+from scheduler.messages import Completion, CorrectionRequest, Progress, WireError
 from worker.mailbox import bounds, formats
+from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
-    FAILURE_TTL_S,
     LEASE_S,
     READY_WITHIN_S,
     Accepted,
     ApiMailbox,
+    CallOff,
     Found,
-    FoundJob,
     MailboxLimits,
     MailboxStatus,
     Manner,
     Parting,
-    Phase,
     Record,
     Ticket,
 )
@@ -45,9 +43,6 @@ logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
-NOBODY = "-"  # as in common.lua
-_LONGEST_RUN_S = 60
-_PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 
 
 class RedisApiMailbox(ApiMailbox):
@@ -63,14 +58,14 @@ class RedisApiMailbox(ApiMailbox):
         self._is_closed = False
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        return self._submit(_Errand(tuple(requests), within_s)).tickets
+        return self._submit(Errand(tuple(requests), within_s)).tickets
 
     def submit_recorded(
         self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
     ) -> Accepted:
-        return self._submit(_Errand(tuple(requests), within_s, record))
+        return self._submit(Errand(tuple(requests), within_s, record))
 
-    def _submit(self, errand: _Errand) -> Accepted:
+    def _submit(self, errand: Errand) -> Accepted:
         if self._is_closed:
             raise bounds.shutting_down()
         for request in errand.requests:
@@ -81,11 +76,17 @@ class RedisApiMailbox(ApiMailbox):
     def find(self, request_id: str) -> Found | None:
         if not formats.is_request_id(request_id):
             return None
+        reply = self._ask(script("find", request_id))
+        if not reply:
+            return None
+        document, maker, *jobs = reply
+        return Found(document.decode(), maker.decode(), tuple(found_job(*job) for job in jobs))
+
+    def _ask(self, command: Command) -> Any:
         try:
-            reply, _ = self._desk().sender.ask(script("find", request_id), SUBMIT_PATIENCE_S)
+            return self._desk().sender.ask(command, SUBMIT_PATIENCE_S)[0]
         except LineDown as error:
             raise NotReady(_why(error), 1.0) from error
-        return Found(reply[0].decode(), tuple(_found_job(*job) for job in reply[1:])) if reply else None
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
@@ -100,10 +101,10 @@ class RedisApiMailbox(ApiMailbox):
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         desk = self._desk()
         if desk.waiters.remove(ticket):
-            desk.post_cancel(ticket.request_id, desk.channel, why)
+            desk.post_cancel(ticket.request_id, why)
 
-    def cancel(self, request_id: str) -> None:
-        self._desk().post_cancel(request_id, "", Parting.LEFT)
+    def cancel(self, request_id: str) -> CallOff:
+        return CallOff(self._ask(cancel_command(request_id, "", Parting.LEFT)).decode())
 
     def status(self) -> MailboxStatus:
         try:
@@ -127,42 +128,9 @@ class RedisApiMailbox(ApiMailbox):
         return desk
 
 
-@dataclass(frozen=True, slots=True)
-class _Errand:
-    """What one call asks the queue to accept."""
-
-    requests: tuple[CorrectionRequest, ...]
-    within_s: float | None = None
-    record: Record | None = None
-
-    def under(self, request_id: str) -> _Errand:
-        """The same work in the name of the request that was there before."""
-        assert self.record is not None
-        own = self.record.request_id
-        requests = (replace(one, request_id=request_id + one.request_id.removeprefix(own)) for one in self.requests)
-        return _Errand(tuple(requests), self.within_s, replace(self.record, request_id=request_id))
-
-
 def _why(error: LineDown) -> str:
     is_refusal = isinstance(error.__cause__, ResponseError)
     return "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
-
-
-def _found_job(raw_id: bytes, state: bytes, payload: bytes) -> FoundJob:
-    job_id = raw_id.decode()
-    return FoundJob(job_id, _PHASES.get(state) or _outcome(job_id, state, payload) or bounds.removed())
-
-
-def _outcome(job_id: str, state: bytes, payload: bytes) -> Completion | ServingError | None:
-    """None where there is none yet, or none any more."""
-    if state == b"done":
-        try:
-            return formats.decode_completion(payload)
-        except WireError as error:
-            return RequestFailed(f"the answer cannot be read: {error}")
-    if state == b"expired":
-        return bounds.expired()
-    return Completion(job_id, FinishReason.CANCELLED) if state == b"canceled" else None
 
 
 class _Desk:
@@ -175,16 +143,16 @@ class _Desk:
         self._limits = limits
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
-    def submit(self, errand: _Errand) -> Accepted:
+    def submit(self, errand: Errand) -> Accepted:
         within_s, record = errand.within_s, errand.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(_UNREACHABLE, 1.0)
         is_awaited = record is None or record.manner is not Manner.ASYNC
         tickets = tuple(Ticket(request, new_ticket_number()) for request in errand.requests if is_awaited)
-        waiters = [self.waiters.add(ticket) for ticket in tickets]
+        waiters = [self.waiters.add(ticket, errand) for ticket in tickets]
         try:
-            reply, run_id = self.sender.ask(self._enqueue(errand), patience_s)
+            reply, run_id = self.sender.ask(errand.command(self.channel, self._limits), patience_s)
             self._check_accepted(reply, within_s)
         except BaseException as error:
             self._forget(tickets)
@@ -204,34 +172,13 @@ class _Desk:
         for ticket in tickets:
             self.waiters.remove(ticket)
 
-    def post_cancel(self, request_id: str, channel: str, why: Parting) -> None:
-        payload = formats.encode_completion(Completion(request_id, FinishReason.CANCELLED))
-        self.sender.post(script("cancel", request_id, channel, payload, why.value), SUBMIT_PATIENCE_S)
+    def post_cancel(self, request_id: str, why: Parting) -> None:
+        self.sender.post(cancel_command(request_id, self.channel, why), SUBMIT_PATIENCE_S)
 
     def close(self) -> None:
         self.waiters.resolve_all(bounds.shutting_down())
         self._listener.stop()
         self.sender.stop()
-
-    def _enqueue(self, errand: _Errand) -> Command:
-        limits, record, within_s = self._limits, errand.record, errand.within_s
-        is_async = record is not None and record.manner is Manner.ASYNC
-        ttl_s = limits.kept_ttl_s if is_async or record is not None and record.key else limits.result_ttl_s
-        channel = NOBODY if is_async else self.channel
-        about_all = [channel, ttl_s, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens]
-        about_all.append("" if within_s is None else within_s)
-        about_record: list[Any] = ["", "", "", "", 0, ""]
-        if record is not None:
-            # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
-            record_ttl_s = ttl_s + math.ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
-            about_record = [record.request_id, record.document, record.digest, record.key, record_ttl_s]
-            about_record.append("1" if record.manner is Manner.FOLLOW else "")
-        about_each: list[Any] = []
-        for request in errand.requests:
-            encoded = formats.encode_request(request)
-            about_each += [request.request_id, formats.body_hash(encoded, request.request_id)]
-            about_each += [request.reserved_tokens, encoded, formats.describe(request)]
-        return script("enqueue", *about_all, *about_record, *about_each)
 
     def _check_accepted(self, reply: list[Any], within_s: float | None) -> None:
         if reply[0] == b"conflict":
@@ -269,21 +216,29 @@ class _Desk:
             self.sender.post(command, SUBMIT_PATIENCE_S, on_reply)
 
     def _learn(self, asked: list[Waiter], states: list[Any], run_id: str) -> None:
+        lost: dict[int, list[Waiter]] = {}
         for waiter, (state, payload) in zip(asked, states, strict=True):
             request_id = waiter.ticket.request_id
-            outcome = _outcome(request_id, state, payload)
+            outcome = outcome_of(request_id, state, payload)
             if outcome is not None:
                 self.waiters.resolve(request_id, outcome)
             elif state == b"gone" and waiter.run_id == run_id:
                 self.waiters.resolve(request_id, bounds.removed())
             elif state == b"gone":
-                self._submit_again(waiter)
+                lost.setdefault(id(waiter.errand), []).append(waiter)
+        for waiters in lost.values():
+            self._submit_again(waiters)
 
-    def _submit_again(self, waiter: Waiter) -> None:
-        """Redis was restarted and has lost its last moments, and the request with them."""
+    def _submit_again(self, waiters: list[Waiter]) -> None:
+        """Redis was restarted and has lost its last moments, and one request of several jobs with them."""
+        errand = waiters[0].errand
 
         def on_reply(reply: list[Any], run_id: str) -> None:
-            if reply[0] != b"full":  # else: the next poll tries again, until the deadline
-                waiter.run_id = run_id
+            if reply[0] in (b"known", b"conflict") and errand.record is not None:
+                # Somebody was here first with the same key: these jobs run beside it.
+                errand.record = replace(errand.record, key="")
+            elif reply[0] in (b"accepted", b"attached"):  # else: the next poll tries again, until the deadline
+                for waiter in waiters:
+                    waiter.run_id = run_id
 
-        self.sender.post(self._enqueue(_Errand((waiter.ticket.request,))), SUBMIT_PATIENCE_S, on_reply)
+        self.sender.post(errand.command(self.channel, self._limits), SUBMIT_PATIENCE_S, on_reply)

@@ -17,7 +17,16 @@ from math import inf
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Progress, Room
 from worker.mailbox import formats
 from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, conflict, expired, queue_full, shutting_down
-from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, ApiMailbox, MailboxLimits, MailboxStatus, Parting, Ticket
+from worker.mailbox.protocol import (
+    MAX_ATTEMPTS,
+    MAX_BLOCK_S,
+    ApiMailbox,
+    CallOff,
+    MailboxLimits,
+    MailboxStatus,
+    Parting,
+    Ticket,
+)
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
 
@@ -93,16 +102,18 @@ class InMemoryMailbox(ApiMailbox):
         if self._waiters.remove(ticket):
             self.cancel(ticket.request_id)
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, request_id: str) -> CallOff:
         with self._state.arrived:
             job = self._state.jobs.get(request_id)
             if job is None or job.completion is not None:
-                return
+                return CallOff.DONE
             job.is_cancelled = True  # a running one: its worker is told in its next exchange
-            if job.owner is None:
-                self._state.queue.remove(request_id)
-                job.completion = Completion(request_id, FinishReason.CANCELLED)
-                self._waiters.resolve(request_id, job.completion)
+            if job.owner is not None:
+                return CallOff.CANCELLING
+            self._state.queue.remove(request_id)
+            job.completion = Completion(request_id, FinishReason.CANCELLED)
+            self._waiters.resolve(request_id, job.completion)
+            return CallOff.CANCELLED
 
     def status(self) -> MailboxStatus:
         with self._state.arrived:

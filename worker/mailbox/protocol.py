@@ -79,6 +79,7 @@ class Record:
 
     request_id: str  # its jobs' ids begin with it
     document: str  # whatever its maker needs to tell the answer; nobody else reads it
+    maker: str  # who can read the document, and the answers: others take a key for a new one
     digest: str  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
     manner: Manner = Manner.WAIT
@@ -112,7 +113,16 @@ class Found:
     """A recorded request and what became of it."""
 
     document: str
+    maker: str
     jobs: tuple[FoundJob, ...]
+
+
+class CallOff(Enum):
+    """What became of the wish to end a job."""
+
+    DONE = "over"  # it had ended before
+    CANCELLED = "canceled"  # it never runs
+    CANCELLING = "requested"  # it leaves its worker within an iteration, unless its answer is there first
 
 
 class Parting(Enum):
@@ -217,8 +227,8 @@ class ApiMailbox(Protocol):
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""
 
-    def cancel(self, request_id: str) -> None:
-        """End the request for all who wait for it. Best effort, returns at once."""
+    def cancel(self, request_id: str) -> CallOff:
+        """End the job for all who wait for it. Raises NotReady."""
 
     def status(self) -> MailboxStatus:
         """One cheap round trip; never raises."""

@@ -7,11 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason, Progress
 from worker.mailbox.bounds import expired
 from worker.mailbox.protocol import HEARTBEAT_S, Parting, Ticket
+
+if TYPE_CHECKING:  # it loads redis, and not every mailbox needs it
+    from worker.mailbox.errands import Errand
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 Outcome = Completion | ServingError
@@ -51,6 +55,7 @@ class Latch:
             patience.check()
             if time.monotonic() >= until:
                 return
+        patience.check_now_and_then()  # news may come faster than that
         self.news.clear()
 
 
@@ -61,13 +66,19 @@ class _Patience:
         self._timeout_s = timeout_s
         self._until = time.monotonic() + timeout_s
         self._has_left = has_left
+        self._checked_s = time.monotonic()
 
     @property
     def left_s(self) -> float:
         return max(0.0, self._until - time.monotonic())
 
+    def check_now_and_then(self) -> None:
+        if time.monotonic() - self._checked_s >= _HAS_LEFT_EVERY_S:
+            self.check()
+
     def check(self) -> None:
         """Raises Cancelled, DeadlineExceeded."""
+        self._checked_s = time.monotonic()
         if self._has_left is not None and self._has_left():
             raise Cancelled("The client left before the answer was there.")
         if self.left_s == 0.0:
@@ -80,6 +91,7 @@ class Waiter:
     """Changed only under the lock of its Waiters, but for `run_id`, which the sender's thread sets."""
 
     ticket: Ticket
+    errand: Errand | None = None  # with which it was submitted, for its mailbox to submit it again
     run_id: str = ""  # the Redis process that accepted the request
     outcome: Outcome | None = None
     output_ids: tuple[int, ...] = ()  # so far
@@ -99,8 +111,8 @@ class Waiters:
         self._lock = threading.Lock()
         self._by_id: dict[str, list[Waiter]] = {}
 
-    def add(self, ticket: Ticket) -> Waiter:
-        waiter = Waiter(ticket)
+    def add(self, ticket: Ticket, errand: Errand | None = None) -> Waiter:
+        waiter = Waiter(ticket, errand)
         with self._lock:
             self._by_id.setdefault(ticket.request_id, []).append(waiter)
         return waiter
@@ -180,10 +192,14 @@ class Waiters:
             return self._by_id.pop(ticket.request_id, None) is not None
 
     def resolve(self, request_id: str, outcome: Outcome) -> None:
-        """Tell every waiter of an id; those already told keep what they have."""
+        """Tell every waiter of an id; those already told keep what they have.
+
+        An end that was published before somebody's request for the same id was accepted is none of theirs.
+        """
+        is_cancelled = isinstance(outcome, Completion) and outcome.finish_reason is FinishReason.CANCELLED
         with self._lock:
             for waiter in self._by_id.get(request_id, ()):
-                if waiter.outcome is None:
+                if waiter.outcome is None and not (is_cancelled and waiter.errand and not waiter.run_id):
                     waiter.outcome = outcome
                     if waiter.latch is not None:
                         waiter.latch.count(outcome)

@@ -4,7 +4,7 @@
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
---   rq:job:<id>                   HASH  the job; our own fields are the last eight of ENQUEUE
+--   rq:job:<id>                   HASH  the job; our own fields are the last nine of ENQUEUE
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer
@@ -15,7 +15,8 @@
 --   miniserve:reserved_tokens     STRING  the sum of that hash
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations
---   miniserve:request:<id>        HASH  what an HTTP request asked: its document, the ids of its jobs, its body's digest
+--   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
+--                                       its body, who can read it; lives as long as the answer that ended last
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 --   miniserve:rates               HASH  worker -> tokens/s it can finish
 --   miniserve:duplicates          STRING  answers dropped because another one was first
@@ -57,6 +58,10 @@ end
 local function left_us(deadline, now)
   if not deadline or deadline == '' then return -1 end
   return math.max(0, math.floor((tonumber(deadline) - now) * 1000000))
+end
+
+local function is_past(deadline, now)
+  return deadline and deadline ~= '' and tonumber(deadline) <= now + 0.01 -- the worker counts by its own clock
 end
 
 local function reserve(id, tokens)
@@ -106,6 +111,11 @@ local function settle(id, status, ttl, now, now_iso)
     'cancel_requested', '', 'deadline', '') -- an operator may put a failed one back, and then wants it to run
   redis.call('EXPIRE', job_key(id), ttl)
   redis.call('ZADD', registry_of(status), now + ttl, id)
+  local request = redis.call('HGET', job_key(id), 'request')
+  if request and request ~= '' and redis.call('EXISTS', request_key(request)) == 1 and
+    redis.call('HINCRBY', request_key(request), 'open', -1) <= 0 then
+    redis.call('EXPIRE', request_key(request), ttl)
+  end
   return release(id, OUTCOMES[status])
 end
 

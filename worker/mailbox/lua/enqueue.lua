@@ -2,23 +2,23 @@
 -- never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens, seconds after which the
 -- answer is of no use ('': none); of the HTTP request: its id ('': not to be found later), document, digest of its body,
--- digest of its idempotency key ('': none), ttl of these, '1' where somebody follows the decoding; then per job, their ids
--- all different: id, body hash, reserved tokens, data, description.
+-- digest of its idempotency key ('': none), ttl of these, '1' where somebody follows the decoding, who can read the document
+-- again; then per job, their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its jobs are to
 -- be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
 local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens, within_s = unpack(ARGV, 1, 7)
-local request_id, document, digest, key, request_ttl, streams = unpack(ARGV, 8, 13)
-local FIRST, STEP = 14, 5
+local request_id, document, digest, key, request_ttl, streams, maker = unpack(ARGV, 8, 14)
+local FIRST, STEP = 15, 5
 
 if key ~= '' then
   local known = redis.call('GET', 'miniserve:key:' .. key)
-  local known_digest = known and redis.call('HGET', request_key(known), 'digest')
-  if known_digest and known_digest ~= digest then return { 'conflict' } end
-  if known_digest and known ~= request_id then return { 'known', known } end
+  local found = known and redis.call('HMGET', request_key(known), 'digest', 'maker') or {}
+  if found[1] and found[1] ~= digest then return { 'conflict' } end
+  if found[1] and found[2] == maker and known ~= request_id then return { 'known', known } end
 end
 
 local reply_to_of = {} -- of the known ones
-local num_new, new_tokens, num_known = 0, 0, 0
+local num_new, new_tokens, num_known, num_open = 0, 0, 0, 0
 for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens = unpack(ARGV, at, at + 2)
   local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
@@ -26,6 +26,7 @@ for at = FIRST, #ARGV, STEP do
     if known[1] ~= body_hash then return { 'conflict' } end
     reply_to_of[id] = known[3] or ''
     num_known = num_known + 1
+    if known[2] == 'queued' or known[2] == 'started' then num_open = num_open + 1 end
   else
     num_new, new_tokens = num_new + 1, new_tokens + tonumber(tokens)
   end
@@ -72,21 +73,32 @@ for at = FIRST, #ARGV, STEP do
       'started_at', '', 'ended_at', '', 'worker_name', '',
       'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
       'accepted_at', string.format('%.6f', now + #accepted / 1000000), 'cancel_requested', '', 'deadline', deadline,
-      'streams', streams)
+      'streams', streams, 'request', request_id)
     reserve(id, tonumber(tokens))
     accepted[#accepted + 1] = id
   else
     extend_deadline(id)
     if streams == '1' then redis.call('HSET', job_key(id), 'streams', streams) end -- from its next start on
+    if reply_to == '' then -- the last one has just left, and the worker may not know it yet
+      local job = redis.call('HMGET', job_key(id), 'cancel_requested', 'worker_name')
+      if job[1] and job[1] ~= '' then redis.call('HSET', job_key(id), 'cancel_requested', '') end
+      if job[2] and job[2] ~= '' then redis.call('SREM', 'miniserve:cancel:' .. job[2], id) end
+    end
     if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
       redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
     end
   end
 end
 if request_id ~= '' then
-  redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'jobs', table.concat(ids, ' '))
-  redis.call('EXPIRE', request_key(request_id), request_ttl)
-  if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', request_ttl) end
+  num_open = num_open + num_new
+  redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'maker', maker,
+    'jobs', table.concat(ids, ' '), 'open', num_open)
+  local ttl = redis.call('TTL', request_key(request_id))
+  if ttl < 0 or num_open > 0 and ttl < tonumber(request_ttl) then
+    ttl = tonumber(request_ttl)
+    redis.call('EXPIRE', request_key(request_id), ttl)
+  end
+  if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', ttl) end
 end
 if #accepted > 0 then
   redis.call('SADD', 'rq:queues', QUEUE)

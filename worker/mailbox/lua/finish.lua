@@ -20,17 +20,24 @@ end
 for at = 2, #ARGV, 4 do
   local id, status, payload, error_text = unpack(ARGV, at, at + 3)
   local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl',
-    'cancel_requested')
+    'cancel_requested', 'deadline')
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
+    local is_over = true
     if status == 'canceled' or status == 'expired' then
-      released = released + call_off(id, status == 'expired' and status or job[6], 'running', now)
+      local why = status == 'expired' and is_past(job[7], now) and status or job[6]
+      if why and why ~= '' then
+        released = released + call_off(id, why, 'running', now)
+      else
+        requeue({ id }, 1) -- somebody has come since the worker was told, or waits for longer
+        is_over = false
+      end
     else
       local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
       store(id, status, payload, error_text, ttl)
       released = released + settle(id, status, ttl, now, now_iso)
     end
-    announce(letters, job[3], payload)
+    if is_over then announce(letters, job[3], payload) end
     if status == 'finished' then successes = successes + 1 end
     if status == 'failed' then failures = failures + 1 end
   elseif not job[1] then
