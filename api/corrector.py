@@ -14,13 +14,13 @@ from itertools import chain, islice
 from typing import Protocol
 
 from api.agent import MAX_TEXT_CHARACTERS, Agent, Correction, TextDraft
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, ServingError, ShuttingDown
+from api.readiness import check_status
+from scheduler.errors import DeadlineExceeded, InvalidRequest, ServingError, ShuttingDown
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, CorrectionRequest, Timings
 from scheduler.settings import Settings
-from worker.mailbox.protocol import READY_WITHIN_S, ApiMailbox, MailboxStatus, Ticket
+from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Ticket
 
 _PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
-_PROBE_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +175,7 @@ class QueueCorrector:
         ]
 
     def check_ready(self) -> MailboxStatus:
-        status = self._probe.status()
-        if status is None:
-            raise NotReady(
-                f"Redis does not answer within {self._probe.timeout_s:g} s; try again shortly.", _PROBE_AGAIN_S
-            )
-        if not status.redis_ok:
-            raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
-        if not status.live_workers:
-            raise NotReady(f"No worker has been heard of in the last {READY_WITHIN_S:g} s.", _PROBE_AGAIN_S)
-        return status
+        return check_status(self._probe.status(), self._probe.timeout_s)
 
     def close(self) -> None:
         self._mailbox.close()
