@@ -21,14 +21,17 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from api import documents, event_stream, problems, request_input
 from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
+from api.readiness import ready_document
 from api.schema import parse_batch, parse_body
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
+from worker.mailbox.bounds import shutting_down
 from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
+STOPPING = "STOPPING"  # of the configuration: set by the server when it takes nothing new
 logger = structlog.get_logger(__name__)
 
 
@@ -37,6 +40,7 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     app = Flask("api", static_folder=None)
     app.extensions[CORRECTOR] = corrector
     app.config["GRACE_S"] = settings.grace_s
+    app.config["SETTINGS"] = settings
     app.url_map.strict_slashes = False
     app.before_request(_begin)
     app.after_request(_finish)
@@ -70,10 +74,9 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
 
     @app.get("/readyz")
     def readyz() -> Response:
-        status = corrector.check_ready()
-        return _json_response(
-            {"status": "ready", "live_workers": status.live_workers, "queue_depth": status.queue_depth}
-        )
+        if app.config.get(STOPPING):
+            raise shutting_down()
+        return _json_response(ready_document(corrector.check_ready()))
 
     return app
 

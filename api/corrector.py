@@ -16,13 +16,13 @@ from api.agent import Agent, Edit, TextDraft
 from api.drafting import Drafting, Drafts
 from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending, job_of, record_of
 from api.probe import Probe
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, NotReady, ServingError, ShuttingDown
+from api.readiness import check_status
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason
 from scheduler.settings import Settings
 from worker.mailbox.protocol import (
     HEARTBEAT_S,
     KEPT_TTL_S,
-    READY_WITHIN_S,
     Accepted,
     ApiMailbox,
     CallOff,
@@ -36,7 +36,6 @@ from worker.mailbox.protocol import (
 from worker.mailbox.waiters import completion_of
 
 _PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
-_PROBE_AGAIN_S = 1.0
 
 
 class Corrector(Protocol):
@@ -221,16 +220,7 @@ class QueueCorrector:
         return self._drafting.answer(request_id, draft, completions)
 
     def check_ready(self) -> MailboxStatus:
-        status = self._probe.status()
-        if status is None:
-            raise NotReady(
-                f"Redis does not answer within {self._probe.timeout_s:g} s; try again shortly.", _PROBE_AGAIN_S
-            )
-        if not status.redis_ok:
-            raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
-        if not status.live_workers:
-            raise NotReady(f"No worker has been heard of in the last {READY_WITHIN_S:g} s.", _PROBE_AGAIN_S)
-        return status
+        return check_status(self._probe.status(), self._probe.timeout_s)
 
     def close(self) -> None:
         self._mailbox.close()

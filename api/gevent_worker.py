@@ -1,27 +1,36 @@
 """The gunicorn worker that serves the API: gevent, with a prompt warm shutdown and a bound on every wait for a client.
 
 What differs from gunicorn's own gevent worker: a shutdown ends as soon as the last answer is out, not after whole
-seconds and idle keep-alive connections; requests that are still waiting when the grace is over are answered with
-503; a broken request line or header gets a problem document instead of an HTML page.
+seconds and idle keep-alive connections; readiness goes off first, and the port stays open to say so while answers are
+waited for; requests that are still waiting when the grace is over are answered with 503; a broken request line or
+header gets a problem document instead of an HTML page. Connections come from the door (api/door.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections import deque
 from typing import Any
 
 import gevent
+from gevent import socket
+from gevent.event import Event
+from gevent.monkey import get_original
 from gevent.pool import Pool
-from gevent.server import StreamServer
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api.app import CORRECTOR
+from api.app import CORRECTOR, STOPPING
+from api.door import Door
+from api.readiness import Readiness
 from api.unreadable import CLIENT_STALL_S, AnswersUnreadable
+from worker.mailbox import redis_status_watch
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to get out
 _LOOK_EVERY_S = 0.1  # at the signal to stop, which arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
+_STATUS_TIMEOUT_S = 0.5
 
 
 class ApiWorker(AnswersUnreadable, GeventWorker):
@@ -44,27 +53,44 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.alive = False  # Ctrl-C is a warm shutdown, too
 
     def run(self) -> None:
-        servers = [self._start_server(listener) for listener in self.sockets]
+        self._readiness = Readiness(redis_status_watch(self.wsgi.config["SETTINGS"], _STATUS_TIMEOUT_S).status)
+        self._arrivals: deque[tuple[int, Any]] = deque()
+        self._has_arrived = Event()
+        self._bell = gevent.get_hub().loop.async_()  # what another thread may ring
+        self._bell.start(self._has_arrived.set)  # before the door opens: a ring that nobody hears is lost
+        door = Door(self.sockets, self._readiness, self._admit)
+        gevent.spawn(self._take_in)
+        for job in (self._readiness.watch, door.run):
+            get_original("_thread", "start_new_thread")(job, ())  # of the kernel: gevent's would take turns with us
         self._serve_until_told_to_stop()
-        for server in servers:
-            server.close()  # nothing new; what is in flight goes on
-        self._wait_for_answers(self.wsgi.config["GRACE_S"])
+        self._readiness.is_stopping = self.wsgi.config[STOPPING] = True
+        self._wait_for_answers(self.wsgi.config["SETTINGS"].grace_s)
+        door.close()
+        for listener in self.sockets:
+            listener.close()
         self.wsgi.extensions[CORRECTOR].close()
         self._wait_for_answers(LAST_ANSWERS_S)
 
-    def _start_server(self, listener: Any) -> StreamServer:
-        listener.setblocking(True)
-        server = StreamServer(
-            listener,
-            handle=lambda client, addr: self.handle(listener, client, addr),
-            spawn=Pool(self.worker_connections),
-        )
-        server.start()
-        return server
+    def _admit(self, descriptor: int, address: Any) -> None:
+        """A connection, from the door's thread."""
+        self._arrivals.append((descriptor, address))
+        self._bell.send()
+
+    def _take_in(self) -> None:
+        """What the door admits, for ever; where there are too many already, the next ones wait here."""
+        pool = Pool(self.worker_connections)
+        while True:
+            self._has_arrived.wait()
+            self._has_arrived.clear()
+            while self._arrivals:
+                descriptor, address = self._arrivals.popleft()
+                with contextlib.suppress(OSError):  # a connection that cannot be opened is nobody's
+                    pool.spawn(self.handle, self.sockets[0], socket.socket(fileno=descriptor), address)
 
     def _serve_until_told_to_stop(self) -> None:
         notified = 0.0
         while self.alive:
+            self._readiness.turned_s = time.monotonic()
             if time.monotonic() - notified >= _NOTIFY_EVERY_S:
                 notified = time.monotonic()
                 self.notify()
@@ -72,6 +98,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
 
     def _wait_for_answers(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
-        while self.num_in_flight and time.monotonic() < deadline:
+        while (self.num_in_flight or self._arrivals) and time.monotonic() < deadline:
             self.notify()
             gevent.sleep(0.02)

@@ -15,7 +15,7 @@ from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
 from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.modes import policy_for
 from scheduler.settings import Settings
-from worker.model import MiniGPT, PackedBatch
+from worker.model import CONTEXT_STEP, MiniGPT, PackedBatch
 from worker.sampling import greedy
 from worker.weights import Weights, load_weights
 
@@ -118,13 +118,14 @@ class Engine:
         prompt_rows = [
             self._token_rows[s.slot, :length] for s, length in zip(plan.prefills, lengths.tolist(), strict=True)
         ]
+        width = -(-(cached.max(initial=0) + 1) // CONTEXT_STEP) * CONTEXT_STEP
         return PackedBatch(
             token_ids=_joined([request.prompt_ids for request in requests], self._last_token[slots]),
             positions=_joined([np.arange(length) for length in lengths], cached),
             word_numbers=_joined([request.word_numbers for request in requests], np.zeros_like(slots)),
             kv_rows=_joined(prompt_rows, self._token_rows[slots, cached]),
             prompt_lengths=lengths,
-            context_rows=self._token_rows[slots, : cached.max(initial=0) + 1],
+            context_rows=self._token_rows[slots, :width],
             context_lengths=cached + 1,
         )
 

@@ -4,6 +4,10 @@ Rows of new prompts and of running sequences go together through every matrix pr
 rows are whose. Prompts attend both ways (prefix attention), output tokens to everything before them. The last layer
 computes queries, output and logits only for the rows whose next token is wanted.
 
+A sequence gets the same bits whoever shares its batch, where BLAS computes a row alike in every batch of two or more:
+no row is multiplied alone (`multiply`, `_attend_cached`), and how wide the longest neighbour makes the contexts changes
+no sum (`CONTEXT_STEP`, `_softmax`). worker/self_test.py says whether it holds on this machine.
+
 It knows arrays only: no text, no time, no queue. Shapes: R packed rows, P prompts, B decoding sequences, T tokens,
 H heads, D head width, C model width, V vocabulary.
 """
@@ -20,6 +24,10 @@ from worker.weights import BLOCK_COLUMNS, BlockedMatrix, LayerWeights, Weights
 
 NORM_EPSILON = 1e-5
 MASKED = np.float32(-1e30)
+# Contexts are as wide as a multiple of this, so that all that a wider batch appends to a sequence's sums is zeros, in
+# places of their own: NumPy adds into 8 partial sums, and BLAS treats a last part of less than 4 columns differently.
+CONTEXT_STEP = 8
+_SUM_COLUMNS = 128  # NumPy sums more than this in halves, whose border depends on the width
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class PackedBatch:
     word_numbers: np.ndarray  # (R,)
     kv_rows: np.ndarray  # (R,) arena row that gets this token's keys and values
     prompt_lengths: np.ndarray  # (P,)
-    context_rows: np.ndarray  # (B, T) arena rows each decoding sequence attends to, its own included; padded with 0
+    context_rows: np.ndarray  # (B, T) arena rows each decoding sequence attends to, its own included; see CONTEXT_STEP
     context_lengths: np.ndarray  # (B,)
 
     @property
@@ -149,15 +157,21 @@ def _attend_one(queries: np.ndarray, kv: np.ndarray) -> np.ndarray:
 
 
 def _attend_cached(queries: np.ndarray, kv: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """One query per decoding sequence (B, H, D) over its cached keys and values (B, T, 2, H, D). (B, H, D)"""
+    """One query per decoding sequence (B, H, D) over its cached keys and values (B, T, 2, H, D). (B, H, D)
+
+    The scores multiply the values twice over: for one row BLAS takes a kernel that sums in an order that depends on T.
+    """
     scores = np.matmul(queries[:, :, None], kv[:, :, 0].transpose(0, 2, 3, 1))  # (B, H, 1, T)
     scores += mask
     _softmax(scores)
-    return np.matmul(scores, kv[:, :, 1].transpose(0, 2, 1, 3))[:, :, 0]
+    return np.matmul(np.repeat(scores, 2, axis=2), kv[:, :, 1].transpose(0, 2, 1, 3))[:, :, 0]
 
 
 def _softmax(scores: np.ndarray) -> None:
     """Over the last axis, in place."""
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
+    total = scores[..., :_SUM_COLUMNS].sum(axis=-1, keepdims=True)
+    if scores.shape[-1] > _SUM_COLUMNS:
+        total += scores[..., _SUM_COLUMNS:].sum(axis=-1, keepdims=True)
+    scores /= total

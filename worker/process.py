@@ -15,6 +15,7 @@ from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
+from worker.self_test import BatchInvariance, SelfTest, check_batch_invariance
 
 logger = structlog.get_logger(__name__)
 
@@ -25,8 +26,16 @@ def serve(settings: Settings, tokenizer_fingerprint: str, prepare: Callable[[Eng
     `prepare` gets the engine before it serves, and gives back the one that does.
     """
     engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
-    actor = Actor(engine, redis_worker_mailbox(settings), settings.grace_s)
+    self_test = check_batch_invariance(engine.model.weights)
+    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
+    _log(self_test)
     actor.run()
+
+
+def _log(found: SelfTest) -> None:
+    told = {"batch_invariance": found.invariance.value, "differing_sizes": found.differing_sizes or None}
+    log = logger.error if found.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
+    log("self-test: the same sentence alone and in batches", **{key: value for key, value in told.items() if value})

@@ -19,7 +19,7 @@ from ops.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
-from tests.running_system import Reply, descendants, is_running, post_sentence
+from tests.running_system import Reply, descendants, is_running, post_sentence, send
 from worker.mailbox.protocol import WorkerMailbox
 
 
@@ -92,12 +92,37 @@ def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
         delivery = take_one(worker)
 
         api.process.send_signal(number)
-        eventually(lambda: not _accepts_connections(api))
+        eventually(lambda: send(api.url, "GET", "/readyz").body.get("type") == "urn:miniserve:problem:shutting-down")
+        refused = post_sentence(api.url, "He went home")
+        alive = send(api.url, "GET", "/healthz")
         assert not waiting.done()
         answer(worker, delivery)
 
         assert waiting.result(5).status == 200
+    assert (refused.status, refused.slug, refused.headers["Retry-After"]) == (503, "shutting-down", "1")
+    assert refused.headers["Connection"] == "close"
+    assert alive.status == 200
     assert api.process.wait(5) == 0
+
+
+def test_readiness_goes_off_on_a_connection_that_was_used_before_the_stop(
+    api: ApiProcess, worker: WorkerMailbox
+) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+    connection.request("GET", "/nowhere")
+    assert connection.getresponse().read()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, "He went home")
+        delivery = take_one(worker)
+        api.process.send_signal(signal.SIGTERM)
+        eventually(lambda: send(api.url, "GET", "/readyz").body.get("type") == "urn:miniserve:problem:shutting-down")
+
+        connection.request("GET", "/readyz")
+        reply = connection.getresponse()
+
+        assert (reply.status, json.loads(reply.read())["type"].rpartition(":")[2]) == (503, "shutting-down")
+        answer(worker, delivery)
+        assert waiting.result(5).status == 200
 
 
 def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: WorkerMailbox) -> None:
@@ -202,14 +227,6 @@ def _answer_all(worker: WorkerMailbox, stop: threading.Event) -> None:
     while not stop.is_set():
         inbox = worker.exchange(done, AMPLE, 0, wait_s=0.0 if done else 0.05)
         done = [an_answer(delivery.request.request_id, EOS_ID) for delivery in inbox.deliveries]
-
-
-def _accepts_connections(api: ApiProcess) -> bool:
-    try:
-        with api.connect():
-            return True
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(

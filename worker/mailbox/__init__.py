@@ -20,6 +20,7 @@ from worker.mailbox.protocol import (
 
 if TYPE_CHECKING:
     from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.watch import StatusWatch
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
 __all__ = [
@@ -30,16 +31,17 @@ __all__ = [
     "Ticket",
     "WorkerMailbox",
     "redis_api_mailbox",
+    "redis_status_watch",
     "redis_worker_mailbox",
 ]
 
 
-def redis_worker_mailbox(settings: Settings) -> RedisWorkerMailbox:
-    """The worker's end at `settings.redis_url`; connects with `open`."""
+def redis_worker_mailbox(settings: Settings, batch_invariance: str = "") -> RedisWorkerMailbox:
+    """The worker's end at `settings.redis_url`; connects with `open`. /readyz shows what the self-test found."""
     from worker.mailbox.line import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
-    return RedisWorkerMailbox(connect(settings.redis_url))
+    return RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=batch_invariance)
 
 
 def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
@@ -48,3 +50,11 @@ def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
     from worker.mailbox.line import connect
 
     return RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
+
+
+def redis_status_watch(settings: Settings, timeout_s: float) -> StatusWatch:
+    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic."""
+    from worker.mailbox.line import connect
+    from worker.mailbox.watch import StatusWatch
+
+    return StatusWatch(connect(settings.redis_url, timeout_s))

@@ -23,8 +23,6 @@ from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
-    LEASE_S,
-    READY_WITHIN_S,
     Accepted,
     ApiMailbox,
     CallOff,
@@ -38,6 +36,7 @@ from worker.mailbox.protocol import (
 )
 from worker.mailbox.sender import Sender
 from worker.mailbox.waiters import Waiter, Waiters, new_ticket_number
+from worker.mailbox.watch import status_command, status_of
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -108,10 +107,10 @@ class RedisApiMailbox(ApiMailbox):
 
     def status(self) -> MailboxStatus:
         try:
-            reply, _ = self._desk().sender.ask(script("status", LEASE_S, READY_WITHIN_S), STATUS_PATIENCE_S)
+            reply, _ = self._desk().sender.ask(status_command(), STATUS_PATIENCE_S)
         except LineDown:
             return MailboxStatus(redis_ok=False)
-        return MailboxStatus(True, *reply[:4], float(reply[4]))
+        return status_of(reply)
 
     def close(self) -> None:
         self._is_closed = True

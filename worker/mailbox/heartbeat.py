@@ -1,7 +1,8 @@
 """The thread that says a worker lives, on a connection of its own.
 
 It beats only while the decode loop is fresh: a loop that hangs loses its lease like a process that died, and its
-work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper.
+work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper. And it says
+when the loop last turned: /readyz goes by that, not by the beats.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import platform
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +26,13 @@ _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
 class Heartbeat:
-    """`num_held` and `tokens_per_s` are written by the worker's thread and read by this one."""
+    """`num_held`, `tokens_per_s` and `turned_s` are written by the worker's thread and read by this one."""
 
     def __init__(self, line: Line, name: str, lease_s: float, on_lease_lost: Callable[[], None]) -> None:
         self.num_held = 0
         self.tokens_per_s = 0.0
+        self.turned_s = time.monotonic()
+        self.batch_invariance = ""  # what the worker's self-test found; empty: nothing to say
         self._line = line
         self._name = name
         self._lease_s = lease_s
@@ -83,9 +87,11 @@ class Heartbeat:
             "ip_address": "",
             "version": _RQ_VERSION,
             "python_version": platform.python_version(),
+            "batch_invariance": self.batch_invariance,
         }
         words = [word for fact in facts.items() for word in fact]
-        return script("beat", self._name, self._lease_s, self.num_held, f"{self.tokens_per_s:.1f}", *words)
+        idle_s = f"{time.monotonic() - self.turned_s:.3f}"
+        return script("beat", self._name, self._lease_s, self.num_held, f"{self.tokens_per_s:.1f}", idle_s, *words)
 
     def _ask(self, command: Command) -> Any:
         reply = self._line.ask(command)[0]

@@ -46,12 +46,15 @@ def new_worker_name() -> str:
 class RedisWorkerMailbox:
     """Keeps the WorkerMailbox protocol."""
 
-    def __init__(self, client: Redis, name: str | None = None, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self, client: Redis, name: str | None = None, lease_s: float = LEASE_S, batch_invariance: str = ""
+    ) -> None:
         self.name = name or new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._lease_s = lease_s
         self._line = Line(client)
         self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost)
+        self._heartbeat.batch_invariance = batch_invariance
         self._rate = ServiceRate()
         self._held: set[str] = set()
         self._suspects: set[str] = set()  # of those it ever held: an earlier worker died with them
@@ -76,7 +79,7 @@ class RedisWorkerMailbox:
         progress: Sequence[Progress] = (),
     ) -> Inbox:
         self._accept_answers(completions)
-        self._heartbeat.num_held = num_held
+        self._heartbeat.num_held, self._heartbeat.turned_s = num_held, time.monotonic()
         self._suspects &= self._held
         tokens = room.tokens if room.requests and not self._suspects else 0
         drain = script(

@@ -1,9 +1,23 @@
--- STATUS: workers heard of lately, waiting, reserved tokens, reserved requests, tokens/s. ARGV: lease s, seconds of silence allowed.
-local last_beat_expires = clock() - tonumber(ARGV[2]) + tonumber(ARGV[1])
+-- STATUS: workers whose loop has turned lately, waiting, reserved tokens, reserved requests, tokens/s, and what the
+-- worst of those workers found out about answers in a batch ('' if none says). ARGV: seconds without a turn allowed.
+-- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
+-- the worker is stopped.
+local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
+local oldest = clock() - tonumber(ARGV[1])
+local num_live, worst = 0, ''
+for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+  local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'batch_invariance')
+  if (tonumber(facts[1] or 0) or 0) >= oldest then
+    num_live = num_live + 1
+    local found = facts[2] or ''
+    if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
+  end
+end
 return {
-  redis.call('ZCOUNT', LEASES, last_beat_expires, '+inf'),
+  num_live,
   redis.call('LLEN', QUEUE),
   tonumber(redis.call('GET', RESERVED_TOKENS) or 0),
   redis.call('HLEN', RESERVATIONS),
   tostring(service_rate()),
+  worst,
 }

@@ -1,0 +1,238 @@
+"""Probes that cannot lie: a real API and a real worker, stopped or hung, and clients that ask in every way."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+
+from ops.embedded_redis import EmbeddedRedis
+from tests.api_process import ApiProcess
+from tests.mailbox_house import RedisHouse, eventually, take
+from tests.running_system import post_sentence, send
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+PROBE_EVERY_S = 0.05
+NUM_CLIENTS = 200  # at once, each with the next request as soon as the last is answered
+
+
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    process = ApiProcess(redis_server.url)
+    yield process
+    process.kill()
+
+
+@contextmanager
+def real_worker(redis_url: str) -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-m", "tests.hanging_worker", redis_url], stderr=subprocess.DEVNULL)
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Prober:
+    """Asks one path again and again, each time on a new connection."""
+
+    def __init__(self, url: str, path: str) -> None:
+        self.answers: list[tuple[float, int, float]] = []  # when it came, status, how long it took
+        self._url, self._path = url, path
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Prober:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(PROBE_EVERY_S):
+            began = time.monotonic()
+            status = send(self._url, "GET", self._path).status
+            self.answers.append((time.monotonic(), status, time.monotonic() - began))
+
+    def first(self, status: int, after: float, within_s: float = 10.0) -> float:
+        """How many seconds after a moment that status was first seen."""
+        return eventually(
+            lambda: next((at - after for at, found, _ in self.answers if at > after and found == status), None),
+            within_s,
+        )
+
+
+@pytest.mark.parametrize(
+    "stop, go_on", [(signal.SIGSTOP, signal.SIGCONT), (signal.SIGUSR1, signal.SIGUSR2)], ids=["stopped", "hung loop"]
+)
+def test_readiness_goes_within_3_s_of_a_worker_and_is_back_within_1(
+    api: ApiProcess, redis_url: str, stop: signal.Signals, go_on: signal.Signals
+) -> None:
+    with real_worker(redis_url) as worker, Prober(api.url, "/readyz") as ready, Prober(api.url, "/healthz") as health:
+        ready.first(200, after=0.0, within_s=30)
+        assert post_sentence(api.url, "He goed to school").body["corrected"] == "He went to school"
+
+        os.kill(worker, stop)
+        off_s = ready.first(503, after=time.monotonic())
+        os.kill(worker, go_on)
+        on_s = ready.first(200, after=time.monotonic())
+        assert post_sentence(api.url, "He goed to school").body["corrected"] == "He went to school"
+
+    assert 1.0 < off_s <= 3.0
+    assert on_s <= 1.0
+    assert {status for _, status, _ in health.answers} == {200}
+
+
+def test_readyz_shows_what_the_workers_self_test_found(api: ApiProcess, redis_url: str) -> None:
+    with real_worker(redis_url):
+        eventually(lambda: send(api.url, "GET", "/readyz").status == 200, within_s=30)
+
+        document = send(api.url, "GET", "/readyz").body
+
+    assert document["batch_invariance"] in ("bit-identical", "same-tokens")
+    assert (document["status"], document["live_workers"], document["queue_depth"]) == ("ready", 1, 0)
+
+
+def test_of_workers_that_differ_the_worst_is_shown(house: RedisHouse, redis_url: str) -> None:
+    api, workers = house.api(), []
+    try:
+        for found in ("", "bit-identical", "tokens-differ", "same-tokens"):
+            workers.append(worker := RedisWorkerMailbox(Redis.from_url(redis_url), batch_invariance=found))
+            worker.open(lambda: True)
+        assert api.status().batch_invariance == "tokens-differ"
+
+        workers.pop(2).close()
+
+        assert (api.status().live_workers, api.status().batch_invariance) == (3, "same-tokens")
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def test_a_worker_whose_heart_beats_and_whose_loop_stands_is_not_live(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker(is_fresh=lambda: True)
+    take(worker)
+    assert api.status().live_workers == 1
+
+    eventually(lambda: api.status().live_workers == 0)  # nobody calls `exchange`
+    take(worker)
+
+    eventually(lambda: api.status().live_workers == 1)
+
+
+def test_a_redis_that_hangs_makes_readyz_503_at_once_and_healthz_not(private_redis: EmbeddedRedis) -> None:
+    api = ApiProcess(private_redis.url)
+    try:
+        with real_worker(private_redis.url), Prober(api.url, "/readyz") as ready, Prober(api.url, "/healthz") as health:
+            ready.first(200, after=0.0, within_s=30)
+
+            private_redis.process.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            off_s = ready.first(503, after=stopped)
+            time.sleep(0.5)
+            private_redis.process.send_signal(signal.SIGCONT)
+            ready.first(200, after=time.monotonic())
+    finally:
+        private_redis.process.send_signal(signal.SIGCONT)
+        api.kill()
+
+    assert off_s < 3
+    assert max(took for at, _, took in ready.answers if at > stopped) < 1, "a probe waits for no Redis"
+    assert {status for _, status, _ in health.answers} == {200}
+
+
+def test_probes_answer_within_1_s_while_many_clients_press(api: ApiProcess, redis_url: str) -> None:
+    stop = threading.Event()
+
+    def press(number: int) -> None:
+        while not stop.is_set():
+            post_sentence(api.url, f"He goed to school {number} times")
+
+    with real_worker(redis_url), ThreadPoolExecutor(NUM_CLIENTS) as clients:
+        eventually(lambda: send(api.url, "GET", "/readyz").status == 200, within_s=30)
+        try:
+            with Prober(api.url, "/readyz") as ready, Prober(api.url, "/healthz") as health:
+                for number in range(NUM_CLIENTS):
+                    clients.submit(press, number)
+                eventually(lambda: min(len(ready.answers), len(health.answers)) > 40, within_s=60)
+        finally:
+            stop.set()
+
+    for prober in (ready, health):
+        assert {status for _, status, _ in prober.answers} == {200}
+        assert max(took for _, _, took in prober.answers) < 1
+
+
+def test_one_connection_takes_probes_and_requests_in_turn(api: ApiProcess, house: RedisHouse) -> None:
+    take(house.worker())
+    eventually(lambda: send(api.url, "GET", "/readyz").status == 200)
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+    connection.connect()
+    wire = connection.sock
+    statuses = []
+
+    for method, path in (
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("HEAD", "/healthz"),
+        ("GET", "/nowhere"),
+        ("GET", "/healthz"),
+    ):
+        connection.request(method, path)
+        reply = connection.getresponse()
+        statuses.append((reply.status, len(reply.read()) > 0))
+
+    assert statuses == [(200, True), (200, True), (200, False), (404, True), (200, True)]
+    assert connection.sock is wire, "it was kept alive"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"\r\n"),
+        (b"GET /hea", b"lthz HTTP/1.1\r\nHost: x\r\n\r\n"),
+        (b"GET /healthz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n",),
+        (b"GET /healthz HTTP/1.0\r\n\r\n",),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",),
+    ],
+    ids=["late end", "cut path", "query", "old version", "body", "pipelined"],
+)
+def test_a_probe_in_any_shape_gets_its_answer(api: ApiProcess, pieces: tuple[bytes, ...]) -> None:
+    with api.connect() as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.05)  # so that the pieces arrive apart
+        connection.shutdown(socket.SHUT_WR)
+        said = b"".join(iter(lambda: connection.recv(65536), b""))
+
+    assert said.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert said.count(b'{"status": "ok"}') == pieces[-1].count(b"GET /healthz") or len(pieces) == 2
+
+
+def test_the_id_of_a_probe_is_echoed_like_any_other(api: ApiProcess) -> None:
+    assert send(api.url, "GET", "/healthz", headers={"X-Request-ID": "mine"}).headers["X-Request-ID"] == "mine"
+    assert len(send(api.url, "GET", "/healthz").headers["X-Request-ID"]) == 32
+
+
+def test_a_503_says_why_and_when_to_come_back(api: ApiProcess, redis_url: str) -> None:
+    eventually(lambda: "No worker" in send(api.url, "GET", "/readyz").body.get("detail", ""))
+
+    reply = send(api.url, "GET", "/readyz")
+
+    assert (reply.status, reply.slug) == (503, "not-ready")
+    assert reply.headers["Content-Type"] == "application/problem+json"
+    assert reply.headers["Retry-After"] == "1"

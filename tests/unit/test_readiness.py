@@ -1,0 +1,112 @@
+"""The rule behind /readyz: what was heard last, how old it may be, and what this replica itself is up to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from api.app import STOPPING, create_app
+from api.door import reply_to
+from api.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
+from scheduler.errors import NotReady, ShuttingDown
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector
+from worker.mailbox.protocol import MailboxStatus
+
+READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3, batch_invariance="same-tokens")
+
+
+class Over(Exception):
+    """Ends a watch that goes on for ever."""
+
+
+def readiness(*heard: MailboxStatus) -> Readiness:
+    """One that has heard all that."""
+    answers = iter(heard)
+
+    def ask() -> MailboxStatus:
+        for status in answers:
+            return status
+        raise Over
+
+    subject = Readiness(ask)
+    with pytest.raises(Over):
+        subject.watch()
+    return subject
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.readiness.ASK_EVERY_S", 0.0)
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets time pass."""
+    now = time.monotonic
+    return lambda seconds: monkeypatch.setattr("api.readiness.time.monotonic", lambda: now() + seconds)
+
+
+def test_what_was_heard_last_counts():
+    assert readiness(MailboxStatus(False), READY).check() == READY
+    with pytest.raises(NotReady, match="Redis does not answer"):
+        readiness(READY, MailboxStatus(False)).check()
+    with pytest.raises(NotReady, match="No worker"):
+        readiness(READY, MailboxStatus(True)).check()
+
+
+def test_before_anything_was_heard_nobody_is_ready():
+    with pytest.raises(NotReady, match="just started"):
+        readiness().check()
+
+
+def test_what_was_heard_too_long_ago_counts_no_more(later: Callable[[float], None]):
+    subject = readiness(READY)
+
+    later(TOO_OLD_S + 0.1)
+
+    with pytest.raises(NotReady, match="Redis does not answer within"):
+        subject.check()
+
+
+def test_a_replica_whose_own_loop_hangs_is_not_ready():
+    subject = readiness(READY)
+
+    subject.turned_s -= LOOP_PATIENCE_S + 0.1
+
+    with pytest.raises(NotReady, match="This replica has done nothing"):
+        subject.check()
+
+
+def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
+    subject = readiness(READY)
+
+    subject.is_stopping = True
+
+    with pytest.raises(ShuttingDown):
+        subject.check()
+    assert b"urn:miniserve:problem:shutting-down" in reply_to("/readyz", subject, keeps=False)
+    assert reply_to("/healthz", subject, keeps=False).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_the_door_and_the_application_give_the_same_answer(monkeypatch: pytest.MonkeyPatch):
+    corrector = FakeCorrector()
+    monkeypatch.setattr(corrector, "check_ready", lambda: READY)
+    app = create_app(corrector, Settings())
+
+    head, _, body = reply_to("/readyz", readiness(READY), keeps=True).partition(b"\r\n\r\n")
+    response = app.test_client().get("/readyz")
+
+    assert body == response.get_data()
+    assert response.get_json()["batch_invariance"] == "same-tokens"
+    assert f"Content-Type: {response.content_type}".encode() in head
+    app.config[STOPPING] = True
+    assert app.test_client().get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
+
+
+def test_what_no_worker_has_said_is_not_shown():
+    silent = MailboxStatus(redis_ok=True, live_workers=1)
+
+    assert b"batch_invariance" not in reply_to("/readyz", readiness(silent), keeps=True)

@@ -1,0 +1,160 @@
+"""The start-up test that says whether a batch changes its members' bits, and what the engine promises in any case."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from api.agent import Agent
+from scheduler.batching import BatchLimits
+from scheduler.continuous import ContinuousBatching
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from tests.many_sentences import sentences
+from tests.unit.small_model import random_weights
+from worker import model, self_test
+from worker.engine import Engine
+from worker.model import MiniGPT
+from worker.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
+from worker.weights import Weights, load_weights
+
+NUM_SENTENCES = 500
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Weights:
+    return load_weights()
+
+
+@pytest.fixture(scope="module")
+def requests() -> list[CorrectionRequest]:
+    agent = Agent.load()
+    return [
+        CorrectionRequest(
+            f"r{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
+        )
+        for number, text in enumerate(islice(sentences(seed=9), NUM_SENTENCES))
+        for prompt in [agent.prepare_text(text).sentences[0].prompt]
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone(shipped: Weights, requests: list[CorrectionRequest]) -> dict[str, tuple[int, ...]]:
+    engine = new_engine(shipped, max_slots=1)
+    return {request.request_id: run(engine, [request])[request.request_id] for request in requests}
+
+
+def new_engine(weights: Weights, max_slots: int) -> Engine:
+    policy = ContinuousBatching(BatchLimits(8192, max_slots, 512))
+    return Engine(MiniGPT(weights, 8192), policy, clock=lambda: 0.0)
+
+
+def run(engine: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[int, ...]]:
+    outputs = {}
+    for request in requests:
+        assert engine.accept(Delivery(request, 1, 0.0)) is None
+    while engine.has_work:
+        outputs |= {completion.request_id: completion.output_ids for completion in engine.step()}
+    return outputs
+
+
+@pytest.mark.parametrize("max_slots", [2, 7, 32, 64])
+def test_500_sentences_get_the_same_tokens_alone_and_among_mixed_neighbours(
+    shipped: Weights, requests: list[CorrectionRequest], alone: dict[str, tuple[int, ...]], max_slots: int
+):
+    shuffled = random.Random(max_slots).sample(requests, len(requests))
+
+    outputs = run(new_engine(shipped, max_slots), shuffled)
+
+    assert outputs == alone
+    assert len(set(alone.values())) > 20, "the sentences must not all end in the same answer"
+
+
+def test_a_sentence_gets_the_same_tokens_in_any_slot(
+    shipped: Weights, requests: list[CorrectionRequest], alone: dict[str, tuple[int, ...]]
+):
+    engine, num_slots = new_engine(shipped, max_slots=16), 16
+    for turn in range(num_slots):
+        some = requests[:num_slots]
+        rotated = some[turn:] + some[:turn]  # the lowest slot is taken first: each is in another one every time
+
+        outputs = run(engine, rotated)
+
+        assert outputs == {request.request_id: alone[request.request_id] for request in some}
+
+
+def test_the_self_test_finds_the_same_answers_on_this_machine(shipped: Weights):
+    found = check_batch_invariance(shipped)
+
+    assert found.invariance in (BatchInvariance.BIT_IDENTICAL, BatchInvariance.SAME_TOKENS)
+    assert (found.differing_sizes == ()) == (found.invariance is BatchInvariance.BIT_IDENTICAL)
+
+
+def test_the_self_test_is_over_in_less_than_200_ms_of_a_core(shipped: Weights):
+    check_batch_invariance(shipped)
+
+    started = time.process_time()
+    check_batch_invariance(shipped)
+
+    assert time.process_time() - started < 0.2 * 2  # about 0.07; a shared core counts up to twice as much
+
+
+@pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
+def test_the_tokens_are_the_same_under_other_kernels(kernel: str):
+    code = (
+        "from worker.self_test import check_batch_invariance as check; from worker.weights import load_weights; "
+        "print(check(load_weights()).invariance)"
+    )
+
+    found = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": kernel}, capture_output=True, text=True
+    )
+
+    assert found.stdout.strip() in (BatchInvariance.BIT_IDENTICAL, BatchInvariance.SAME_TOKENS), found.stderr
+
+
+def break_the_rows(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
+    """As if BLAS computed the rows of larger products otherwise."""
+    multiply = model.multiply
+
+    def disturbed(rows: np.ndarray, matrix: model.BlockedMatrix) -> np.ndarray:
+        product = multiply(rows, matrix)
+        return product * np.float32(1 + by) if len(rows) > 60 else product
+
+    monkeypatch.setattr(model, "multiply", disturbed)
+
+
+def test_other_last_bits_are_told_from_other_tokens(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(self_test, "PROMPT_LENGTHS", (5, 6, 7, 8))
+    weights = random_weights()
+    if check_batch_invariance(weights).invariance is BatchInvariance.BIT_IDENTICAL:
+        break_the_rows(monkeypatch, by=1e-6)
+        assert check_batch_invariance(weights) == SelfTest(BatchInvariance.SAME_TOKENS, (BATCH_SIZES[-1],))
+
+    break_the_rows(monkeypatch, by=3.0)
+
+    found = check_batch_invariance(weights)
+    assert found.invariance is BatchInvariance.TOKENS_DIFFER
+    assert BATCH_SIZES[-1] in found.differing_sizes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setattr(model, "_SUM_COLUMNS", 10_000),
+        lambda patch: patch.setattr(self_test, "CONTEXT_STEP", 1),
+    ],
+    ids=["sums in halves", "contexts of any width"],
+)
+def test_without_the_care_the_model_takes_the_self_test_sees_other_bits(
+    shipped: Weights, monkeypatch: pytest.MonkeyPatch, change
+) -> None:
+    change(monkeypatch)
+
+    assert check_batch_invariance(shipped).invariance is not BatchInvariance.BIT_IDENTICAL
