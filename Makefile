@@ -50,7 +50,8 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 	@$(PYTEST) tests/$*
 
 test-system: install ## the long drills, and Docker Compose where a Docker daemon answers
-	@$(PYTEST) tests/system
+	@# Full drills take longer than the 150 s after which a test counts as hung elsewhere.
+	@$(PYTEST) -o faulthandler_timeout=450 tests/system
 	@./ops/compose_drill.sh --if-available
 
 test-training: install ## the tests of the training; installs PyTorch

@@ -22,6 +22,7 @@ _COMMANDS_ELSEWHERE = {
     "drop": ("ops.dead_letters", "drop", "Forget requests that were given up."),
     "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
+    "chaos": ("ops.chaos.command", "chaos", "Kill processes under load, and show that nothing is lost."),
     "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),
     "eval": ("ops.training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
 }

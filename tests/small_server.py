@@ -19,11 +19,16 @@ def http(status: int, document: object, *headers: str) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
+class LastWords(bytes):
+    """An answer after which the server closes the connection, whatever it has promised."""
+
+
 class SmallServer:
     """Answers request number n with `answer(n)`; None closes the connection instead."""
 
     def __init__(self, answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> None:
         self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
+        self.received: list[bytes] = []  # the requests, as they came
         self._answer, self._delay_s = answer, delay_s
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -42,8 +47,9 @@ class SmallServer:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        while connection.recv(65536):
+        while received := connection.recv(65536):
             with self._lock:
+                self.received.append(received)
                 self.num_requests += 1
                 self._at_once += 1
                 self.most_at_once = max(self.most_at_once, self._at_once)
@@ -54,6 +60,8 @@ class SmallServer:
             if answer is None:
                 break
             connection.sendall(answer)
+            if isinstance(answer, LastWords):
+                break
         connection.close()
 
     def hang_up(self) -> None:

@@ -49,15 +49,20 @@ class Connection:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, body: bytes) -> None:
-        """Raises OSError."""
+    @property
+    def has_begun(self) -> bool:
+        """Whether a byte of the answer to the last request is there: who sends it again may be answered twice."""
+        return bool(self._received)
+
+    def send(self, body: bytes, more_headers: bytes = b"") -> None:
+        """`more_headers`: lines, each with its end. Raises OSError."""
+        self._received.clear()
         if self._is_closed_by_server():
             self.close()
         if self._socket is None:
             self._socket = socket.create_connection((self._target.host, self._target.port), _PATIENCE_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._received.clear()
-        self._socket.sendall(b"%s%d\r\n\r\n%s" % (self._target.head, len(body), body))
+        self._socket.sendall(b"%s%d\r\n%s\r\n%s" % (self._target.head, len(body), more_headers, body))
 
     def _is_closed_by_server(self) -> bool:
         """Servers close what was idle for long. A request sent into it would be a failure of ours, not of theirs."""

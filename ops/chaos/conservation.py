@@ -1,0 +1,78 @@
+"""Nothing accepted may vanish: accepted = done + failed + cancelled + expired + removed + waiting + running.
+
+A thread reads both sides of this equation in one MULTI every 50 ms, throughout every drill, and with them how full the
+queue is. The scripts that move an id change the counts, so that the equation holds at every moment and not only at the
+end; waiting + running is the number of reservations.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import redis
+
+from worker.mailbox.line import connect
+
+EVERY_S = 0.05
+_ENDS = ("done", "failed", "cancelled", "expired", "removed")
+_COUNTS, _RESERVATIONS, _TOKENS = "miniserve:counts", "miniserve:reservations", "miniserve:reserved_tokens"
+
+
+class Books:
+    """Reads from `start` to `stop`; a Redis that is away is not read."""
+
+    def __init__(self, redis_url: str) -> None:
+        self.num_scrapes = 0
+        self.num_off = 0
+        self.worst = 0
+        self.most_requests = 0
+        self.most_tokens = 0
+        self._has_counts = False
+        self._client = connect(redis_url)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="conservation", daemon=True)
+
+    @property
+    def is_exact(self) -> bool | None:
+        """None where this Redis holds no counts."""
+        return self.num_off == 0 if self._has_counts else None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Takes a last look."""
+        self._stopping.set()
+        self._thread.join()
+        self._client.close()
+
+    def summary(self) -> str:
+        if self.is_exact is None:
+            return "n/a"
+        return f"off by {self.worst} at {self.num_off} of {self.num_scrapes} scrapes" if self.num_off else "exact"
+
+    def _run(self) -> None:
+        while not self._stopping.wait(EVERY_S):
+            self._scrape()
+        self._scrape()
+
+    def _scrape(self) -> None:
+        try:
+            with self._client.pipeline(transaction=True) as pipeline:
+                counts, num_open, tokens = (
+                    pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS).get(_TOKENS).execute()
+                )  # fmt: skip
+        except (redis.RedisError, OSError):
+            return
+        self.num_scrapes += 1
+        self.most_requests = max(self.most_requests, num_open)
+        self.most_tokens = max(self.most_tokens, int(tokens or 0))
+        if counts:
+            self._has_counts = True
+            self._compare({name.decode(): int(count) for name, count in counts.items()}, num_open)
+
+    def _compare(self, counts: dict[str, int], num_open: int) -> None:
+        difference = counts.get("accepted", 0) - sum(counts.get(name, 0) for name in _ENDS) - num_open
+        if difference:
+            self.num_off += 1
+            self.worst = max(self.worst, difference, key=abs)

@@ -1,0 +1,162 @@
+"""A loopback proxy in front of Redis that counts one process's commands and trips at the one it is told.
+
+So a process can be killed after exactly its n-th command, once before the reply gets back to it and once after,
+without any hook in the product. Command connections are relayed in lockstep, one command and its one reply at a time,
+pipelined ones too; a subscription is pumped both ways, and each message on it counts as a command named `message`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import select
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import hiredis
+
+from worker.mailbox.line import script_sources
+
+MESSAGE = "message"
+_CHUNK_BYTES = 65_536
+_NOT_OF_A_REQUEST = ("beat", "reconcile", "status")  # they come by the clock, or with /readyz
+
+
+@dataclass(frozen=True, slots=True)
+class Tripwire:
+    """Where to trip: at the `number`-th command, counted from the first one named `begins_with`."""
+
+    number: int
+    before_reply: bool
+    begins_with: str = ""  # empty: count from now on
+    only: str = ""  # count the commands of this name alone; empty: all that belong to a request
+
+
+class CountingProxy:
+    """Trips once for each `watch`: then `on_trip` is called, and the reply is dropped or passed on as told."""
+
+    def __init__(self, redis_port: int) -> None:
+        self.names: list[str] = []  # of the commands counted since `watch`, the one that tripped last
+        self.has_tripped = False
+        self._redis_port = redis_port
+        self._lock = threading.Lock()
+        self._tripwire: Tripwire | None = None
+        self._on_trip: Callable[[], None] = lambda: None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+        self._digests = _digests()
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+
+    def watch(self, tripwire: Tripwire, on_trip: Callable[[], None] = lambda: None) -> None:
+        with self._lock:
+            self.names, self.has_tripped = [], False
+            self._tripwire, self._on_trip = tripwire, on_trip
+
+    def unwatch(self) -> list[str]:
+        """The names counted."""
+        with self._lock:
+            self._tripwire = None
+            return list(self.names)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), name="proxy-connection", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        redis = ("127.0.0.1", self._redis_port)
+        with suppress(OSError), client, socket.create_connection(redis) as upstream:
+            for end in (client, upstream):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._relay(client, upstream)
+
+    def _relay(self, client: socket.socket, upstream: socket.socket) -> None:
+        reader = hiredis.Reader()
+        while chunk := client.recv(_CHUNK_BYTES):
+            reader.feed(chunk)
+            while (command := reader.gets()) is not False:
+                name = self._name(command)
+                trips = self._count(name)
+                upstream.sendall(_packed(command))
+                reply = _one_reply(upstream)
+                if trips is not None and trips.before_reply:
+                    self._trip()
+                    return
+                client.sendall(reply)
+                if trips is not None:
+                    self._trip()
+                    return
+                if name == "SUBSCRIBE":
+                    self._pump(client, upstream)
+                    return
+
+    def _pump(self, client: socket.socket, upstream: socket.socket) -> None:
+        while True:
+            for ready in select.select([client, upstream], [], [])[0]:
+                chunk = ready.recv(_CHUNK_BYTES)
+                if not chunk:
+                    return
+                trips = self._count(MESSAGE) if ready is upstream else None
+                if trips is None or not trips.before_reply:
+                    (upstream if ready is client else client).sendall(chunk)
+                if trips is not None:
+                    self._trip()
+                    return
+
+    def _name(self, command: Sequence[bytes]) -> str:
+        """Of our own scripts the script's, else the command's."""
+        verb = command[0].decode().upper()
+        return self._digests.get(command[1].decode(), verb) if verb == "EVALSHA" else verb
+
+    def _count(self, name: str) -> Tripwire | None:
+        """The tripwire, where this command is the one it waits for."""
+        with self._lock:
+            wire = self._tripwire
+            if wire is None or not _counts(name, wire):
+                return None
+            if not self.names and wire.begins_with and name != wire.begins_with:
+                return None
+            self.names.append(name)
+            if len(self.names) != wire.number:
+                return None
+            self._tripwire = None
+            return wire
+
+    def _trip(self) -> None:
+        self._on_trip()
+        self.has_tripped = True
+
+
+def _counts(name: str, wire: Tripwire) -> bool:
+    return name == wire.only if wire.only else name not in (*_NOT_OF_A_REQUEST, MESSAGE)
+
+
+def _packed(command: Sequence[bytes]) -> bytes:
+    parts = [b"*%d\r\n" % len(command), *(b"$%d\r\n%s\r\n" % (len(word), word) for word in command)]
+    return b"".join(parts)
+
+
+def _one_reply(upstream: socket.socket) -> bytes:
+    """The bytes of one reply; in lockstep nothing can follow them."""
+    reader, received = hiredis.Reader(), bytearray()
+    while reader.gets() is False:
+        chunk = upstream.recv(_CHUNK_BYTES)
+        if not chunk:
+            raise ConnectionResetError("Redis closed the connection")
+        received += chunk
+        reader.feed(chunk)
+    return bytes(received)
+
+
+def _digests() -> dict[str, str]:
+    return {hashlib.sha1(source.encode()).hexdigest(): name for name, source in script_sources().items()}

@@ -1,0 +1,92 @@
+"""The short form of every fault drill but the soak: a real Redis, real processes, really killed.
+
+What is a matter of time is asked by tests/system alone: this ring may share its machine.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tqdm import tqdm
+
+from ops import processes
+from ops.chaos.drill import Result, Stage, hold
+from ops.chaos.drills import DRILLS
+from tests.running_system import descendants, is_running, wait_until
+
+TIMES = (
+    "added p99 ms", "answers flow again after s", "all free after ms",
+    "goodput per s", "accepted p99 ms", "refusals p99 ms", "admitted at first retry",
+)  # fmt: skip
+
+
+def hold_quick(name: str) -> Result:
+    """Asserts all that is no matter of time."""
+    result = hold(DRILLS[name], Stage(is_quick=True, seed=1, bar=tqdm(total=100, disable=True)))
+
+    assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
+    return result
+
+
+def test_killed_workers_lose_and_double_no_answer() -> None:
+    assert hold_quick("kill-worker").details["kills"] >= 2
+
+
+def test_a_request_survives_the_death_of_its_processes_at_single_commands() -> None:
+    points = hold_quick("every-command").details["points"]
+
+    assert [point.partition(" (")[0] for point in points] == [
+        "worker 1: BLMOVE before its reply",
+        "worker 1: finish before its reply",
+        "api 1: enqueue before its reply",
+        "api 1: enqueue after its reply",
+    ]
+
+
+def test_clients_of_a_killed_replica_get_the_same_answer_from_another_and_the_engine_runs_once() -> None:
+    assert hold_quick("kill-api").details["sent_again"] > 0
+
+
+def test_answers_arrive_although_the_subscription_is_cut_again_and_again() -> None:
+    assert hold_quick("drop-subscriber").details["cuts"] >= 40
+
+
+def test_no_client_loses_its_answer_when_redis_is_killed() -> None:
+    assert hold_quick("kill-redis").details["kills"] == 2
+
+
+def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
+    details = hold_quick("overload").details
+
+    assert details["most_reserved_requests"] == details["bound"]
+
+
+def test_clients_that_leave_free_what_they_held_and_the_others_are_answered() -> None:
+    hold_quick("clients-leave")
+
+
+def test_a_rolling_restart_fails_no_request() -> None:
+    assert hold_quick("rolling-restart").details["restarts"] == 4
+
+
+def test_poison_is_given_up_and_its_neighbours_are_answered() -> None:
+    assert hold_quick("poison").details["crashes"] == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
+    file = tmp_path / "chaos.json"
+    command = processes.miniserve_command("chaos", "kill-worker", "--json", str(file))
+    drill = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(descendants(drill.pid)) >= 5, 30, "Redis, a replica and two workers")
+    started = descendants(drill.pid)
+
+    drill.send_signal(number)
+
+    assert drill.wait(30) == 130
+    wait_until(lambda: not any(map(is_running, started)), 10, "the end of all that was started")
+    assert json.loads(file.read_text())["drills"] == []

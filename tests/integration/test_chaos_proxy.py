@@ -1,0 +1,119 @@
+"""The counting proxy of the fault drills, between a client and a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from ops.chaos.proxy import MESSAGE, CountingProxy, Tripwire
+from ops.embedded_redis import EmbeddedRedis
+from tests.mailbox_house import eventually
+from worker.mailbox.line import Line, LineDown, connect, script
+
+NEVER = 10**9
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedRedis, redis_url: str) -> Iterator[CountingProxy]:
+    proxy = CountingProxy(redis_server.port)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def client(proxy: CountingProxy) -> Iterator[Redis]:
+    with connect(proxy.url) as client:
+        yield client
+
+
+@pytest.fixture
+def behind(redis_url: str) -> Iterator[Redis]:
+    """Past the proxy."""
+    with connect(redis_url) as client:
+        yield client
+
+
+def test_commands_and_replies_of_any_size_pass_through_the_proxy(client: Redis) -> None:
+    large = b"\r\n$-1\r\n" * 50_000
+
+    client.set("large", large)
+
+    assert client.get("large") == large
+    assert client.get("nothing") is None
+    assert client.lrange("no list", 0, -1) == []
+
+
+def test_our_scripts_are_counted_by_their_names_and_beats_are_not_counted(proxy: CountingProxy) -> None:
+    line = Line(connect(proxy.url))
+    line.ask(("PING",))  # loads the scripts
+    proxy.watch(Tripwire(NEVER, before_reply=True))
+
+    line.ask(script("check", "r1"), ("LLEN", "rq:queue:correct"))
+    line.ask(script("status", 1.2, 3.0))
+    line.close()
+
+    assert proxy.unwatch() == ["check", "LLEN"]
+
+
+@pytest.mark.parametrize("before_reply", [True, False])
+def test_the_command_that_trips_has_run_and_nothing_follows_it(
+    proxy: CountingProxy, behind: Redis, before_reply: bool
+) -> None:
+    line, trips = Line(connect(proxy.url)), []
+    line.ask(("PING",))
+    proxy.watch(Tripwire(2, before_reply), lambda: trips.append(behind.get("count")))
+
+    with pytest.raises(LineDown):
+        line.ask(("INCR", "count"), ("INCR", "count"), ("INCR", "count"))
+
+    eventually(lambda: proxy.has_tripped)
+    assert trips == [b"2"]
+    assert behind.get("count") == b"2"
+    assert proxy.names == ["INCR", "INCR"]
+
+
+def test_the_reply_reaches_the_client_only_where_the_trip_comes_after_it(proxy: CountingProxy, client: Redis) -> None:
+    client.ping()
+    proxy.watch(Tripwire(1, before_reply=False))
+
+    assert client.echo("a reply") == b"a reply"
+    eventually(lambda: proxy.has_tripped)
+
+
+def test_no_reply_reaches_the_client_where_the_trip_comes_before_it(proxy: CountingProxy, client: Redis) -> None:
+    client.ping()
+    proxy.watch(Tripwire(1, before_reply=True))
+
+    with pytest.raises(RedisConnectionError):
+        client.echo("a reply")
+
+
+def test_counting_begins_with_the_command_it_is_told(proxy: CountingProxy, client: Redis) -> None:
+    proxy.watch(Tripwire(NEVER, before_reply=True, begins_with="LPUSH"))
+
+    client.ping()
+    client.lpush("list", 1)
+    client.ping()
+
+    assert proxy.unwatch() == ["LPUSH", "PING"]
+
+
+@pytest.mark.parametrize(("before_reply", "heard"), [(True, []), (False, [b"a word"])])
+def test_a_message_of_a_subscription_trips_before_or_after_it_is_heard(
+    proxy: CountingProxy, behind: Redis, before_reply: bool, heard: list[bytes]
+) -> None:
+    pubsub, messages = connect(proxy.url).pubsub(), []
+    pubsub.subscribe(channel=lambda message: messages.append(message["data"]))
+    pubsub.get_message(timeout=2.0)
+    proxy.watch(Tripwire(1, before_reply, only=MESSAGE))
+
+    behind.publish("channel", "a word")
+    with pytest.raises(RedisConnectionError):
+        for _ in range(10):
+            pubsub.get_message(timeout=0.5)
+
+    assert proxy.has_tripped
+    assert messages == heard

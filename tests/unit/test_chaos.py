@@ -1,0 +1,161 @@
+"""What the fault drills are made of: the tally, the checks, the books, the table, the options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fakeredis
+import pytest
+from click.testing import CliRunner
+
+from ops.chaos import report, table
+from ops.chaos.command import chaos
+from ops.chaos.conservation import Books
+from ops.chaos.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
+from ops.chaos.drills import DRILLS
+from ops.chaos.soak import _growth, _Look
+from ops.chaos.system import DrillError
+from ops.chaos.traffic import Exchange
+
+ROOT = Path(__file__).resolve().parents[2]
+ANSWER = {"corrected": "He went."}
+CALM = Calm({"He goed.": ANSWER}, median_s=0.25)
+
+
+def exchange(status: int = 200, **more: object) -> Exchange:
+    about = {"question": {"sentence": "He goed."}, "key": "", "due_s": 1.0, "replica": 0, "answer": ANSWER}
+    return Exchange(number=0, status=status, **{**about, "ended_s": 2.0, **more})
+
+
+def test_a_client_without_a_200_in_the_end_counts_as_lost() -> None:
+    counted = tally([exchange(), exchange(status=0), exchange(status=502)], CALM)
+
+    assert (counted.requests, counted.lost) == (3, 2)
+
+
+def test_an_answer_other_than_the_calm_runs_counts_as_wrong() -> None:
+    assert tally([exchange(), exchange(answer={"corrected": "He go."})], CALM).wrong == 1
+
+
+def test_the_added_delay_is_what_exceeds_the_calm_median() -> None:
+    counted = tally([exchange(), exchange(ended_s=1.1)], CALM)
+
+    assert counted.max_ms == 1000
+    assert counted.added_p99_ms == pytest.approx(742.5)
+
+
+def test_a_refused_client_that_is_answered_later_is_not_lost() -> None:
+    counted = tally([exchange(refusals=[(0.01, 1.0)])], CALM)
+
+    assert (counted.lost, counted.refused) == (0, 1)
+
+
+def test_a_figure_that_could_not_be_measured_meets_no_bar() -> None:
+    assert not at_most("delay", None, 3).is_met
+    assert not at_least("kills", None, 0).is_met
+
+
+def result(*checks: Check) -> Result:
+    return Result("kill-worker", "0 lost", Tally(requests=10), checks, {}, "exact", 1.0)
+
+
+def test_a_result_has_passed_only_if_every_check_is_met() -> None:
+    met, missed = at_most("delay", 1, 3), at_most("delay", 4, 3)
+
+    assert result(met).has_passed
+    assert not result(met, missed).has_passed
+
+
+def test_the_table_names_every_check_that_was_missed() -> None:
+    rows = table.rows(result(at_most("added p99 ms", 4000, 3000), at_least("kills", 5, 1))).splitlines()
+
+    assert len(rows) == 2
+    assert " NO " in rows[0]
+    assert rows[1].strip() == "added p99 ms: 4000, asked <= 3000"
+
+
+def test_the_markdown_rows_hold_the_figures_of_the_file(tmp_path: Path) -> None:
+    document = {"date": "2026-01-01", "commit": "abc", "machine": {"cpu": "a CPU"}, "form": "full"}
+    file = tmp_path / "chaos.json"
+    file.write_text(json.dumps(document | {"drills": [result(at_most("p99 ms", 4, 3)).document()]}))
+
+    said = CliRunner().invoke(report.main, [str(file)], catch_exceptions=False).output
+
+    assert said.splitlines()[1] == "| `kill-worker` | 0 lost | 10 requests; p99 ms 4 | no |"
+
+
+def test_a_drill_that_cannot_be_held_has_failed_and_says_why() -> None:
+    def never(stage: Stage) -> Findings:
+        raise DrillError("no worker came")
+
+    found = hold(Drill("a-drill", "what", "bar", never), Stage(True, 0, None))
+
+    assert not found.has_passed
+    assert found.checks[0].value == "DrillError: no worker came"
+
+
+@pytest.fixture
+def books(monkeypatch: pytest.MonkeyPatch) -> Books:
+    server = fakeredis.FakeServer()
+    monkeypatch.setattr("ops.chaos.conservation.connect", lambda _: fakeredis.FakeRedis(server=server))
+    return Books("redis://127.0.0.1:1/0")
+
+
+def scrape(books: Books, counts: dict[str, int], num_open: int) -> None:
+    client = books._client
+    client.hset("miniserve:counts", mapping=counts)
+    client.hset("miniserve:reservations", mapping={f"r{number}": 44 for number in range(num_open)})
+    books._scrape()
+
+
+def test_books_are_exact_where_all_that_was_accepted_is_somewhere(books: Books) -> None:
+    scrape(books, {"accepted": 9, "done": 3, "failed": 1, "cancelled": 1, "expired": 1, "removed": 1}, num_open=2)
+
+    assert (books.is_exact, books.summary()) == (True, "exact")
+
+
+@pytest.mark.parametrize(("done", "worst"), [(2, 1), (4, -1)])
+def test_books_that_are_off_by_one_say_so(books: Books, done: int, worst: int) -> None:
+    scrape(books, {"accepted": 5, "done": done}, num_open=2)
+
+    assert (books.is_exact, books.summary()) == (False, f"off by {worst} at 1 of 1 scrapes")
+
+
+def test_books_of_a_redis_without_counts_tell_nothing(books: Books) -> None:
+    books._scrape()
+
+    assert (books.is_exact, books.summary()) == (None, "n/a")
+
+
+def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> None:
+    def look(at_s: float, size: int) -> _Look:
+        return _Look(at_s, {"worker 1": size}, 100, 1000)
+
+    looks = [look(0, 10), look(200, 100), look(230, 100), look(500, 900), look(1750, 103), look(1800, 103)]
+
+    assert _growth(looks) == {"worker 1 rss": 3.0, "redis keys": 0.0, "redis memory": 0.0}
+
+
+def test_the_list_of_drills_names_each_with_its_bar() -> None:
+    said = CliRunner().invoke(chaos, ["--list"], catch_exceptions=False).output
+
+    assert all(name in said and drill.bar in said for name, drill in DRILLS.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(["no-such-drill"], "kill-worker"), (["--seed", "-1"], "--seed"), (["--json", "/no/such/folder/f"], "--json")],
+)
+def test_a_bad_value_ends_the_command_with_status_2_and_names_it(arguments: list[str], named: str) -> None:
+    ended = CliRunner().invoke(chaos, arguments)
+
+    assert ended.exit_code == 2
+    assert named in ended.output
+
+
+def test_the_document_on_reliability_has_a_row_for_every_drill() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+
+    for drill in DRILLS.values():
+        assert f"| `{drill.name}` | {drill.bar} |" in text, drill.name
