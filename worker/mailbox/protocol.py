@@ -213,7 +213,7 @@ class ApiMailbox(Protocol):
     ) -> list[Completion]:
         """The completions in order, each stop or length. Uses the tickets up, whatever happens.
 
-        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 250 ms; True
+        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
 
