@@ -9,6 +9,8 @@ header gets a problem document instead of an HTML page. Connections come from th
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import time
 from collections import deque
 from typing import Any
@@ -70,6 +72,10 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             listener.close()
         self.wsgi.extensions[CORRECTOR].close()
         self._wait_for_answers(LAST_ANSWERS_S)
+        # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
     def _admit(self, descriptor: int, address: Any) -> None:
         """A connection, from the door's thread."""

@@ -7,6 +7,7 @@ hands the rest back to the queue; if the process dies instead, its lease runs ou
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from time import monotonic, sleep
 
@@ -22,6 +23,7 @@ IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop sig
 LATE_S = 0.2  # Redis may end a blocked wait 0.1 s late: nearer to the time of an iteration the loop looks by itself
 LOOK_EVERY_S = 0.001
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
+HUNG_BEATS = 20  # five seconds more
 FRESH_S = 2.0  # a loop that has not turned for so long is hung: the heartbeat stops and the lease runs out
 
 
@@ -47,6 +49,7 @@ class Actor:
         self._last_turn_s = clock()
         self._is_stopping = False
         self._is_cut_off = False
+        self._num_stale_beats = 0
 
     def run(self) -> None:
         """Serve until told to stop, then finish or hand back what is held."""
@@ -146,5 +149,14 @@ class Actor:
         logger.info("worker stopped", num_handed_back=len(left), **self._policy.counters.summary())
 
     def _is_fresh(self) -> bool:
-        """Read by the heartbeat thread: does the loop still turn?"""
-        return self._clock() - self._last_turn_s < FRESH_S
+        """Asked by the heartbeat's thread at every beat: does the loop still turn?
+
+        One that hangs will not mend itself. Beats are counted and not seconds: a process that was stopped and goes on
+        has missed them all.
+        """
+        is_fresh = self._clock() - self._last_turn_s < FRESH_S
+        self._num_stale_beats = 0 if is_fresh else self._num_stale_beats + 1
+        if self._num_stale_beats == HUNG_BEATS:
+            logger.critical("the loop hangs; this process ends, its successor and the lease do the rest")
+            os._exit(os.EX_SOFTWARE)
+        return is_fresh

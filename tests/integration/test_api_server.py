@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.edit_script import EOS_ID
+from api.wsgi import bind
 from ops import processes
 from ops.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
@@ -249,3 +250,19 @@ def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
 
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"urn:miniserve:problem:malformed-json" in answer
+
+
+def test_a_replica_that_is_stopped_again_and_again_never_ends_by_a_fault(redis_url: str) -> None:
+    for _ in range(4):
+        api = ApiProcess(redis_url)
+        assert send(api.url, "GET", "/nowhere").status == 404
+
+        api.process.send_signal(signal.SIGTERM)
+
+        _, errors = api.process.communicate(timeout=10)
+        assert (api.process.returncode, [line for line in errors.splitlines() if "[info" not in line]) == (0, [])
+
+
+def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
+    with bind("127.0.0.1", 0) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

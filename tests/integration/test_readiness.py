@@ -20,7 +20,7 @@ from redis import Redis
 from ops.embedded_redis import EmbeddedRedis
 from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, eventually, take
-from tests.running_system import post_sentence, send
+from tests.running_system import is_running, post_sentence, send
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 PROBE_EVERY_S = 0.05
@@ -94,6 +94,16 @@ def test_readiness_goes_within_3_s_of_a_worker_and_is_back_within_1(
     assert 1.0 < off_s <= 3.0
     assert on_s <= 1.0
     assert {status for _, status, _ in health.answers} == {200}
+
+
+def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiProcess, redis_url: str) -> None:
+    with real_worker(redis_url) as hanging, ThreadPoolExecutor() as pool:
+        assert post_sentence(api.url, "He goed to school").status == 200
+        os.kill(hanging, signal.SIGUSR1)
+        waiting = pool.submit(post_sentence, api.url, "They was late.")
+        eventually(lambda: not is_running(hanging), within_s=15)
+        with real_worker(redis_url):
+            assert waiting.result(20).body["corrected"] == "They were late."
 
 
 def test_readyz_shows_what_the_workers_self_test_found(api: ApiProcess, redis_url: str) -> None:

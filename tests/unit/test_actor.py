@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from scheduler.messages import CorrectionRequest, Delivery, FinishReason, Inbox,
 from scheduler.static import StaticBatching, StaticOptions
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
-from worker.actor import RETRY_WAIT_S, Actor
+from worker.actor import HUNG_BEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
 from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
@@ -289,3 +290,21 @@ def test_a_static_batch_that_is_late_as_a_whole_is_dropped_without_an_iteration(
 
     assert [completion.finish_reason for completion in subject.step()] == [FinishReason.EXPIRED]
     assert not subject.has_work
+
+
+def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[int] = []
+    monkeypatch.setattr("worker.actor.os._exit", ends.append)
+    time_s = 0.0
+    subject = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
+
+    time_s = 60.0  # it was stopped, say
+    beats = [subject._is_fresh() for _ in range(HUNG_BEATS - 1)]
+    subject._turn(Room(0))
+    beats.append(subject._is_fresh())
+    assert (beats, ends) == ([False] * (HUNG_BEATS - 1) + [True], [])
+
+    time_s = 120.0
+    for _ in range(HUNG_BEATS):
+        subject._is_fresh()
+    assert ends == [os.EX_SOFTWARE]
