@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from scheduler.batching import BatchLimits
 from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Delivery, FinishReason, Inbox, Room
+from scheduler.messages import CorrectionRequest, Delivery, Inbox, Room
 from scheduler.static import StaticBatching, StaticOptions
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
@@ -260,36 +260,6 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
     assert turn.call_count == 0
     with running(actor(engine(), mailbox, grace_s=1.0)):
         assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"
-
-
-def test_no_token_is_spent_on_a_request_past_its_deadline() -> None:
-    time_s = 0.0
-    limits = BatchLimits(2048, 64, 512)
-    subject = Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: time_s)
-    subject.accept(Delivery(request("late"), 1, 0.0, left_s=1.0))
-    subject.accept(Delivery(request("other"), 1, 0.0))
-    subject.step()
-    spent = subject.policy.counters.generated_tokens
-
-    time_s = 1.0
-    (ended,) = subject.step()
-
-    assert (ended.request_id, ended.finish_reason) == ("late", FinishReason.EXPIRED)
-    assert subject.policy.counters.generated_tokens == spent + 1
-    assert subject.policy.held_ids() == ["other"]
-
-
-def test_a_static_batch_that_is_late_as_a_whole_is_dropped_without_an_iteration() -> None:
-    time_s = 0.0
-    policy = StaticBatching(BatchLimits(2048, 64, 512), StaticOptions(max_batch=1, max_wait_s=0.0))
-    subject = Engine(MiniGPT(random_weights(), 2048), policy, clock=lambda: time_s)
-    subject.accept(Delivery(request("late"), 1, 0.0, left_s=1.0))
-    subject.step()
-
-    time_s = 2.0
-
-    assert [completion.finish_reason for completion in subject.step()] == [FinishReason.EXPIRED]
-    assert not subject.has_work
 
 
 def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
