@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import socket
 import sys
@@ -42,13 +43,16 @@ _BEYOND_US = (b"\r\ncontent-length:", b"\r\ntransfer-encoding:", b"\r\nx-request
 # Under a load this thread gets the interpreter only when the other one's turn is over, at every call to the kernel.
 _SWITCH_S = 0.0005
 
+# What is unusual is for gunicorn to judge.
+_PLAIN = re.compile(rb"[^\r\n]+ HTTP/1\.[01]\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
+
 Admit = Callable[[int, Any], None]  # takes the file descriptor of a connection, and the client's address
 
 
 class Door:
     """`run` is for a thread of its own; `close` may be called from another."""
 
-    def __init__(self, listeners: Sequence[Any], readiness: Readiness, admit: Admit) -> None:
+    def __init__(self, listeners: Sequence[Any], readiness: Readiness, admit: Admit, most_silent: int) -> None:
         self._listeners = {}
         for listener in listeners:
             own = _Socket(listener.family, listener.type, 0, fileno=os.dup(listener.fileno()))
@@ -56,6 +60,7 @@ class Door:
             self._listeners[own.fileno()] = own
         self._readiness = readiness
         self._admit = admit
+        self._most_silent = most_silent
         self._silent: dict[int, tuple[Any, Any, float]] = {}  # connection, address, since when; oldest first
         self._poll = _poll()
         self._is_closed = False
@@ -132,18 +137,24 @@ class Door:
             return False
 
     def _wait_for(self, connection: Any, address: Any) -> None:
+        """The one that has been silent for longest makes room, where there is none."""
+        if len(self._silent) >= self._most_silent:
+            self._send_away(next(iter(self._silent)))
         self._silent[connection.fileno()] = connection, address, time.monotonic()
         self._poll.register(connection.fileno(), _POLLIN)
 
     def _send_away_the_silent(self) -> None:
         now = time.monotonic()
         while self._silent:
-            descriptor, (connection, _, since_s) = next(iter(self._silent.items()))
+            descriptor, (_, _, since_s) = next(iter(self._silent.items()))
             if now - since_s < CLIENT_STALL_S:
                 return
-            self._poll.unregister(descriptor)
-            del self._silent[descriptor]
-            connection.close()
+            self._send_away(descriptor)
+
+    def _send_away(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        connection, _, _ = self._silent.pop(descriptor)
+        connection.close()
 
 
 def _probe(said: bytes) -> str | None:
@@ -152,7 +163,9 @@ def _probe(said: bytes) -> str | None:
     if path is None or said.find(b"\r\n\r\n") != len(said) - 4:
         return None
     lowered = said.lower()
-    return None if any(header in lowered for header in _BEYOND_US) else path
+    if not _PLAIN.fullmatch(said) or any(header in lowered for header in _BEYOND_US):
+        return None
+    return path
 
 
 def reply_to(path: str, readiness: Readiness, keeps: bool) -> bytes:

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -25,11 +26,14 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from api.app import CORRECTOR, STOPPING
 from api.door import Door
+from api.open_files import places
 from api.readiness import Readiness
 from api.unreadable import CLIENT_STALL_S, AnswersUnreadable
 from worker.mailbox import redis_status_watch
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to get out
+LINGER_S = 0.5  # for who sends on a connection that was kept alive, and does not know yet
+_LAST_WORDS_S = 0.2  # for what was called off at the very end to reach Redis
 _LOOK_EVERY_S = 0.1  # at the signal to stop, which arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
 _STATUS_TIMEOUT_S = 0.5
@@ -39,10 +43,15 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     """One process; every connection is a greenlet."""
 
     num_in_flight = 0
+    num_open = 0
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         client.settimeout(CLIENT_STALL_S)
-        AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off again
+        self.num_open += 1
+        try:
+            AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off again
+        finally:
+            self.num_open -= 1
 
     def handle_request(self, *args: Any) -> Any:
         self.num_in_flight += 1
@@ -60,38 +69,52 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._has_arrived = Event()
         self._bell = gevent.get_hub().loop.async_()  # what another thread may ring
         self._bell.start(self._has_arrived.set)  # before the door opens: a ring that nobody hears is lost
-        door = Door(self.sockets, self._readiness, self._admit)
+        self._places = places(self.worker_connections)
+        door = Door(self.sockets, self._readiness, self._admit, self._places.silent)
         gevent.spawn(self._take_in)
         for job in (self._readiness.watch, door.run):
             get_original("_thread", "start_new_thread")(job, ())  # of the kernel: gevent's would take turns with us
         self._serve_until_told_to_stop()
         self._readiness.is_stopping = self.wsgi.config[STOPPING] = True
-        self._wait_for_answers(self.wsgi.config["SETTINGS"].grace_s)
+        grace_s = self.wsgi.config["SETTINGS"].grace_s
+        self._wait_while(lambda: self.num_open, min(LINGER_S, grace_s))
+        self._wait_for_answers(grace_s)
         door.close()
         for listener in self.sockets:
             listener.close()
+        self._wait_for_answers(LAST_ANSWERS_S)  # to who came in at the last moment
+        has_waiters = self.num_in_flight > 0
         self.wsgi.extensions[CORRECTOR].close()
         self._wait_for_answers(LAST_ANSWERS_S)
+        if has_waiters:
+            gevent.sleep(_LAST_WORDS_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
     def _admit(self, descriptor: int, address: Any) -> None:
-        """A connection, from the door's thread."""
+        """A connection, from the door's thread. Where too many wait for a place this one is closed."""
+        if len(self._arrivals) >= self._places.arriving:
+            os.close(descriptor)
+            return
         self._arrivals.append((descriptor, address))
         self._bell.send()
 
     def _take_in(self) -> None:
         """What the door admits, for ever; where there are too many already, the next ones wait here."""
-        pool = Pool(self.worker_connections)
+        pool = Pool(self._places.served)
         while True:
             self._has_arrived.wait()
             self._has_arrived.clear()
             while self._arrivals:
                 descriptor, address = self._arrivals.popleft()
-                with contextlib.suppress(OSError):  # a connection that cannot be opened is nobody's
+                try:
                     pool.spawn(self.handle, self.sockets[0], socket.socket(fileno=descriptor), address)
+                except Exception:  # whatever one connection does to us, the others must be taken
+                    self.log.exception("a connection could not be taken in")
+                    with contextlib.suppress(OSError):
+                        os.close(descriptor)
 
     def _serve_until_told_to_stop(self) -> None:
         notified = 0.0
@@ -103,7 +126,11 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             gevent.sleep(_LOOK_EVERY_S)
 
     def _wait_for_answers(self, patience_s: float) -> None:
+        gevent.sleep(0)  # who was taken in and has not begun
+        self._wait_while(lambda: self.num_in_flight or self._arrivals, patience_s)
+
+    def _wait_while(self, is_needed: Callable[[], Any], patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
-        while (self.num_in_flight or self._arrivals) and time.monotonic() < deadline:
+        while is_needed() and time.monotonic() < deadline:
             self.notify()
             gevent.sleep(0.02)

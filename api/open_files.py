@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import resource
+from typing import NamedTuple
 
 _OTHER_FILES = 256
+
+
+class Places(NamedTuple):
+    """How many connections may be served, wait to be taken in, and have said nothing yet."""
+
+    served: int
+    arriving: int
+    silent: int
+
+
+def places(wanted: int) -> Places:
+    """Shares of what the process may open; a part is always left for Redis, and for Python itself."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if soft == resource.RLIM_INFINITY else min(wanted, soft - _OTHER_FILES)
+    allowed = max(allowed, 64)
+    silent, arriving = allowed // 4, allowed // 16
+    return Places(allowed - silent - arriving, arriving, silent)
 
 
 def allow_connections(number: int) -> None:

@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import structlog
+
 from scheduler.errors import NotReady
 from worker.mailbox.bounds import shutting_down
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxStatus
 
+logger = structlog.get_logger(__name__)
 ASK_EVERY_S = 0.25
 TOO_OLD_S = 1.5  # of an answer: one lost to a Redis that hangs, and the next
 LOOP_PATIENCE_S = 5.0  # without a turn of this replica's own loop; an overload keeps it busy for one or two
@@ -48,7 +51,12 @@ class Readiness:
 
     def watch(self) -> None:
         while True:
-            self._heard = self._ask(), time.monotonic()
+            try:
+                status = self._ask()
+                if status.redis_ok or self._heard is None:  # what is known holds until it is too old
+                    self._heard = status, time.monotonic()
+            except Exception:  # a question that fails must not be the last one
+                logger.exception("the state of the queue could not be asked for")
             time.sleep(ASK_EVERY_S)
 
     def check(self) -> MailboxStatus:

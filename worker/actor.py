@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from threading import Thread
 from time import monotonic, sleep
 
 import structlog
@@ -23,6 +24,7 @@ IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop sig
 LATE_S = 0.2  # Redis may end a blocked wait 0.1 s late: nearer to the time of an iteration the loop looks by itself
 LOOK_EVERY_S = 0.001
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
+_LAST_WORDS_S = 0.5
 HUNG_BEATS = 20  # five seconds more
 FRESH_S = 2.0  # a loop that has not turned for so long is hung: the heartbeat stops and the lease runs out
 
@@ -157,6 +159,14 @@ class Actor:
         is_fresh = self._clock() - self._last_turn_s < FRESH_S
         self._num_stale_beats = 0 if is_fresh else self._num_stale_beats + 1
         if self._num_stale_beats == HUNG_BEATS:
-            logger.critical("the loop hangs; this process ends, its successor and the lease do the rest")
-            os._exit(os.EX_SOFTWARE)
+            _say_so_and_end()
         return is_fresh
+
+
+def _say_so_and_end() -> None:
+    """The loop may hang in the log itself: a line that cannot be written must not keep the process."""
+    told = "the loop hangs; this process ends, its successor and the lease do the rest"
+    speaker = Thread(target=logger.critical, args=(told,), daemon=True)
+    speaker.start()
+    speaker.join(_LAST_WORDS_S)
+    os._exit(os.EX_SOFTWARE)

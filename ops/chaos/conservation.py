@@ -1,8 +1,8 @@
 """Nothing accepted may vanish: accepted = done + failed + cancelled + expired + removed + waiting + running.
 
 A thread reads both sides of this equation in one MULTI every 50 ms, throughout every drill, and with them how full the
-queue is. The scripts that move an id change the counts, so that the equation holds at every moment and not only at the
-end; waiting + running is the number of reservations.
+queue is. Waiting + running is taken twice: the reservations, which the counts go with, and the places of the ids (the
+queue, claims, rq:wip). An id that is in no place, or in two, makes them differ.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ import redis
 from worker.mailbox.line import connect
 
 EVERY_S = 0.05
+_NUM_PLACED = """
+local placed = redis.call('LLEN', 'rq:queue:correct') + redis.call('ZCARD', 'rq:wip:correct')
+for _, key in ipairs(redis.call('KEYS', 'miniserve:claim:*')) do placed = placed + redis.call('LLEN', key) end
+return placed
+"""
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")
 _COUNTS, _RESERVATIONS, _TOKENS = "miniserve:counts", "miniserve:reservations", "miniserve:reserved_tokens"
 
@@ -59,9 +64,8 @@ class Books:
     def _scrape(self) -> None:
         try:
             with self._client.pipeline(transaction=True) as pipeline:
-                counts, num_open, tokens = (
-                    pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS).get(_TOKENS).execute()
-                )  # fmt: skip
+                pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS).get(_TOKENS)
+                counts, num_open, tokens, num_placed = pipeline.eval(_NUM_PLACED, 0).execute()
         except (redis.RedisError, OSError):
             return
         self.num_scrapes += 1
@@ -70,6 +74,9 @@ class Books:
         if counts:
             self._has_counts = True
             self._compare({name.decode(): int(count) for name, count in counts.items()}, num_open)
+        if num_placed != num_open:  # reserved, and nowhere to be found; or the other way round
+            self.num_off += 1
+            self.worst = max(self.worst, num_open - num_placed, key=abs)
 
     def _compare(self, counts: dict[str, int], num_open: int) -> None:
         difference = counts.get("accepted", 0) - sum(counts.get(name, 0) for name in _ENDS) - num_open

@@ -48,7 +48,7 @@ def kill_api(stage: Stage) -> Findings:
         at_least("kills", kills, num_kills),
         at_least("requests sent again", num_failovers, 1),
         equal("told otherwise when asked again", told_otherwise, 0),
-        equal("engine runs per request", round(ran / max(1, outcome.requests), 4), 1),
+        equal("engine runs more than requests", ran - outcome.requests, 0),
     ]
     details = {"kills": kills, "sent_again": num_failovers, "runs": ran, "lost": problems_of(traffic.ended)}
     return Findings(outcome, checks, details)

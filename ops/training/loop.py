@@ -35,7 +35,7 @@ _CHECKPOINT_EVERY_S = 180.0
 _SCORE_EVERY_S = 300.0
 _METRICS_EVERY_STEPS = 100
 _SCORE_ITEMS = 500  # wrong sentences, and as many clean ones
-_TUNING_ITEMS = 1500
+TUNING_ITEMS = 1500
 _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not repeat the corruptions of the first
 
 
@@ -85,7 +85,7 @@ def finish(options: TrainOptions) -> Path:
     checkpoint = options.out / "checkpoint.pt"
     tokenizer = Tokenizer.load()
     config = TwinConfig(vocab_size=tokenizer.vocab_size)
-    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_TUNING_ITEMS, _TUNING_ITEMS, seed=8))
+    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
     losses = {kind: held_out.output_loss(load_twin(checkpoint, config, kind=kind)) for kind in KINDS}
     kind = min(losses, key=losses.get)
     twin = load_twin(checkpoint, config, kind=kind)

@@ -44,7 +44,7 @@ def options(corpus: Path, out: Path, **others: object) -> TrainOptions:
 
 @pytest.fixture
 def quick(monkeypatch) -> None:
-    for name, value in {"_METRICS_EVERY_STEPS": 2, "_SCORE_ITEMS": 5, "_TUNING_ITEMS": 5}.items():
+    for name, value in {"_METRICS_EVERY_STEPS": 2, "_SCORE_ITEMS": 5, "TUNING_ITEMS": 5}.items():
         monkeypatch.setattr(loop, name, value)
     read = written.load
     monkeypatch.setattr(written, "load", lambda *, held_out: read(held_out=held_out)[:5])

@@ -18,7 +18,7 @@ from worker.mailbox.protocol import MailboxStatus
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3, batch_invariance="same-tokens")
 
 
-class Over(Exception):
+class Over(BaseException):
     """Ends a watch that goes on for ever."""
 
 
@@ -52,9 +52,35 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def test_what_was_heard_last_counts():
     assert readiness(MailboxStatus(False), READY).check() == READY
     with pytest.raises(NotReady, match="Redis does not answer"):
-        readiness(READY, MailboxStatus(False)).check()
+        readiness(MailboxStatus(False)).check()
     with pytest.raises(NotReady, match="No worker"):
         readiness(READY, MailboxStatus(True)).check()
+
+
+def test_one_answer_that_fails_to_come_does_not_end_readiness_but_a_silence_does(later: Callable[[float], None]):
+    subject = readiness(READY, MailboxStatus(False), MailboxStatus(False))
+
+    assert subject.check() == READY
+    later(TOO_OLD_S + 0.1)
+    with pytest.raises(NotReady, match="Redis does not answer within"):
+        subject.check()
+
+
+def test_a_question_that_fails_by_a_fault_is_asked_again():
+    answers = iter([ValueError("unforeseen"), READY])
+
+    def ask() -> MailboxStatus:
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        raise Over
+
+    subject = Readiness(ask)
+    with pytest.raises(Over):
+        subject.watch()
+
+    assert subject.check() == READY
 
 
 def test_before_anything_was_heard_nobody_is_ready():

@@ -21,6 +21,7 @@ from worker.mailbox.line import Command, Line, LineDown
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # of one packet; a large one would keep the replies of the first waiting
 _PAUSE_S = 0.05
+_LAST_CALLS_S = 0.5  # after `stop`
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Sender:
         self._line = line
         self._calls: deque[Call] = deque()
         self._wake = threading.Event()
-        self._stopping = False
+        self._stop_at_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="mailbox-sender", daemon=True)
         self._thread.start()
 
@@ -59,7 +60,7 @@ class Sender:
     def post(self, command: Command, patience_s: float, on_reply: Callable[[Any, str], None] | None = None) -> Call:
         """Send without waiting for the reply."""
         call = Call(command, time.monotonic() + patience_s, on_reply)
-        if self._stopping:
+        if self._is_over():
             _settle(call, LineDown("stopped"), "")
         else:
             self._calls.append(call)
@@ -67,13 +68,16 @@ class Sender:
         return call
 
     def stop(self) -> None:
-        """What is under way still goes out if Redis answers; nothing is waited for."""
-        self._stopping = True
+        """What is under way, and what those call off who are told so now, still goes out; nothing is waited for."""
+        self._stop_at_s = time.monotonic() + _LAST_CALLS_S
         self._wake.set()
 
+    def _is_over(self) -> bool:
+        return self._stop_at_s is not None and time.monotonic() >= self._stop_at_s
+
     def _run(self) -> None:
-        while not self._stopping or self._calls:
-            self._wake.wait()
+        while self._calls or not self._is_over():
+            self._wake.wait(None if self._stop_at_s is None else max(0.0, self._stop_at_s - time.monotonic()))
             self._wake.clear()
             while self._calls:
                 self._send([self._calls.popleft() for _ in range(min(len(self._calls), _MAX_COMMANDS))])
@@ -91,7 +95,7 @@ class Sender:
     def _try_again(self, calls: list[Call], error: LineDown) -> None:
         now = time.monotonic()
         for call in reversed(calls):
-            if self._stopping or now >= call.give_up_at_s:
+            if self._stop_at_s is not None or now >= call.give_up_at_s:
                 _settle(call, error, "")
             else:
                 self._calls.appendleft(call)
