@@ -14,7 +14,7 @@ import structlog
 
 from scheduler.errors import NotReady
 from worker.mailbox.bounds import shutting_down
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxStatus
+from worker.mailbox.protocol import MailboxStatus
 
 logger = structlog.get_logger(__name__)
 ASK_EVERY_S = 0.25
@@ -30,7 +30,7 @@ def check_status(status: MailboxStatus | None, waited_s: float) -> MailboxStatus
     if not status.redis_ok:
         raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
     if not status.live_workers:
-        raise NotReady(f"No worker has been heard of in the last {READY_WITHIN_S:g} s.", _PROBE_AGAIN_S)
+        raise NotReady("No worker's loop has turned in the last 3 s.", _PROBE_AGAIN_S)
     return status
 
 

@@ -64,6 +64,8 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
 
 
 def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[Result]) -> None:
+    how_long = "seconds each" if is_quick else "minutes each, the soak 30; leave the machine alone, some bars are times"
+    click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
     click.echo(table.header())
     for drill in drills:
         with tqdm(total=100, desc=drill.name, bar_format=_BAR, disable=None, leave=False) as bar:
