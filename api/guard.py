@@ -51,6 +51,7 @@ _FINITE = frozenset(
     ]
 )  # fmt: skip
 _SIMPLE_TENSE = frozenset([Reason.STATIVE, Reason.HABIT])
+_SIMPLE_AUXILIARIES = frozenset(["was", "were", "had", "did", "have", "do", "be"])
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
 
 _OldAndNew = tuple[Sequence[str], Sequence[str]]  # the words an edit takes away and those it puts in
@@ -101,7 +102,19 @@ class Guard:
             and all(self._may_go(change, place) for place in range(len(old)))
             and self._keeps_the_other_words(change)
             and self._stays_the_same_verb(change)
+            and self._is_past_where_it_says_so(change)
         )
+
+    def _is_past_where_it_says_so(self, change: _Change) -> bool:
+        """Of "have writed" no "written" is left: alone it is no past tense, nor what stands behind "did"."""
+        if change.reason is not Reason.PAST_NOT_PERF or len(change.new) != 1:
+            return True
+        (word,) = change.new
+        if word in _SIMPLE_AUXILIARIES:
+            return True
+        verbs = self._words.verbs
+        known = (verbs.verbs[lemma] for lemma in verbs.lemmas_of(word) if lemma in verbs.verbs)
+        return any(word in (forms.lemma, *forms.pasts) for forms in known)
 
     def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason) -> bool:
         """Whether two edits, neither of which may stand alone, together put a word elsewhere."""

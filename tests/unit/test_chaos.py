@@ -102,11 +102,23 @@ def books(monkeypatch: pytest.MonkeyPatch) -> Books:
     return Books("redis://127.0.0.1:1/0")
 
 
-def scrape(books: Books, counts: dict[str, int], num_open: int) -> None:
+def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int | None = None) -> None:
     client = books._client
     client.hset("miniserve:counts", mapping=counts)
     client.hset("miniserve:reservations", mapping={f"r{number}": 44 for number in range(num_open)})
+    for number in range(num_open if num_placed is None else num_placed):  # a claim, rq:wip, the queue
+        (
+            client.rpush("miniserve:claim:w", f"r{number}") if number == 0
+            else client.zadd("rq:wip:correct", {f"r{number}:w": 1}) if number == 1
+            else client.rpush("rq:queue:correct", f"r{number}")
+        )  # fmt: skip
     books._scrape()
+
+
+def test_books_that_know_an_id_that_lies_nowhere_say_so(books: Books) -> None:
+    scrape(books, {"accepted": 4, "done": 1}, num_open=3, num_placed=2)
+
+    assert (books.is_exact, books.summary()) == (False, "off by 1 at 1 of 1 scrapes")
 
 
 def test_books_are_exact_where_all_that_was_accepted_is_somewhere(books: Books) -> None:

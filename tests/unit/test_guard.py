@@ -103,11 +103,17 @@ Is he > Does he HABIT
 have you > did you PAST_NOT_PERF
 hasn't > didn't PAST_NOT_PERF
 arrived > arrive PAST_NOT_PERF
+has been > was PAST_NOT_PERF
+have had > had PAST_NOT_PERF
+have read > read PAST_NOT_PERF
 Do > Did TENSE_PAST
 don't come > won't come TENSE_FUT
 didn't > hadn't PAST_PERF
 """
 REFUSED = """
+have writed > written PAST_NOT_PERF
+have swimmed > swimmed PAST_NOT_PERF
+has been > been PAST_NOT_PERF
 go > walk PAST_IRREG
 goed > wented PAST_IRREG
 school > schoolx SVA_SG
