@@ -94,16 +94,16 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         os._exit(0)
 
     def _admit(self, descriptor: int, address: Any) -> None:
-        """A connection, from the door's thread. Where too many wait for a place this one is closed."""
-        if len(self._arrivals) >= self._places.arriving:
+        """A connection, from the door's thread. Where all places are taken it is closed."""
+        if len(self._arrivals) + self.num_open >= self._places.served:
             os.close(descriptor)
             return
         self._arrivals.append((descriptor, address))
         self._bell.send()
 
     def _take_in(self) -> None:
-        """What the door admits, for ever; where there are too many already, the next ones wait here."""
-        pool = Pool(self._places.served)
+        """What the door admits, for ever."""
+        pool = Pool()  # the door has counted
         while True:
             self._has_arrived.wait()
             self._has_arrived.clear()

@@ -9,10 +9,9 @@ _OTHER_FILES = 256
 
 
 class Places(NamedTuple):
-    """How many connections may be served, wait to be taken in, and have said nothing yet."""
+    """How many connections may be served, those about to be taken in among them, and how many say nothing yet."""
 
     served: int
-    arriving: int
     silent: int
 
 
@@ -21,8 +20,8 @@ def places(wanted: int) -> Places:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if soft == resource.RLIM_INFINITY else min(wanted, soft - _OTHER_FILES)
     allowed = max(allowed, 64)
-    silent, arriving = allowed // 4, allowed // 16
-    return Places(allowed - silent - arriving, arriving, silent)
+    silent = allowed // 4
+    return Places(allowed - silent, silent)
 
 
 def allow_connections(number: int) -> None:

@@ -16,7 +16,9 @@ from worker.mailbox.line import connect
 EVERY_S = 0.05
 _NUM_PLACED = """
 local placed = redis.call('LLEN', 'rq:queue:correct') + redis.call('ZCARD', 'rq:wip:correct')
-for _, key in ipairs(redis.call('KEYS', 'miniserve:claim:*')) do placed = placed + redis.call('LLEN', key) end
+for _, worker in ipairs(redis.call('ZRANGE', 'miniserve:leases', 0, -1)) do
+  placed = placed + redis.call('LLEN', 'miniserve:claim:' .. worker)
+end
 return placed
 """
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")

@@ -105,6 +105,7 @@ def books(monkeypatch: pytest.MonkeyPatch) -> Books:
 def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int | None = None) -> None:
     client = books._client
     client.hset("miniserve:counts", mapping=counts)
+    client.zadd("miniserve:leases", {"w": 1})
     client.hset("miniserve:reservations", mapping={f"r{number}": 44 for number in range(num_open)})
     for number in range(num_open if num_placed is None else num_placed):  # a claim, rq:wip, the queue
         (

@@ -55,7 +55,7 @@ def test_the_held_out_sentences_are_whole(held_out):
 
 
 def test_mistakes_written_without_sight_of_the_generator_are_mostly_mended(held_out):
-    assert held_out.exact >= 0.865  # .880 as shipped; processors round differently
+    assert held_out.exact >= 0.89  # .907 as shipped; processors round differently
     assert held_out.precision >= 0.85
 
 

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 POLL_S = 1.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.1  # a connection cut again and again costs nobody more than that
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 
 
 class Listener:

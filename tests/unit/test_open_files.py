@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from api.open_files import places
+
+
+@pytest.mark.parametrize(("soft", "most"), [(resource.RLIM_INFINITY, 4096), (20_000, 4096), (1024, 768), (300, 64)])
+def test_connections_leave_some_files_to_redis_and_to_python(
+    monkeypatch: pytest.MonkeyPatch, soft: int, most: int
+) -> None:
+    monkeypatch.setattr("api.open_files.resource.getrlimit", lambda _: (soft, soft))
+
+    found = places(4096)
+
+    assert found.served + found.silent == most
+    assert found.served == 3 * found.silent
