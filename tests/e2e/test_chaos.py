@@ -1,6 +1,6 @@
 """The short form of every fault drill but the soak: a real Redis, real processes, really killed.
 
-What is a matter of time is asked by tests/system alone: this ring may share its machine.
+What is a matter of time is not asked: it says as much about the machine as about us.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ from tqdm import tqdm
 from ops import processes
 from ops.chaos.drill import Result, Stage, hold
 from ops.chaos.drills import DRILLS
+from tests.chaos_times import TIMES
 from tests.running_system import descendants, is_running, wait_until
-
-TIMES = (
-    "added p99 ms", "answers flow again after s", "all free after ms",
-    "goodput per s", "accepted p99 ms", "refusals p99 ms", "admitted at first retry",
-)  # fmt: skip
 
 
 def hold_quick(name: str) -> Result:

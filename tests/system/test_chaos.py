@@ -14,6 +14,7 @@ from ops import processes
 from ops.chaos.drill import Drill, Stage, hold
 from ops.chaos.drills import DRILLS
 from ops.chaos.soak import soak
+from tests.chaos_times import TIMES
 
 LONGEST_S = {
     "kill-worker": 400, "every-command": 240, "kill-api": 240, "drop-subscriber": 180, "kill-redis": 300,
@@ -24,14 +25,15 @@ WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judg
 
 
 @pytest.mark.parametrize("name", LONGEST_S)
-def test_the_full_form_of_a_drill_meets_every_bar_in_time(name: str, tmp_path: Path) -> None:
+def test_the_full_form_of_a_drill_loses_nothing_and_doubles_nothing(name: str, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
     command = processes.miniserve_command("chaos", name, "--json", str(file))
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S[name])
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [drill["name"] for drill in json.loads(file.read_text())["drills"]] == [name]
+    (drill,) = json.loads(file.read_text())["drills"]
+    missed = [check for check in drill["checks"] if not check["is_met"] and check["what"] not in TIMES]
+    assert (drill["name"], missed) == (name, []), done.stdout + done.stderr
 
 
 def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
