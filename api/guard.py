@@ -110,7 +110,7 @@ class Guard:
         if change.reason is not Reason.PAST_NOT_PERF or len(change.new) != 1:
             return True
         (word,) = change.new
-        if word in _SIMPLE_AUXILIARIES:
+        if word in _SIMPLE_AUXILIARIES or not self._words.lemmas_of(word):  # "have only" > "only"
             return True
         verbs = self._words.verbs
         known = (verbs.verbs[lemma] for lemma in verbs.lemmas_of(word) if lemma in verbs.verbs)

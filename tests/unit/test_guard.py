@@ -106,6 +106,7 @@ arrived > arrive PAST_NOT_PERF
 has been > was PAST_NOT_PERF
 have had > had PAST_NOT_PERF
 have read > read PAST_NOT_PERF
+have only > only PAST_NOT_PERF
 Do > Did TENSE_PAST
 don't come > won't come TENSE_FUT
 didn't > hadn't PAST_PERF
