@@ -50,7 +50,8 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     file: Path | None = asked["json"]
     if file is not None and not file.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--json")
-    signal.signal(signal.SIGTERM, _stop)
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
+        signal.signal(number, _stop)
     results: list[Result] = []
     about = _about(quick, seed)  # before the drills: the commit may be another one by their end
     try:
@@ -75,7 +76,7 @@ def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[
 
 
 def _stop(number: int, frame: object) -> None:
-    """SIGTERM ends everything that was started, as Ctrl-C does."""
+    """Ends everything that was started."""
     raise KeyboardInterrupt
 
 
