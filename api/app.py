@@ -26,12 +26,11 @@ from api.schema import parse_batch, parse_body
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
-from worker.mailbox.bounds import shutting_down
 from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
-STOPPING = "STOPPING"  # of the configuration: set by the server when it takes nothing new
+READINESS = "miniserve.readiness"  # where a server that watches the queue itself puts what it knows
 logger = structlog.get_logger(__name__)
 
 
@@ -39,7 +38,6 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     """The application around a corrector; opens nothing by itself."""
     app = Flask("api", static_folder=None)
     app.extensions[CORRECTOR] = corrector
-    app.config["GRACE_S"] = settings.grace_s
     app.config["SETTINGS"] = settings
     app.url_map.strict_slashes = False
     app.before_request(_begin)
@@ -74,9 +72,8 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
 
     @app.get("/readyz")
     def readyz() -> Response:
-        if app.config.get(STOPPING):
-            raise shutting_down()
-        return _json_response(ready_document(corrector.check_ready()))
+        watched = app.extensions.get(READINESS)
+        return _json_response(ready_document(watched.check() if watched else corrector.check_ready()))
 
     return app
 

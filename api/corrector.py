@@ -15,7 +15,6 @@ from typing import Protocol
 from api.agent import Agent, Edit, TextDraft
 from api.drafting import Drafting, Drafts
 from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending, job_of, record_of
-from api.probe import Probe
 from api.readiness import check_status
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason
@@ -34,8 +33,6 @@ from worker.mailbox.protocol import (
     Ticket,
 )
 from worker.mailbox.waiters import completion_of
-
-_PROBE_TIMEOUT_S = 1.0  # a probe must answer although Redis hangs
 
 
 class Corrector(Protocol):
@@ -62,7 +59,7 @@ class Corrector(Protocol):
         """End what has no answer yet. Raises NotFound, NotReady."""
 
     def check_ready(self) -> MailboxStatus:
-        """Raises NotReady with the reason; answers within about a second."""
+        """Raises NotReady with the reason."""
 
     def close(self) -> None:
         """Answer whoever still waits with ShuttingDown."""
@@ -71,13 +68,10 @@ class Corrector(Protocol):
 class QueueCorrector:
     """Corrects by way of the queue: any worker on the same Redis may do it."""
 
-    def __init__(
-        self, agent: Agent, mailbox: ApiMailbox, settings: Settings, probe_timeout_s: float = _PROBE_TIMEOUT_S
-    ) -> None:
+    def __init__(self, agent: Agent, mailbox: ApiMailbox, settings: Settings) -> None:
         self._drafting = Drafting(agent)
         self._mailbox = mailbox
         self._timeout_s = settings.request_timeout_s
-        self._probe = Probe(mailbox, probe_timeout_s)
 
     @property
     def keeps_requests(self) -> bool:
@@ -220,7 +214,7 @@ class QueueCorrector:
         return self._drafting.answer(request_id, draft, completions)
 
     def check_ready(self) -> MailboxStatus:
-        return check_status(self._probe.status(), self._probe.timeout_s)
+        return check_status(self._mailbox.status())
 
     def close(self) -> None:
         self._mailbox.close()

@@ -26,7 +26,7 @@ from gevent.monkey import get_original
 from api import problems
 from api.readiness import Readiness, ready_document
 from api.unreadable import CLIENT_STALL_S
-from scheduler.errors import ServingError
+from scheduler.errors import QueueFull, ServingError
 from worker.mailbox.bounds import shutting_down
 
 logger = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ _SWITCH_S = 0.0005
 # What is unusual is for gunicorn to judge.
 _PLAIN = re.compile(rb"[^\r\n]+ HTTP/1\.[01]\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
 
-Admit = Callable[[int, Any], None]  # takes the file descriptor of a connection, and the client's address
+Admit = Callable[[int, Any], bool]  # whether it takes the file descriptor of a connection, given the client's address
 
 
 class Door:
@@ -116,10 +116,15 @@ class Door:
         elif path is not None:
             self._answer(connection, address, said, path)
         elif self._readiness.is_stopping:
-            self._send(connection, problem_reply(shutting_down()), _everything(connection))
-            connection.close()
+            self._refuse(connection, shutting_down())
+        elif self._admit(connection.fileno(), address):
+            connection.detach()  # it is no longer ours to close
         else:
-            self._admit(connection.detach(), address)
+            self._refuse(connection, QueueFull("This replica has as many connections as it may; try again.", 1.0))
+
+    def _refuse(self, connection: Any, error: ServingError) -> None:
+        self._send(connection, problem_reply(error), _everything(connection))
+        connection.close()
 
     def _answer(self, connection: Any, address: Any, head: bytes, path: str) -> None:
         keeps = b" HTTP/1.1\r\n" in head and b"\r\nconnection: close" not in head.lower()

@@ -24,7 +24,7 @@ from gevent.pool import Pool
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api.app import CORRECTOR, STOPPING
+from api.app import CORRECTOR, READINESS
 from api.door import Door
 from api.open_files import places
 from api.readiness import Readiness
@@ -65,6 +65,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
 
     def run(self) -> None:
         self._readiness = Readiness(redis_status_watch(self.wsgi.config["SETTINGS"], _STATUS_TIMEOUT_S).status)
+        self.wsgi.extensions[READINESS] = self._readiness
         self._arrivals: deque[tuple[int, Any]] = deque()
         self._has_arrived = Event()
         self._bell = gevent.get_hub().loop.async_()  # what another thread may ring
@@ -75,7 +76,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         for job in (self._readiness.watch, door.run):
             get_original("_thread", "start_new_thread")(job, ())  # of the kernel: gevent's would take turns with us
         self._serve_until_told_to_stop()
-        self._readiness.is_stopping = self.wsgi.config[STOPPING] = True
+        self._readiness.is_stopping = True
         grace_s = self.wsgi.config["SETTINGS"].grace_s
         self._wait_while(lambda: self.num_open, min(LINGER_S, grace_s))
         self._wait_for_answers(grace_s)
@@ -93,13 +94,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         sys.stderr.flush()
         os._exit(0)
 
-    def _admit(self, descriptor: int, address: Any) -> None:
-        """A connection, from the door's thread. Where all places are taken it is closed."""
+    def _admit(self, descriptor: int, address: Any) -> bool:
+        """A connection, from the door's thread; False where all places are taken."""
         if len(self._arrivals) + self.num_open >= self._places.served:
-            os.close(descriptor)
-            return
+            return False
         self._arrivals.append((descriptor, address))
         self._bell.send()
+        return True
 
     def _take_in(self) -> None:
         """What the door admits, for ever."""

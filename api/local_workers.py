@@ -49,7 +49,7 @@ class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Whoever still waits when the grace is over is told so."""
         if self.alive and self.booted:  # while it still loads the model nobody waits, and there is no application
-            timer = threading.Timer(self.wsgi.config["GRACE_S"], self.wsgi.extensions[CORRECTOR].close)
+            timer = threading.Timer(self.wsgi.config["SETTINGS"].grace_s, self.wsgi.extensions[CORRECTOR].close)
             timer.daemon = True
             timer.start()
         super().handle_exit(sig, frame)

@@ -1,7 +1,8 @@
 """Is this replica ready? One rule, for the application's own route and for the door that answers probes beside it.
 
-`Readiness` asks for the state of the queue again and again in a thread of the operating system, so that an answer
-costs no wait and no queue: what it knows is a quarter of a second old, and too old is not ready.
+Over a queue `Readiness` asks for its state again and again in a thread of the operating system, so that an answer costs
+no wait and no turn: what it knows is a quarter of a second old, and too old is not ready. In the modes without a queue
+the model is in this process, and the corrector knows.
 """
 
 from __future__ import annotations
@@ -23,10 +24,8 @@ LOOP_PATIENCE_S = 5.0  # without a turn of this replica's own loop; an overload 
 _PROBE_AGAIN_S = 1.0
 
 
-def check_status(status: MailboxStatus | None, waited_s: float) -> MailboxStatus:
-    """The status of a system that can answer; None is one that could not be had in time. Raises NotReady."""
-    if status is None:
-        raise NotReady(f"Redis does not answer within {waited_s:g} s; try again shortly.", _PROBE_AGAIN_S)
+def check_status(status: MailboxStatus) -> MailboxStatus:
+    """The status of a system that can answer. Raises NotReady."""
     if not status.redis_ok:
         raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
     if not status.live_workers:
@@ -69,4 +68,6 @@ class Readiness:
         if self._heard is None:
             raise NotReady("This replica has just started; try again shortly.", _PROBE_AGAIN_S)
         status, heard_s = self._heard
-        return check_status(status if now - heard_s <= TOO_OLD_S else None, TOO_OLD_S)
+        if now - heard_s > TOO_OLD_S:
+            raise NotReady(f"Redis does not answer within {TOO_OLD_S:g} s; try again shortly.", _PROBE_AGAIN_S)
+        return check_status(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,11 +10,12 @@ import time
 import pytest
 
 from api.agent import Agent
+from ops.chaos.killed_workers import POISON
 from scheduler.errors import RequestFailed
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
 from tests.mailbox_house import RedisHouse, eventually
 
-NUM_REQUESTS, POISON = 16, 5
+NUM_REQUESTS, POISONED = 16, 5
 
 
 def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbours_are_answered(
@@ -23,7 +25,7 @@ def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbou
     drafts = [agent.prepare(f"He goed to school {number} times.") for number in range(NUM_REQUESTS)]
     tickets = api.submit_all([
         CorrectionRequest(f"r{number}", draft.prompt.token_ids, draft.prompt.word_numbers, MAX_OUTPUT_TOKENS,
-                          agent.tokenizer_fingerprint, "poison" if number == POISON else "anna")
+                          agent.tokenizer_fingerprint, POISON if number == POISONED else "anna")
         for number, draft in enumerate(drafts)
     ])  # fmt: skip
     num_crashes, worker = 0, start_worker(redis_url)
@@ -40,7 +42,7 @@ def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbou
 
     assert num_crashes == 3
     for number, (ticket, draft) in enumerate(zip(tickets, drafts, strict=True)):
-        if number == POISON:
+        if number == POISONED:
             with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
                 api.wait(ticket, 5)
         else:
@@ -50,4 +52,5 @@ def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbou
 
 
 def start_worker(redis_url: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "tests.poisoned_worker", redis_url], stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "ops.chaos.poisoned_worker"]
+    return subprocess.Popen(command, env=os.environ | {"MINISERVE_REDIS_URL": redis_url}, stderr=subprocess.DEVNULL)

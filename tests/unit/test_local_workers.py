@@ -14,6 +14,7 @@ from gunicorn.config import Config
 from api import local_workers
 from api.app import CORRECTOR
 from api.local_workers import SyncApiWorker, ThreadedApiWorker
+from scheduler.settings import Settings
 from tests.running_system import wait_until
 
 
@@ -28,7 +29,7 @@ def with_application(worker: ThreadedApiWorker, grace_s: float) -> threading.Eve
     """Set once its corrector is closed."""
     closed = threading.Event()
     worker.wsgi = SimpleNamespace(
-        config={"GRACE_S": grace_s}, extensions={CORRECTOR: SimpleNamespace(close=closed.set)}
+        config={"SETTINGS": Settings(grace_s=grace_s)}, extensions={CORRECTOR: SimpleNamespace(close=closed.set)}
     )
     worker.booted = True
     return closed

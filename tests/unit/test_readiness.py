@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
-from api.app import STOPPING, create_app
+from api.app import READINESS, create_app
 from api.door import reply_to
 from api.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
@@ -83,6 +84,30 @@ def test_a_question_that_fails_by_a_fault_is_asked_again():
     assert subject.check() == READY
 
 
+def test_a_hung_redis_delays_no_answer_and_is_asked_once():
+    released = threading.Event()
+    num_asked: list[int] = []
+
+    def hang() -> MailboxStatus:
+        num_asked.append(1)
+        released.wait(10)
+        raise Over
+
+    subject = Readiness(hang)
+    watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch))
+    watch.start()
+    started = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(NotReady):
+            subject.check()
+    took_s = time.monotonic() - started
+    released.set()
+    watch.join()
+
+    assert took_s < 8.0  # the hung one would have taken 10
+    assert num_asked == [1]
+
+
 def test_before_anything_was_heard_nobody_is_ready():
     with pytest.raises(NotReady, match="just started"):
         readiness().check()
@@ -128,7 +153,8 @@ def test_the_door_and_the_application_give_the_same_answer(monkeypatch: pytest.M
     assert body == response.get_data()
     assert response.get_json()["batch_invariance"] == "same-tokens"
     assert f"Content-Type: {response.content_type}".encode() in head
-    app.config[STOPPING] = True
+    app.extensions[READINESS] = stopping = readiness(READY)
+    stopping.is_stopping = True
     assert app.test_client().get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
 
 

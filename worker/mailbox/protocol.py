@@ -224,7 +224,7 @@ class ApiMailbox(Protocol):
 
         Of requests that were submitted to be followed; of others nothing is seen before their completions.
         """
-        raise NotImplementedError
+        yield self.wait_all(tickets, timeout_s, has_left)
 
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""

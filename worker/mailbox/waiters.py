@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -136,15 +137,9 @@ class Waiters:
     ) -> list[Completion]:
         """As the `wait_all` of a mailbox, which says how it abandons what is still unanswered."""
         waiters, latch = self.gather(tickets)
-        why = Parting.LEFT
-        try:
+        with self._left_in_the_end(waiters, abandon):
             latch.wait(timeout_s, has_left)
             return completions_of(waiters)
-        except DeadlineExceeded:
-            why = Parting.TOO_LATE
-            raise
-        finally:
-            self._leave(waiters, abandon, why)
 
     def follow(
         self,
@@ -155,26 +150,30 @@ class Waiters:
     ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
         """As the `follow` of a mailbox."""
         waiters, latch = self.gather(tickets)
-        patience, why = _Patience(timeout_s, has_left), Parting.LEFT
-        try:
+        patience = _Patience(timeout_s, has_left)
+        with self._left_in_the_end(waiters, abandon):
             while True:
                 latch.wait_for_news(patience)
                 if latch.opened.is_set():
                     break
                 yield [waiter.output_ids if waiter.outcome is None else waiter.completion() for waiter in waiters]
             yield completions_of(waiters)
+
+    @contextmanager
+    def _left_in_the_end(self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, Parting], None]) -> Iterator[None]:
+        """Uses the tickets up, however the waiting ends; who has no answer by then is abandoned."""
+        why = Parting.LEFT
+        try:
+            yield
         except DeadlineExceeded:
             why = Parting.TOO_LATE
             raise
         finally:
-            self._leave(waiters, abandon, why)
-
-    def _leave(self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, Parting], None], why: Parting) -> None:
-        for waiter in waiters:
-            if waiter.outcome is None:
-                abandon(waiter.ticket, why)
-            else:
-                self.remove(waiter.ticket)
+            for waiter in waiters:
+                if waiter.outcome is None:
+                    abandon(waiter.ticket, why)
+                else:
+                    self.remove(waiter.ticket)
 
     def _find(self, ticket: Ticket) -> Waiter:
         for waiter in self._by_id.get(ticket.request_id, ()):
