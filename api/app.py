@@ -9,20 +9,21 @@ from __future__ import annotations
 import secrets
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
-from api import documents, event_stream, problems, request_input
+from api import documents, event_stream, metrics, problems, request_input
 from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
 from api.readiness import ready_document
 from api.schema import parse_batch, parse_body
+from api.tallies import Tallies
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
@@ -30,6 +31,7 @@ from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
+TALLIES = "miniserve.tallies"  # and what this replica counts, for the server to report
 READINESS = "miniserve.readiness"  # where a server that watches the queue itself puts what it knows
 logger = structlog.get_logger(__name__)
 
@@ -38,6 +40,7 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     """The application around a corrector; opens nothing by itself."""
     app = Flask("api", static_folder=None)
     app.extensions[CORRECTOR] = corrector
+    tallies = app.extensions[TALLIES] = Tallies()
     app.config["SETTINGS"] = settings
     app.url_map.strict_slashes = False
     app.before_request(_begin)
@@ -75,6 +78,13 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
         watched = app.extensions.get(READINESS)
         return _json_response(ready_document(watched.check() if watched else corrector.check_ready()))
 
+    @app.get("/metrics")
+    def show_metrics() -> Response:
+        seen = corrector.observe()
+        if not corrector.keeps_requests:  # without a queue nobody else adds up what this replica counts
+            seen = replace(seen, totals={**seen.totals, **tallies.totals()})
+        return Response(metrics.metrics_text(seen, settings), content_type=metrics.MEDIA_TYPE)
+
     return app
 
 
@@ -87,6 +97,7 @@ class _Exchange:
     correlation_id: str | None = None
     slug: str | None = None  # of the problem, if it is one
     timings: Timings = Timings()
+    is_answer: bool = False  # to somebody who waited for it
 
 
 def _exchange() -> _Exchange:
@@ -107,6 +118,11 @@ def _finish(response: Response) -> Response:
         f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
         f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={elapsed_ms:.1f}"
     )
+    route = request.url_rule.rule if request.url_rule else "none"  # never the path: it may hold anything
+    tallies: Tallies = current_app.extensions[TALLIES]
+    tallies.note_response(route, response.status_code, exchange.slug)
+    if exchange.is_answer:
+        tallies.note_answer(elapsed_ms / 1e3)
     _log(exchange, response.status_code, elapsed_ms)
     return response
 
@@ -146,7 +162,10 @@ def _serve_sentence(corrector: Corrector, job: Job) -> Response:
         return _serve(corrector, job)
     following = _keeping(corrector).follow(job)
     _exchange().request_id = following.request_id
-    response = Response(event_stream.EventStream(following), content_type=event_stream.MEDIA_TYPE)
+    tallies: Tallies = current_app.extensions[TALLIES]
+    started_s = _exchange().started
+    stream = event_stream.EventStream(following, lambda: tallies.note_answer(time.perf_counter() - started_s))
+    response = Response(stream, content_type=event_stream.MEDIA_TYPE)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"  # nginx passes each event on at once
     return response
@@ -168,6 +187,7 @@ def _serve(corrector: Corrector, job: Job | BatchJob) -> Response:
             response.headers["Preference-Applied"] = "respond-async"
         return response
     outcome = corrector.correct(job) if isinstance(job, Job) else corrector.correct_batch(job)
+    _exchange().is_answer = True
     return _outcome_response(outcome)
 
 

@@ -18,6 +18,7 @@ from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending, job
 from api.readiness import check_status
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason
+from scheduler.observed import Observed
 from scheduler.settings import Settings
 from worker.mailbox.protocol import (
     HEARTBEAT_S,
@@ -60,6 +61,9 @@ class Corrector(Protocol):
 
     def check_ready(self) -> MailboxStatus:
         """Raises NotReady with the reason."""
+
+    def observe(self) -> Observed:
+        """What metrics are made of. Raises NotReady."""
 
     def close(self) -> None:
         """Answer whoever still waits with ShuttingDown."""
@@ -215,6 +219,9 @@ class QueueCorrector:
 
     def check_ready(self) -> MailboxStatus:
         return check_status(self._mailbox.status())
+
+    def observe(self) -> Observed:
+        return self._mailbox.observe()
 
     def close(self) -> None:
         self._mailbox.close()

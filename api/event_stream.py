@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import structlog
@@ -24,9 +24,10 @@ logger = structlog.get_logger(__name__)
 class EventStream:
     """The body of a response. Closing it, as servers do when a client is gone, lets the request go."""
 
-    def __init__(self, following: Following) -> None:
+    def __init__(self, following: Following, on_done: Callable[[], None]) -> None:
         self._request_id = following.request_id
         self._events = following.events
+        self._on_done = on_done
         self._is_over = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -49,6 +50,7 @@ class EventStream:
         if isinstance(event, Edit):
             return _event("edit", documents.edit_document(event))
         self._is_over = True
+        self._on_done()
         return _event("done", documents.outcome_document(event))
 
     def close(self) -> None:

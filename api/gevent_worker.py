@@ -24,7 +24,7 @@ from gevent.pool import Pool
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api.app import CORRECTOR, READINESS
+from api.app import CORRECTOR, READINESS, TALLIES
 from api.door import Door
 from api.open_files import places
 from api.readiness import Readiness
@@ -64,7 +64,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.alive = False  # Ctrl-C is a warm shutdown, too
 
     def run(self) -> None:
-        self._readiness = Readiness(redis_status_watch(self.wsgi.config["SETTINGS"], _STATUS_TIMEOUT_S).status)
+        settings, tallies = self.wsgi.config["SETTINGS"], self.wsgi.extensions[TALLIES]
+        self._readiness = Readiness(redis_status_watch(settings, _STATUS_TIMEOUT_S, tallies.totals).status)
         self.wsgi.extensions[READINESS] = self._readiness
         self._arrivals: deque[tuple[int, Any]] = deque()
         self._has_arrived = Event()

@@ -89,7 +89,8 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 @main.command()
 @with_settings(
     "redis_url", "host", "port", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s",
-    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms", *_LOGGING,
+    is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""

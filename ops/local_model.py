@@ -9,15 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from queue import SimpleQueue
 from time import monotonic
+from typing import NamedTuple
 
 import structlog
 
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
+from scheduler.observations import sum_totals
+from scheduler.observed import Observed, WorkerFacts
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, expired, queue_full, shutting_down
+from worker.mailbox.ledger import Ledger
 from worker.mailbox.protocol import ApiMailbox, CallOff, MailboxLimits, MailboxStatus, Parting, Ticket
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
@@ -50,11 +55,37 @@ def run_alone(engine: Engine, request: CorrectionRequest, waited_s: float = 0.0)
         return Completion(request.request_id, FinishReason.ERROR, error=error)
 
 
+def observed_in(engines: Sequence[Engine], ledger: Ledger) -> Observed:
+    """Of this process alone: each engine stands for a worker."""
+    totals = sum_totals([engine.policy.observations.totals() for engine in engines])
+    now = ledger.moment(monotonic(), totals)
+    num_running = sum(engine.policy.num_running for engine in engines)
+    return Observed(
+        now=now,
+        history=ledger.history(now),
+        workers=tuple(_facts(f"engine-{number}", engine) for number, engine in enumerate(engines, start=1)),
+        num_api_replicas=1,
+        counts=dict(ledger.counts),
+        totals=totals,
+        queue_depth=max(0, ledger.num_open - num_running),
+        num_waiting=max(0, ledger.num_open - num_running),
+        num_running=min(num_running, ledger.num_open),
+    )
+
+
+def _facts(name: str, engine: Engine) -> WorkerFacts:
+    """One sequence at a time, whatever its cache could hold."""
+    policy = engine.policy
+    reserved, budget = policy.reserved_tokens, policy.limits.kv_budget_tokens
+    return WorkerFacts(name, policy.num_running, policy.num_waiting, reserved, budget, max_slots=1)
+
+
 class InlineModel(ApiMailbox):
     """Runs the model in the thread that waits for the answer. Used from one thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._ledger = Ledger()
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         return tuple(Ticket(request, new_ticket_number()) for request in requests)
@@ -68,8 +99,15 @@ class InlineModel(ApiMailbox):
         for ticket in tickets:
             if monotonic() >= deadline_s:
                 raise expired()
-            waiters.append(Waiter(ticket, outcome=run_alone(self._engine, ticket.request)))
+            waiters.append(Waiter(ticket, outcome=self._run(ticket.request)))
         return completions_of(waiters)
+
+    def _run(self, request: CorrectionRequest) -> Completion:
+        accepted_s = monotonic()
+        self._ledger.accept(accepted_s)
+        completion = run_alone(self._engine, request)
+        self._ledger.end(completion, accepted_s, monotonic())
+        return completion
 
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         """Nothing of it runs."""
@@ -81,8 +119,17 @@ class InlineModel(ApiMailbox):
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=1)
 
+    def observe(self) -> Observed:
+        return observed_in([self._engine], self._ledger)
+
     def close(self) -> None:
         """Whoever is being answered gets the answer; nobody else waits here."""
+
+
+class _Pending(NamedTuple):
+    request: CorrectionRequest
+    future: Future[None]
+    accepted_s: float
 
 
 class ThreadedModel(ApiMailbox):
@@ -91,13 +138,15 @@ class ThreadedModel(ApiMailbox):
     def __init__(self, engines: Sequence[Engine], limits: MailboxLimits) -> None:
         self._limits = limits
         self._num_threads = len(engines)
+        self._engines = tuple(engines)
         self._free_engines: SimpleQueue[Engine] = SimpleQueue()
         for engine in engines:
             self._free_engines.put(engine)
         self._pool = ThreadPoolExecutor(len(engines), thread_name_prefix="model")
         self._waiters = Waiters()
         self._lock = threading.Lock()  # for all that follows
-        self._pending: dict[str, tuple[CorrectionRequest, Future[None]]] = {}  # accepted and unfinished
+        self._pending: dict[str, _Pending] = {}  # accepted and unfinished
+        self._ledger = Ledger()
         self._rate = ServiceRate()
         self._is_closed = False
 
@@ -111,7 +160,8 @@ class ThreadedModel(ApiMailbox):
             for ticket in tickets:
                 self._waiters.add(ticket)
                 future = self._pool.submit(self._run, ticket.request, now)
-                self._pending[ticket.request_id] = ticket.request, future
+                self._pending[ticket.request_id] = _Pending(ticket.request, future, now)
+                self._ledger.accept(now)
         return tickets
 
     def wait_all(
@@ -126,10 +176,11 @@ class ThreadedModel(ApiMailbox):
     def cancel(self, request_id: str) -> CallOff:
         """What runs already runs to its end, for nobody."""
         with self._lock:
-            request, future = self._pending.get(request_id, (None, None))
-            if future is not None and future.cancel():
+            pending = self._pending.get(request_id)
+            if pending is not None and pending.future.cancel():
                 del self._pending[request_id]
-        if future is None:
+                self._ledger.end(Completion(request_id, FinishReason.CANCELLED), pending.accepted_s, monotonic())
+        if pending is None:
             return CallOff.DONE
         self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
         return CallOff.CANCELLED
@@ -145,6 +196,11 @@ class ThreadedModel(ApiMailbox):
                 service_rate_tokens_per_s=self._rate.tokens_per_s,
             )
 
+    def observe(self) -> Observed:
+        with self._lock:
+            seen = observed_in(self._engines, self._ledger)
+            return replace(seen, reserved_tokens=self._pending_tokens())
+
     def close(self) -> None:
         with self._lock:  # a request that is being accepted is in the pool and among those who are told, or refused
             self._is_closed = True
@@ -157,11 +213,12 @@ class ThreadedModel(ApiMailbox):
         limits, pending, pending_tokens = self._limits, len(self._pending), self._pending_tokens()
         tokens = sum(request.reserved_tokens for request in requests)
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
+            self._ledger.counts["refused_full"] += 1
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
         check_in_time(pending_tokens, tokens, self._rate.tokens_per_s, within_s)
 
     def _pending_tokens(self) -> int:
-        return sum(request.reserved_tokens for request, _ in self._pending.values())
+        return sum(pending.request.reserved_tokens for pending in self._pending.values())
 
     def _run(self, request: CorrectionRequest, accepted_s: float) -> None:
         engine = self._free_engines.get()
@@ -171,6 +228,7 @@ class ThreadedModel(ApiMailbox):
             self._free_engines.put(engine)
         with self._lock:
             del self._pending[request.request_id]
+            self._ledger.end(completion, accepted_s, monotonic())
             self._rate.add(request.reserved_tokens, monotonic())
             if not self._pending:
                 self._rate.pause()

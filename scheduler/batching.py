@@ -16,11 +16,13 @@ import heapq
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
 from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Progress, Room, Timings
+from scheduler.observations import Counters, Iteration, Observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +68,6 @@ class StepPlan:
         yield from self.decodes
 
 
-@dataclass(slots=True)
-class Counters:
-    """Totals since start."""
-
-    iterations: int = 0
-    prompt_tokens: int = 0
-    generated_tokens: int = 0
-    prefill_iterations: int = 0  # iterations that read at least one prompt
-    prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
-    decode_iterations: int = 0  # iterations with at least one decode step in them
-    decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
-    deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
-    peak_reserved_tokens: int = 0
-    peak_running: int = 0
-
-    def summary(self) -> dict[str, float]:
-        """All totals and the mean batches, for the log."""
-        return asdict(self) | {
-            "mean_prompt_tokens": round(self.prompt_tokens / max(1, self.prefills), 2),
-            "mean_prefill_batch": round(self.prefills / max(1, self.prefill_iterations), 2),
-            "mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2),
-        }
-
-
 class Opening(NamedTuple):
     """What a policy lets join the batch in one iteration; the KV budget and the slots bound it further."""
 
@@ -117,13 +95,18 @@ class BatchingPolicy(ABC):
 
     def __init__(self, limits: BatchLimits) -> None:
         self.limits = limits
-        self.counters = Counters()
+        self.observations = Observations()
         self.reserved_tokens = 0
+        self._planned_s = self._committed_s = 0.0
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._waiting_tokens = 0
         self._running: dict[str, RunningSequence] = {}
         self._deadlines: list[tuple[float, str]] = []  # a heap; those of earlier lives of an id are passed over
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
+
+    @property
+    def counters(self) -> Counters:
+        return self.observations.counters
 
     @property
     def has_work(self) -> bool:
@@ -146,6 +129,13 @@ class BatchingPolicy(ABC):
     def room(self) -> Room:
         """What the mailbox may deliver now."""
         return Room(self.free_tokens, may_look_ahead=not self._waiting)
+
+    def oldest_running_s(self, now: float) -> float | None:
+        """Since the API accepted the running request that was admitted first. May be asked from another thread."""
+        with suppress(RuntimeError):  # somebody joined or left in this very moment
+            for first in self._running.values():
+                return first.queue_s + now - first.admitted_s
+        return None
 
     def holds(self, request_id: str) -> bool:
         return request_id in self._running or request_id in self._waiting
@@ -199,12 +189,13 @@ class BatchingPolicy(ABC):
 
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, then decide the forward pass. Changes `waiting` and `running`."""
+        self._planned_s = now
         decodes = tuple(self._running.values())
         return StepPlan(prefills=tuple(self._admit(now, self._opening(now))), decodes=decodes)
 
     def commit(self, plan: StepPlan, tokens: Sequence[int], now: float) -> list[tuple[RunningSequence, Completion]]:
         """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
-        self._count(plan)
+        self._observe(plan, now)
         finished = []
         for sequence, token in zip(plan, tokens, strict=True):
             if not sequence.output_ids:
@@ -213,7 +204,9 @@ class BatchingPolicy(ABC):
             reason = self._finish_reason(sequence)
             if reason is not None:
                 self._retire(sequence)
-                finished.append((sequence, _completion(sequence, reason, now)))
+                completion = _completion(sequence, reason, now)
+                self.observations.note_end(sequence.delivery.request, completion)
+                finished.append((sequence, completion))
         return finished
 
     def _finish_reason(self, sequence: RunningSequence) -> FinishReason | None:
@@ -260,14 +253,14 @@ class BatchingPolicy(ABC):
         self.reserved_tokens -= sequence.reserved_tokens
         heapq.heappush(self._free_slots, sequence.slot)
 
-    def _count(self, plan: StepPlan) -> None:
-        self.counters.iterations += 1
-        self.counters.prompt_tokens += sum(len(s.delivery.request.prompt_ids) for s in plan.prefills)
-        self.counters.generated_tokens += len(plan.prefills) + len(plan.decodes)
-        self.counters.prefill_iterations += bool(plan.prefills)
-        self.counters.prefills += len(plan.prefills)
-        self.counters.decode_iterations += bool(plan.decodes)
-        self.counters.decode_steps += len(plan.decodes)
+    def _observe(self, plan: StepPlan, now: float) -> None:
+        # Who decodes has run without a break since the last commit: what came between is part of its latency.
+        begun_s = self._committed_s if plan.decodes else self._planned_s
+        self._committed_s = now
+        prompt_tokens = sum(len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills)
+        self.observations.note_iteration(Iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s))
+        for sequence in plan.prefills:
+            self.observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
 
 
 def _completion(sequence: RunningSequence, reason: FinishReason, now: float) -> Completion:

@@ -83,6 +83,7 @@ class Settings:
     kv_budget_tokens: int = _setting(4096, "KV cache of one worker, in tokens.", Range(160, 1_000_000))
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
+    slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
     break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))

@@ -17,6 +17,7 @@ import structlog
 from scheduler.messages import NO_ROOM, Completion, Inbox, Progress, Room
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
+from worker.vitals import Vitals
 
 logger = structlog.get_logger(__name__)
 
@@ -42,6 +43,7 @@ class Actor:
     ) -> None:
         self._engine = engine
         self._policy = engine.policy
+        self._vitals = Vitals(engine.policy, clock)
         self._mailbox = mailbox
         self._grace_s = grace_s
         self._idle_wait_s = idle_wait_s
@@ -69,7 +71,7 @@ class Actor:
         """Register; wait for Redis if it is not there yet."""
         while not self._is_stopping:
             try:
-                return self._mailbox.open(is_fresh=self._is_fresh)
+                return self._mailbox.open(self._is_fresh, self._vitals.report)
             except MailboxDown as error:
                 self._note_down(error)
 

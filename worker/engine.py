@@ -14,6 +14,7 @@ import numpy as np
 from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
 from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.modes import policy_for
+from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.model import CONTEXT_STEP, MiniGPT, PackedBatch
 from worker.sampling import greedy
@@ -162,7 +163,7 @@ def _warm_up(engine: Engine) -> None:
     engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
     while engine.has_work:
         engine.step()
-    engine.policy.counters = type(engine.policy.counters)()
+    engine.policy.observations = Observations()
 
 
 def _joined(parts: list, last: np.ndarray) -> np.ndarray:

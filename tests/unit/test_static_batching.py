@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from scheduler.batching import BatchLimits, Counters
+from scheduler.batching import BatchLimits
 from scheduler.messages import EOS_ID, NO_ROOM, CorrectionRequest, Delivery, FinishReason
+from scheduler.observations import Counters
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
 from tests.unit.small_model import random_weights

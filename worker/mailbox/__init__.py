@@ -6,6 +6,7 @@ when a Redis mailbox is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from scheduler.settings import Settings
@@ -20,6 +21,7 @@ from worker.mailbox.protocol import (
 
 if TYPE_CHECKING:
     from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.observatory import Observatory
     from worker.mailbox.watch import StatusWatch
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -31,6 +33,7 @@ __all__ = [
     "Ticket",
     "WorkerMailbox",
     "redis_api_mailbox",
+    "redis_observatory",
     "redis_status_watch",
     "redis_worker_mailbox",
 ]
@@ -52,9 +55,17 @@ def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
     return RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
 
 
-def redis_status_watch(settings: Settings, timeout_s: float) -> StatusWatch:
-    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic."""
+def redis_observatory(settings: Settings) -> Observatory:
+    """Watches the whole system at `settings.redis_url`."""
+    from worker.mailbox.line import connect
+    from worker.mailbox.observatory import Observatory
+
+    return Observatory(connect(settings.redis_url))
+
+
+def redis_status_watch(settings: Settings, timeout_s: float, totals: Callable[[], Mapping[str, float]]) -> StatusWatch:
+    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic, and reports `totals`."""
     from worker.mailbox.line import connect
     from worker.mailbox.watch import StatusWatch
 
-    return StatusWatch(connect(settings.redis_url, timeout_s))
+    return StatusWatch(connect(settings.redis_url, timeout_s), totals)

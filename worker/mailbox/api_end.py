@@ -18,10 +18,12 @@ from redis import Redis, ResponseError
 
 from scheduler.errors import NotReady
 from scheduler.messages import Completion, CorrectionRequest, Progress, WireError
+from scheduler.observed import Observed
 from worker.mailbox import bounds, formats
 from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
+from worker.mailbox.observatory import observe_command, observed_of
 from worker.mailbox.protocol import (
     Accepted,
     ApiMailbox,
@@ -111,6 +113,9 @@ class RedisApiMailbox(ApiMailbox):
         except LineDown:
             return MailboxStatus(redis_ok=False)
         return status_of(reply)
+
+    def observe(self) -> Observed:
+        return observed_of(self._ask(observe_command()))
 
     def close(self) -> None:
         self._is_closed = True

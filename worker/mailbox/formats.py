@@ -18,7 +18,12 @@ from scheduler.messages import Completion, CorrectionRequest, FinishReason, Prog
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
-_STATUS = {FinishReason.CANCELLED: "canceled", FinishReason.EXPIRED: "expired", FinishReason.ERROR: "failed"}
+_STATUS = {
+    FinishReason.LENGTH: "length",
+    FinishReason.CANCELLED: "canceled",
+    FinishReason.EXPIRED: "expired",
+    FinishReason.ERROR: "failed",
+}
 
 
 def is_request_id(text: str) -> bool:

@@ -14,12 +14,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from redis import ResponseError
 
 from worker.mailbox.line import Command, Line, LineDown, script
-from worker.mailbox.protocol import BEAT_S
+from worker.mailbox.protocol import BEAT_S, WorkerReport
+from worker.mailbox.reporter import Reporter
 
 logger = logging.getLogger(__name__)
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
@@ -40,18 +42,24 @@ class Heartbeat:
         self._is_down = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._report: Callable[[], WorkerReport] = WorkerReport
+        self._reporter = Reporter()
 
-    def start(self, is_fresh: Callable[[], bool]) -> None:
+    def start(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         """The first beat registers the worker, in the caller's thread. Raises LineDown."""
+        self._report = report
         self._beat(is_first=True)
         self._thread = threading.Thread(target=self._run, args=(is_fresh,), name="heartbeat", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Waits at most for the beat under way."""
+        """Waits at most for the beat under way; what was counted since then still goes out."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=1.0)
+            if not self._thread.is_alive() and not self._is_down:
+                with suppress(LineDown):
+                    self._line.ask(self._reporter.command(self._report().totals))
         self._line.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
@@ -69,18 +77,25 @@ class Heartbeat:
                 logger.exception("a heartbeat failed")
 
     def _beat(self, is_first: bool = False) -> None:
-        lost_lease, num_taken_back, is_consistent = self._ask(self._command())
+        lost_lease, num_taken_back, is_consistent = self._tell()
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if not is_consistent:
-            num_changed = self._ask(script("reconcile"))
+            num_changed = _checked(self._line.ask(script("reconcile"))[0])
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
 
-    def _command(self) -> Command:
-        facts = {
+    def _tell(self) -> Any:
+        report = self._report()
+        reply, taken = self._line.ask(self._command(report), self._reporter.command(report.totals))
+        if not isinstance(taken, ResponseError):
+            self._reporter.note_taken()
+        return _checked(reply)
+
+    def _command(self, report: WorkerReport) -> Command:
+        facts = report.gauges | {
             "queues": "correct",
             "pid": os.getpid(),
             "hostname": socket.gethostname(),
@@ -91,10 +106,12 @@ class Heartbeat:
         }
         words = [word for fact in facts.items() for word in fact]
         idle_s = f"{time.monotonic() - self.turned_s:.3f}"
-        return script("beat", self._name, self._lease_s, self.num_held, f"{self.tokens_per_s:.1f}", idle_s, *words)
+        oldest_s = "" if report.oldest_s is None else f"{report.oldest_s:.3f}"
+        rate = f"{self.tokens_per_s:.1f}"
+        return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, oldest_s, *words)
 
-    def _ask(self, command: Command) -> Any:
-        reply = self._line.ask(command)[0]
-        if isinstance(reply, ResponseError):
-            raise LineDown(str(reply)) from reply
-        return reply
+
+def _checked(reply: Any) -> Any:
+    if isinstance(reply, ResponseError):
+        raise LineDown(str(reply)) from reply
+    return reply

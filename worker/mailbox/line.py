@@ -20,8 +20,9 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 SCRIPTS = (
-    "enqueue", "cancel", "check", "find", "status",  # asked by the API
+    "enqueue", "cancel", "check", "find", "status", "observe",  # asked by the API
     "drain", "finish", "tell", "resync", "leave", "beat", "reconcile",  # asked by workers
+    "report",  # asked by both
     "revive", "drop",  # asked by operators
 )  # fmt: skip
 Command = tuple[Any, ...]

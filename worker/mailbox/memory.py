@@ -26,6 +26,7 @@ from worker.mailbox.protocol import (
     MailboxStatus,
     Parting,
     Ticket,
+    WorkerReport,
 )
 from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
@@ -173,7 +174,7 @@ class InMemoryWorkerMailbox:
     def num_duplicates(self) -> int:
         return self._state.num_duplicates
 
-    def open(self, is_fresh: Callable[[], bool]) -> None:
+    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         with self._state.arrived:
             self._state.workers.append(self.name)
 

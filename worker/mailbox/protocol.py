@@ -9,13 +9,14 @@ once; of several answers the first one counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from scheduler.errors import ServingError
 from scheduler.messages import Completion, CorrectionRequest, Inbox, Progress, Room
+from scheduler.observed import Observed
 from scheduler.settings import Settings
 
 MAX_ATTEMPTS = 3  # then the request is a dead letter
@@ -146,13 +147,22 @@ class MailboxStatus:
     batch_invariance: str = ""  # what the self-test of the worst live worker found; empty: not known
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """What a worker says of itself with every beat."""
+
+    totals: Mapping[str, float] = field(default_factory=dict)  # what it counted since it started
+    gauges: Mapping[str, float] = field(default_factory=dict)  # how it is now
+    oldest_s: float | None = None  # since the running request that came first was accepted
+
+
 class WorkerMailbox(Protocol):
     """The worker's end. Used from one thread."""
 
-    def open(self, is_fresh: Callable[[], bool]) -> None:
+    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         """Register and start the heartbeat, which beats only while `is_fresh()`: a hung loop loses its lease.
 
-        Raises MailboxDown.
+        `report` is called from another thread. Raises MailboxDown.
         """
 
     def exchange(
@@ -234,6 +244,9 @@ class ApiMailbox(Protocol):
 
     def status(self) -> MailboxStatus:
         """One cheap round trip; never raises."""
+
+    def observe(self) -> Observed:
+        """Everything that metrics are made of, at one moment. Raises NotReady."""
 
     def close(self) -> None:
         """Stop; whoever still waits gets ShuttingDown. Does not need Redis."""

@@ -26,7 +26,7 @@ from scheduler.messages import Completion, Delivery, FinishReason, Inbox, Progre
 from worker.mailbox import formats
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.line import Command, Line, LineDown, script
-from worker.mailbox.protocol import LEASE_S, MAX_ATTEMPTS, MAX_BLOCK_S, MailboxDown
+from worker.mailbox.protocol import LEASE_S, MAX_ATTEMPTS, MAX_BLOCK_S, MailboxDown, WorkerReport
 from worker.mailbox.rates import ServiceRate
 
 logger = logging.getLogger(__name__)
@@ -64,9 +64,9 @@ class RedisWorkerMailbox:
         self._num_failures = 0
         self._retry_s = 0.0  # before it nothing is tried
 
-    def open(self, is_fresh: Callable[[], bool]) -> None:
+    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         try:
-            self._heartbeat.start(is_fresh)
+            self._heartbeat.start(is_fresh, report)
         except LineDown as error:
             raise MailboxDown(str(error)) from error
 

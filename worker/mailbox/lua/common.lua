@@ -14,7 +14,13 @@
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
 --   miniserve:reserved_tokens     STRING  the sum of that hash
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
---                                       removed); the difference is the length of the reservations
+--                                       removed); the difference is the length of the reservations. done_length: those of
+--                                       the done that were cut. stay_us: the time all that ended had been in the system
+--   miniserve:law                 STRING  "when the number of reservations last changed, integral of that number", in us
+--   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
+--   miniserve:reported:<process>  STRING  number of the last report in those sums
+--   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
+--   miniserve:apis                ZSET  API replica -> when it last reported
 --   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
 --                                       its body, who can read it; lives as long as the answer that ended last
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
@@ -23,8 +29,9 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RESERVED_TOKENS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:reserved_tokens'
-local COUNTS = 'miniserve:counts'
+local COUNTS, LAW, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:law', 'miniserve:totals', 'miniserve:history'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
+local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
 
 local function job_key(id) return 'rq:job:' .. id end
@@ -33,9 +40,13 @@ local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
 local function count(what) redis.call('HINCRBY', COUNTS, what, 1) end
 
+local the_time -- no time passes within a script
 local function clock()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) + tonumber(time[2]) / 1000000
+  if not the_time then
+    local time = redis.call('TIME')
+    the_time = tonumber(time[1]) + tonumber(time[2]) / 1000000
+  end
+  return the_time
 end
 
 -- RQ writes times as text and Redis' Lua has no dates. Days to civil date after H. Hinnant, "chrono-Compatible
@@ -64,21 +75,43 @@ local function is_past(deadline, now)
   return deadline and deadline ~= '' and tonumber(deadline) <= now + 0.01 -- the worker counts by its own clock
 end
 
-local function reserve(id, tokens)
-  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 1 then
-    redis.call('INCRBY', RESERVED_TOKENS, tokens)
-    count('accepted')
-  end
+-- The number of reservations over time, for Little's law: called before it changes. Once in a script is enough. Returns
+-- the integral until now.
+local integral_us
+local function integrate()
+  if integral_us then return integral_us end
+  local now = clock()
+  local since_us, area_us = string.match(redis.call('GET', LAW) or '', '^(%S+) (%S+)$')
+  local now_us = math.floor(now * 1000000)
+  local elapsed_us = math.max(0, now_us - (tonumber(since_us) or now_us))
+  integral_us = (tonumber(area_us) or 0) + redis.call('HLEN', RESERVATIONS) * elapsed_us
+  redis.call('SET', LAW, string.format('%.0f %.0f', now_us, integral_us))
+  return integral_us
 end
 
--- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended;
+-- Whether it was not there yet.
+local function reserve(id, tokens)
+  integrate()
+  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 0 then return false end
+  redis.call('INCRBY', RESERVED_TOKENS, tokens)
+  count('accepted')
+  return true
+end
+
+-- Exactly once, however often it is called, as above: the hash entry is the reservation. `outcome`: how the request ended;
 -- nil where its job was deleted by hand.
 local function release(id, outcome)
   local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
   if tokens > 0 then
+    local now = clock()
+    integrate()
     redis.call('HDEL', RESERVATIONS, id)
     redis.call('DECRBY', RESERVED_TOKENS, tokens)
     count(outcome or 'removed')
+    local accepted_at = tonumber(redis.call('HGET', job_key(id), 'accepted_at') or nil)
+    if accepted_at then
+      redis.call('HINCRBY', COUNTS, 'stay_us', math.max(0, math.floor((now - accepted_at) * 1000000)))
+    end
   end
   return tokens
 end
@@ -164,6 +197,35 @@ local function ids_run_by(worker)
     if owner == worker then ids[#ids + 1] = id end
   end
   return ids
+end
+
+-- What windows are made of: the numbers that grow, as they were a second ago, two seconds ago, ...
+local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second that the beats come in
+local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
+
+local function moment(now)
+  local row = { at_s = now, area_s = integrate() / 1000000 }
+  local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_full', 'refused_late',
+    unpack(ENDS))
+  row.accepted = tonumber(counts[1] or 0)
+  row.stay_s = tonumber(counts[2] or 0) / 1000000
+  row.refused = tonumber(counts[3] or 0) + tonumber(counts[4] or 0)
+  row.ended = 0
+  for at = 5, #counts do row.ended = row.ended + tonumber(counts[at] or 0) end
+  row.iterations = {}
+  local totals = redis.call('HGETALL', TOTALS)
+  for at = 1, #totals, 2 do
+    local name = string.match(totals[at], '^iteration:(.*)$')
+    if name then row.iterations[name] = tonumber(totals[at + 1]) end
+  end
+  return row
+end
+
+local function remember(now)
+  local last = redis.call('LINDEX', HISTORY, -1)
+  if last and math.abs(now - cjson.decode(last).at_s) < HISTORY_STEP_S then return end
+  redis.call('RPUSH', HISTORY, cjson.encode(moment(now)))
+  redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end
 
 -- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were.

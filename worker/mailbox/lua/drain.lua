@@ -20,7 +20,9 @@ local function start(id, job)
   now_iso = now_iso or iso(now)
   local attempt = redis.call('HINCRBY', job_key(id), 'attempts', 1)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', now_iso, 'worker_name', worker)
-  reserve(id, tonumber(job[3]) or 1) -- new only where a dead letter was put back by the dashboard
+  if reserve(id, tonumber(job[3]) or 1) then -- a dead letter that the dashboard put back
+    redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
+  end
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker
   local waited_us = math.max(0, math.floor((now - (tonumber(job[4]) or now)) * 1000000))

@@ -1,5 +1,5 @@
 -- FINISH: store and publish answers, each only if this worker still runs the request. First answer wins.
--- ARGV: worker, then per answer: id, final status, base64 payload, base64 error text or ''.
+-- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or ''.
 -- Returns { number of duplicates dropped, tokens released }
 local worker = ARGV[1]
 local now = clock()
@@ -24,6 +24,10 @@ for at = 2, #ARGV, 4 do
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
     local is_over = true
+    if status == 'length' then
+      status = 'finished'
+      count('done_length')
+    end
     if status == 'canceled' or status == 'expired' then
       local why = status == 'expired' and is_past(job[7], now) and status or job[6]
       if why and why ~= '' then

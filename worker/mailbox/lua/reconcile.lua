@@ -1,6 +1,6 @@
 -- RECONCILE: look at every accepted id. What was deleted is released, what is nowhere goes back to the queue, and what
 -- a dashboard put back is reserved again. Returns the number of ids put right.
-local num_changed = 0
+local num_changed, now = 0, clock()
 local is_placed = {}
 for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, -1)) do is_placed[id] = true end
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
@@ -12,6 +12,7 @@ for id in pairs(is_placed) do
   local tokens = tonumber(redis.call('HGET', job_key(id), 'reserved_tokens') or 0)
   if tokens > 0 and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
     reserve(id, tokens)
+    redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
     num_changed = num_changed + 1
   end
 end

@@ -1,0 +1,199 @@
+"""What a process counts of its own work, as numbers that only grow: totals, histograms, and sums over iterations.
+
+Many processes serve one system. Each tells the queue what it has counted since it last did, and the sums there are the
+metrics of the whole. So nothing here is a mean or a rate: these do not add up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import NamedTuple
+
+from scheduler.messages import Completion, CorrectionRequest
+
+# 1 ms to 10 s in steps of a half, about: a quantile read from them is off by a quarter at most.
+TIME_BUCKETS_S = (
+    0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075,
+    0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0,
+)  # fmt: skip
+SIZE_BUCKETS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+SUM = "sum"
+
+
+class Histogram:
+    """Counts by bucket. `bounds` are inclusive upper ends, ascending; what is above them all is counted last."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float, times: int = 1) -> None:
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.sum += value * times
+
+    def totals(self, name: str) -> dict[str, float]:
+        """`name:0`, `name:1`, ... of each bucket alone, and `name:sum`."""
+        return {f"{name}:{at}": count for at, count in enumerate(self.counts)} | {f"{name}:{SUM}": self.sum}
+
+
+@dataclass(slots=True)
+class IterationSums:
+    """Over all iterations; enough to fit what one costs: seconds = a + b * prompt tokens + c * decode steps."""
+
+    n: int = 0
+    t: float = 0.0  # seconds, with the exchange with the queue in them
+    tt: float = 0.0
+    p: int = 0  # prompt tokens read
+    d: int = 0  # decode steps
+    pp: int = 0
+    pd: int = 0
+    dd: int = 0
+    pt: float = 0.0
+    dt: float = 0.0
+    # Of the requests that came to their own end:
+    requests: int = 0
+    prompts: int = 0  # their prompt tokens
+    outputs: int = 0  # their output tokens
+    outputs2: int = 0  # the squares of these
+    reserved: int = 0  # their reserved tokens
+
+    def add_iteration(self, p: int, d: int, t: float) -> None:
+        self.n += 1
+        self.t += t
+        self.tt += t * t
+        self.p += p
+        self.d += d
+        self.pp += p * p
+        self.pd += p * d
+        self.dd += d * d
+        self.pt += p * t
+        self.dt += d * t
+
+    def add_request(self, prompt_tokens: int, output_tokens: int, reserved_tokens: int) -> None:
+        self.requests += 1
+        self.prompts += prompt_tokens
+        self.outputs += output_tokens
+        self.outputs2 += output_tokens * output_tokens
+        self.reserved += reserved_tokens
+
+
+ITERATIONS = "iteration"  # of the fields that hold IterationSums
+
+
+@dataclass(slots=True)
+class Counters:
+    """Of one batching policy, since start."""
+
+    iterations: int = 0
+    prompt_tokens: int = 0
+    generated_tokens: int = 0
+    prefill_iterations: int = 0  # iterations that read at least one prompt
+    prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
+    decode_iterations: int = 0  # iterations with at least one decode step in them
+    decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
+    deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
+    peak_reserved_tokens: int = 0
+    peak_running: int = 0
+
+    def summary(self) -> dict[str, float]:
+        """All totals and the mean batches, for the log."""
+        return asdict(self) | {
+            "mean_prompt_tokens": round(self.prompt_tokens / max(1, self.prefills), 2),
+            "mean_prefill_batch": round(self.prefills / max(1, self.prefill_iterations), 2),
+            "mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2),
+        }
+
+
+def _times() -> Histogram:
+    return Histogram(TIME_BUCKETS_S)
+
+
+def _sizes() -> Histogram:
+    return Histogram(SIZE_BUCKETS)
+
+
+@dataclass(slots=True)
+class EngineHistograms:
+    """What an engine sees of its requests; seconds, but for the two sizes. Named as the metrics are."""
+
+    time_to_first_token: Histogram = field(default_factory=_times)  # queueing included
+    inter_token_latency: Histogram = field(default_factory=_times)
+    request_queue_time: Histogram = field(default_factory=_times)  # acceptance until first scheduled
+    request_prefill_time: Histogram = field(default_factory=_times)
+    request_decode_time: Histogram = field(default_factory=_times)
+    iteration_tokens: Histogram = field(default_factory=_sizes)  # prompt tokens and decode steps
+    batch_size: Histogram = field(default_factory=_sizes)  # sequences
+
+
+ENGINE_HISTOGRAMS = tuple(spec.name for spec in fields(EngineHistograms))
+
+
+class Iteration(NamedTuple):
+    """One plan -> forward -> commit."""
+
+    prompt_tokens: int
+    num_prefills: int
+    num_decodes: int
+    seconds: float  # since the commit before, where something ran on from there
+
+
+class Observations:
+    """All that one engine counts. Written by its thread; `totals` may be read by others, the last iteration in part."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.sums = IterationSums()
+        self.histograms = EngineHistograms()
+
+    def note_iteration(self, iteration: Iteration) -> None:
+        prompt_tokens, num_prefills, num_decodes, seconds = iteration
+        counters, histograms = self.counters, self.histograms
+        counters.iterations += 1
+        counters.prompt_tokens += prompt_tokens
+        counters.generated_tokens += num_prefills + num_decodes
+        counters.prefill_iterations += num_prefills > 0
+        counters.prefills += num_prefills
+        counters.decode_iterations += num_decodes > 0
+        counters.decode_steps += num_decodes
+        self.sums.add_iteration(prompt_tokens, num_decodes, seconds)
+        if num_decodes:
+            histograms.inter_token_latency.observe(seconds, num_decodes)
+        histograms.iteration_tokens.observe(prompt_tokens + num_decodes)
+        histograms.batch_size.observe(num_prefills + num_decodes)
+
+    def note_first_token(self, queue_s: float, prefill_s: float) -> None:
+        histograms = self.histograms
+        histograms.request_queue_time.observe(queue_s)
+        histograms.request_prefill_time.observe(prefill_s)
+        histograms.time_to_first_token.observe(queue_s + prefill_s)
+
+    def note_end(self, request: CorrectionRequest, completion: Completion) -> None:
+        """It came to its own end, and was not called off."""
+        self.histograms.request_decode_time.observe(completion.timings.decode_s)
+        self.sums.add_request(len(request.prompt_ids), len(completion.output_ids), request.reserved_tokens)
+
+    def totals(self) -> dict[str, float]:
+        """By field, for Redis."""
+        counters = self.counters
+        found: dict[str, float] = {
+            "prompt_tokens": counters.prompt_tokens,
+            "generation_tokens": counters.generated_tokens,
+            "deferred_for_budget": counters.deferred_for_budget,
+        }
+        for name in ENGINE_HISTOGRAMS:
+            found |= getattr(self.histograms, name).totals(name)
+        return found | {f"{ITERATIONS}:{name}": value for name, value in asdict(self.sums).items()}
+
+
+def sum_totals(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Of several processes, or engines of one."""
+    whole: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            whole[name] = whole.get(name, 0) + value
+    return whole
