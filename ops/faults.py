@@ -17,6 +17,7 @@ from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
+from scheduler.observed import Observed
 from scheduler.settings import Settings
 from worker.mailbox.protocol import CallOff, MailboxStatus
 
@@ -86,6 +87,9 @@ class BlockingCorrector:
 
     def check_ready(self) -> MailboxStatus:
         return self._corrector.check_ready()
+
+    def observe(self) -> Observed:
+        return self._corrector.observe()
 
     def close(self) -> None:
         self._corrector.close()
