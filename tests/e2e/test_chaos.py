@@ -73,6 +73,10 @@ def test_poison_is_given_up_and_its_neighbours_are_answered() -> None:
     assert hold_quick("poison").details["crashes"] == 3
 
 
+def test_probes_are_answered_under_load_and_tell_of_a_stopped_worker() -> None:
+    assert hold_quick("probes").details["probes"] > 10
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
