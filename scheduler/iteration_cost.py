@@ -1,4 +1,4 @@
-"""What an iteration costs, learnt from those that ran: t = fixed + prompt x tokens read + decode x sequences decoded."""
+"""What an iteration costs, learnt from those that ran: fixed + prompt x tokens read + decode x decode steps."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class IterationCost:
 def fit_cost(sums: Mapping[str, float]) -> IterationCost:
     """Least squares without negative costs (Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23).
 
-    A light load hardly tells what a second sequence adds to a decode step. So a step is taken to cost about as much as a
-    prompt token, give or take as much again: a ridge (Hoerl & Kennard, Technometrics 12, 1970) of weight noise variance
-    / slope^2, which loses its say as the data gain theirs.
+    A light load hardly tells what a second decode step adds to an iteration. So a step is taken to cost about as much
+    as a prompt token, give or take as much again: a ridge (Hoerl & Kennard, Technometrics 12, 1970) of weight noise
+    variance / slope^2, which loses its say as the data gain theirs.
     """
     n, t, tt = (max(0.0, sums.get(name, 0.0)) for name in ("n", "t", "tt"))
     if n < 1 or t <= 0:

@@ -6,9 +6,12 @@ times in seconds; a station that cannot keep up waits `inf`. docs/capacity.md te
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf
+
+_NOTHING = 1e-15  # of the likeliest state's share
 
 
 def littles_residual(number: float, arrival_rate: float, time_s: float) -> float:
@@ -54,38 +57,45 @@ def steady_state(arrival_rate: float, rate: Callable[[int], float], room: int) -
     """The birth-death chain whose n customers leave at `rate(n)` together; from `room` on the others wait outside.
 
     p(n) = p(n - 1) lambda / mu(n), and a geometric tail beyond `room` (Kleinrock, Queueing Systems, vol. 1, 3.2).
-    M/M/m is rate(n) = n mu. Kept normalized at each step, as the Erlang B recursion is, so that nothing overflows.
+    M/M/m is rate(n) = n mu. `rate` must not fall: p then has one summit, and is summed from there to both sides, up to
+    where nothing is left to add.
     """
     if arrival_rate <= 0:
         return SteadyState()
-    load = arrival_rate / rate(room) if rate(room) > 0 else inf
-    if load >= 1:
+    full_rate = rate(room)
+    if full_rate <= arrival_rate:
         return SteadyState(1.0, inf, float(room))
-    top, mean = 1.0, 0.0  # share of state n among the states up to n; their mean
-    for n in range(1, room + 1):
-        weight = top * arrival_rate / rate(n) if rate(n) > 0 else inf
-        top = 1.0 if weight == inf else weight / (1 + weight)
-        mean += top * (n - mean)
-    tail = top / (1 - load)  # states `room`, `room` + 1, ... against all up to `room` being 1
-    everything = 1 - top + tail
-    wait_probability = tail / everything
-    return SteadyState(
-        wait_probability=wait_probability,
-        wait_s=wait_probability / (rate(room) * (1 - load)),
-        mean_in_service=(mean + room * (tail - top)) / everything,
-    )
+    summit = bisect_left(range(room), arrival_rate, key=rate)
+    total, mass, weight = 1.0, float(summit), 1.0
+    for n in range(summit, 0, -1):
+        weight *= rate(n) / arrival_rate
+        total, mass = total + weight, mass + weight * (n - 1)
+        if weight < _NOTHING:
+            break
+    weight = 1.0
+    for n in range(summit + 1, room + 1):
+        weight *= arrival_rate / rate(n)
+        total, mass = total + weight, mass + weight * n
+        if weight < _NOTHING:
+            weight = 0.0
+            break
+    load = arrival_rate / full_rate
+    waiting = weight / (1 - load)  # states `room`, `room` + 1, ...
+    total, mass = total + waiting - weight, mass + room * (waiting - weight)
+    wait_probability = waiting / total
+    return SteadyState(wait_probability, wait_probability / (full_rate - arrival_rate), mass / total)
 
 
 def wait_for_turn_s(num_workers: int, busy: float, interval_s: float, arrivals: float) -> float:
     """Wait for the next exchange of a worker with the queue, where there is room: at once if one of them is idle.
 
     `busy` is the share of time that a worker computes, `interval_s` E[t^2] / E[t] of its iterations, `arrivals` the
-    mean number between two exchanges of whichever workers. The nearest of m ends comes after interval / (m + 1) (ends
-    spread evenly; m = 1: residual life). Of those who wait then, a worker takes only its share 1/m, rounded up: in the
-    long run as many are left, and wait on, as come in m - 1 such intervals; nearly none where they come one by one.
+    mean number between two exchanges of whichever workers. These come interval / m apart (m = 1: residual life). Of
+    those who wait then a worker takes only its share 1/m, rounded up: in the long run as many are left, and wait on, as
+    come in m - 1 such times; nearly none where they come one by one.
     """
     if num_workers < 1:
         return 0.0
     left_behind = 1 - (1 - exp(-2 * arrivals)) / (2 * arrivals) if arrivals > 0 else 0.0
-    turns = 1 / (num_workers + 1) + (num_workers - 1) / num_workers * left_behind
+    turns = 1 / (2 * num_workers) + (num_workers - 1) / num_workers * left_behind
     return min(1.0, busy) ** num_workers * interval_s * turns

@@ -9,11 +9,12 @@ from operator import gt
 from scheduler.observed import Moment
 
 _SLACK_S = 0.5  # moments are a second apart, more or less: a window takes the one next to its begin
+_SHORTEST_S = 0.1  # shorter ones tell no rate: what the processes count comes in four times a second
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Sums over a stretch of time; `seconds` is 0 where there is only one moment."""
+    """Sums over a stretch of time, which is none where there is only one moment."""
 
     seconds: float = 0.0
     area_s: float = 0.0
@@ -24,7 +25,7 @@ class Window:
     iterations: Mapping[str, float] = field(default_factory=dict)
 
     def per_second(self, number: float) -> float:
-        return number / self.seconds if self.seconds > 0 else 0.0
+        return number / self.seconds if self.seconds >= _SHORTEST_S else 0.0
 
 
 def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:
