@@ -49,7 +49,8 @@ test: install ## all tests but the long drills
 test-unit test-contract test-integration test-e2e: test-%: install ## one ring of tests
 	@$(PYTEST) tests/$*
 
-test-system: install ## the long drills, and Docker Compose where a Docker daemon answers
+test-system: install ## the long drills, a real browser, and Docker Compose where a Docker daemon answers
+	@./ops/system_tools.sh
 	@# Full drills take longer than the 150 s after which a test counts as hung elsewhere.
 	@$(PYTEST) -o faulthandler_timeout=450 tests/system
 	@./ops/compose_drill.sh --if-available
