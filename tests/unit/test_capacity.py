@@ -137,6 +137,18 @@ def test_fewer_than_thirty_ends_audit_nothing() -> None:
     assert measure(Observed(lost[30], tuple(lost[:30])), GOALS).residual == pytest.approx(0.99)
 
 
+def test_a_backlog_that_has_just_drained_is_not_taken_for_lost_requests() -> None:
+    """Twice as many end as come for 45 s; then a few that had waited for ten seconds end among those of now."""
+    rows = [Moment(float(s), 100.0 * s, 200.0 * s, 10 * s, 20 * s) for s in range(46)]
+    late = rows[-1]
+    rows += [
+        Moment(45.0 + s, late.area_s + 2.0 * s, late.stay_s + 5.0 * s, late.accepted + 10 * s, late.ended + 10 * s)
+        for s in range(1, 16)
+    ]
+
+    assert measure(Observed(rows[-1], tuple(rows[:-1])), GOALS).residual == 0.0
+
+
 def test_evenly_spaced_arrivals_do_not_vary_and_bursts_do() -> None:
     even = [Moment(float(at_s), accepted=10 * at_s) for at_s in range(60)]
     rising_load = [Moment(float(at_s), accepted=at_s * at_s) for at_s in range(60)]
