@@ -1,7 +1,7 @@
 """How much the running system can do, how much is asked of it, and how long the next request will wait.
 
 The one place where the capacity figures are computed: /metrics, `miniserve capacity`, `monitor` and `top` all show what
-`measure` returns. A pure function of what was observed; the formulas stand in `scheduler.queueing`, what they are for in
+`measure` returns. A pure function of what was observed. The formulas stand in `scheduler.queueing`, what each is for in
 docs/capacity.md. A figure that cannot be known yet is 0; none is ever negative, infinite or NaN.
 """
 
@@ -17,6 +17,7 @@ from scheduler.observed import Moment, Observed
 from scheduler.window import Window, last_seconds, rising
 
 AUDIT_S = 60.0  # of Little's law, and of what requests are like: the longer, the less those count that cross its ends
+AUDIT_PARTS = (1, 2, 4)  # the whole, its last half, its last quarter
 RECENT_S = 10.0  # of the load: short enough to see it rise, and 100 arrivals at 10/s tell it to a tenth
 TURN_S = 5.0  # of the iterations a newcomer waits for: they lengthen with the load, and shorten again when it falls
 LEAST_ENDED = 30  # W and the mean lengths of fewer are off by a fifth and more, by chance alone
@@ -75,7 +76,7 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
         arrival_rate_per_s=recent.per_second(recent.accepted),
         number_in_system=audit.per_second(audit.area_s),
         time_in_system_s=audit.stay_s / audit.ended if audit.ended else 0.0,
-        residual=littles_law_residual(audit),
+        residual=littles_law_residual(moments),
         service_rate_tokens_per_s=fleet.requests_per_s * tokens,
         offered_tokens_per_s=load.requests_per_s * tokens,
         utilization=_utilization(load, fleet, observed),
@@ -87,17 +88,28 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
     return _sound(capacity)
 
 
-def littles_law_residual(window: Window) -> float:
+def littles_law_residual(moments: Sequence[Moment]) -> float:
     """How far the books are from Little's law; 0 where they cannot tell.
 
     Integral of the number, arrivals, and times of those that ended are each counted by themselves. A few ends tell no
-    W; and while a backlog drains, as the load fell, those that end are not those that came.
+    W. While a backlog drains, as the load fell, those that end are not those that came; and a window that begins just
+    before its end counts long times with few who had them. A shorter window is then past it: what is lost or broken
+    shows in all of them, so the least counts.
     """
-    is_draining = window.ended > (1 + MOST_DRAIN) * window.accepted
-    if window.ended < LEAST_ENDED or is_draining:
+    windows = [last_seconds(moments, AUDIT_S / part) for part in AUDIT_PARTS]
+    if _is_draining(windows[0]):
         return 0.0
-    time_s = window.stay_s / window.ended
-    return queueing.littles_residual(window.per_second(window.area_s), window.per_second(window.accepted), time_s)
+    told = [window for window in windows if window.ended >= LEAST_ENDED and not _is_draining(window)]
+    return min((_residual(window) for window in told), default=0.0)
+
+
+def _is_draining(window: Window) -> bool:
+    return window.ended > (1 + MOST_DRAIN) * window.accepted
+
+
+def _residual(window: Window) -> float:
+    number, rate = window.per_second(window.area_s), window.per_second(window.accepted)
+    return queueing.littles_residual(number, rate, window.stay_s / window.ended)
 
 
 def arrivals_c2(moments: Sequence[Moment]) -> float:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 _LEAST_NOISE = 1e-6  # of E[t^2]: even data without noise do not tell apart what never varied
-_FAINT = 1e-6  # what only a cost per token or only a fixed cost could explain is taken for fixed
+_FAINT = (
+    1e-9  # share by which a cost per token is made dearer: what it and a fixed cost explain alike is taken for fixed
+)
 
 Matrix = list[list[float]]
 

@@ -46,7 +46,8 @@ def erlangs_wait_s(arrival_rate: float, num_servers: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("servers", "offered", "expected"), [(1, 0.7, 0.7), (2, 1.5, 9 / 14), (3, 2.0, 4 / 9), (10, 7.0, 0.2217), (5, 6.0, 1)]
+    ("servers", "offered", "expected"),
+    [(1, 0.7, 0.7), (2, 1.5, 9 / 14), (3, 2.0, 4 / 9), (10, 7.0, 0.2217), (5, 6.0, 1)],
 )
 def test_the_probability_of_waiting_is_erlangs(servers: int, offered: float, expected: float) -> None:
     assert queueing.erlang_c(servers, offered) == pytest.approx(expected, abs=1e-4)
