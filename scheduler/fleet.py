@@ -38,7 +38,7 @@ class Shape:
         """k: how many such requests the worker runs at once."""
         if self.reserved_tokens <= 0:
             return max(1, worker.max_slots)
-        return max(1, min(worker.max_slots, int(worker.kv_budget_tokens / self.reserved_tokens)))
+        return max(1, int(min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)))
 
 
 def shape_of(iterations: Mapping[str, float]) -> Shape:
