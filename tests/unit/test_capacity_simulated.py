@@ -47,11 +47,11 @@ def wait_s(service: Service, begin_s: float, end_s: float) -> float:
 @pytest.mark.parametrize(("load", "bar"), [(0.1, 0.2), (0.3, 0.2), (0.5, 0.2), (0.8, 0.2), (0.95, 0.35)])
 def test_the_predicted_wait_is_the_measured_one(load: float, bar: float) -> None:
     service = a_service(lambda now: load, load)
-    said = watched(service, 135.0)
+    said = watched(service, 105.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
 
-    assert predicted_s == pytest.approx(wait_s(service, WARM_UP_S, 135.0), rel=bar)
+    assert predicted_s == pytest.approx(wait_s(service, WARM_UP_S, 105.0), rel=bar)
 
 
 @pytest.mark.parametrize(("load", "num_workers"), [(0.6, 2), (1.6, 2), (2.0, 4)])

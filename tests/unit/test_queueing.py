@@ -76,7 +76,7 @@ def test_customers_who_slow_each_other_down_wait_as_the_chain_says() -> None:
 
     arrival_rate, room, dice = 3.0, 12, random.Random(3)
     number, now, area = 0, 0.0, 0.0
-    for _ in range(200_000):
+    for _ in range(120_000):
         leaving = rate(min(number, room))
         step_s = dice.expovariate(arrival_rate + leaving)
         now, area = now + step_s, area + max(0, number - room) * step_s
