@@ -123,7 +123,9 @@ def main(quick: bool, file: Path | None, workers: int) -> None:
         )
     if file:
         figures = [asdict(row) | {"off_percent": row.off_percent, "is_met": row.is_met} for row in rows]
-        file.write_text(json.dumps({"commit": git_commit(), "peak_per_s": peak_per_s, "loads": figures}, indent=2) + "\n")
+        file.write_text(
+            json.dumps({"commit": git_commit(), "peak_per_s": peak_per_s, "loads": figures}, indent=2) + "\n"
+        )
 
 
 if __name__ == "__main__":
