@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 
 from ops.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
+from scheduler.redis_url import is_sentinel_url
 from scheduler.settings import Settings, hide_password
 
 
@@ -38,9 +40,11 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         rows += [
             ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
             ("Redis", redis_url),
-            ("look inside", f"{_tool('rq')} info -u {redis_url}"),
-            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_url}"),
+            ("look inside", f"{_tool('rq')} info -u {shlex.quote(redis_url)}"),
+            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {shlex.quote(redis_url)}"),
         ]
+        if is_sentinel_url(redis_url):  # of sentinels `rq` reads in a settings file only
+            rows = [row for row in rows if row[0] != "look inside"]
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
     if settings.break_:

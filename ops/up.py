@@ -31,6 +31,7 @@ from ops import banner, embedded_redis, processes
 from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from ops.supervisor import Child, Signals, Supervisor
+from scheduler.redis_url import SentinelUrl, is_sentinel_url
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
 
 READY_POLL_S = 0.05
@@ -116,7 +117,15 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     if with_dashboard:
         if importlib.util.find_spec("rq_dashboard") is None:
             raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
+        _check_dashboards_redis(settings.redis_url)
         _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+
+
+def _check_dashboards_redis(url: str) -> None:
+    """The library by which rq-dashboard asks sentinels knows neither TLS nor users."""
+    if is_sentinel_url(url) and (url.startswith("rediss") or SentinelUrl.parse(url).has_user):
+        raise click.UsageError("rq-dashboard reaches a Redis behind sentinels without TLS and users only: "
+                               "leave out --dashboard, and start one with a redis:// or rediss:// URL")  # fmt: skip
 
 
 def _check_mode(settings: Settings, with_dashboard: bool) -> None:
@@ -148,10 +157,10 @@ def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
 
+    from worker.mailbox.line import connect
+
     try:
-        with redis.Redis.from_url(
-            url, socket_connect_timeout=REDIS_PATIENCE_S, socket_timeout=REDIS_PATIENCE_S
-        ) as client:
+        with connect(url, REDIS_PATIENCE_S) as client:
             client.ping()
     except redis.BusyLoadingError:
         return  # it will answer

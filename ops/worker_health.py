@@ -13,12 +13,13 @@ import sys
 import redis
 
 from scheduler.settings import Settings
+from worker.mailbox.line import connect
 
 
 def is_healthy(redis_url: str, hostname: str) -> bool:
     """True if a lease of a worker on this host has not run out."""
     prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
-    with redis.Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0) as client:
+    with connect(redis_url) as client:
         seconds, _ = client.time()
         leases = client.zrangebyscore("miniserve:leases", seconds, "+inf")
     return any(name.decode().startswith(prefix) for name in leases)

@@ -6,14 +6,13 @@ its help: the command line makes its options from them, and a test compares them
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
-from urllib.parse import urlsplit
 
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
+from scheduler.redis_url import hide_password, redis_url_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
@@ -21,7 +20,6 @@ MODES = (*QUEUE_MODES, "threaded", "sync")
 FAULT_NAMES = (
     "bypassed-scheduler", "blocking-call", "long-wait", "unbounded-queue", "head-count", "leaked-slot",
 )  # fmt: skip
-REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 _KINDS = {int: "a whole number, ", float: "a number, ", str: ""}
 
 
@@ -124,36 +122,6 @@ def value_type(name: str) -> type:
     """int, float or str: what a setting's text is read as."""
     annotation = next(str(spec.type) for spec in fields(Settings) if spec.name == name)
     return {"int": int, "float": float}.get(annotation.split(" ")[0], str)
-
-
-def redis_url_fault(url: str) -> str | None:
-    """What a Redis URL must be and is not; None for a sound one and for none at all."""
-    if not url:
-        return None
-    if not url.startswith(REDIS_SCHEMES):
-        return "it must begin with redis://, rediss:// or unix://"
-    try:
-        parts = urlsplit(url)
-        is_port = parts.port != 0
-    except ValueError:  # also brackets that hold no IPv6 address
-        is_port = False
-    if not is_port:
-        return "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
-    if parts.scheme == "unix":
-        return (
-            None
-            if parts.path and not parts.hostname
-            else "after unix:// comes the path of a socket, as in unix:///tmp/s"
-        )
-    if not parts.hostname:
-        return "it names no host"
-    return None if re.fullmatch(r"/?\d*", parts.path) else "after the host comes the number of a database, as in /0"
-
-
-def hide_password(url: str) -> str:
-    """A URL as it may be shown. What looks like no URL may hold a password, too."""
-    url = re.sub(r"^([a-z+]*://)?([^/@:]*):.*@", r"\1\2:***@", url)
-    return re.sub(r"(password=)[^&]*", r"\1***", url)
 
 
 def _parse(name: str, text: str) -> Any:

@@ -139,7 +139,7 @@ class Stage:
     def system(self, shape: Shape) -> Iterator[System]:
         """Ready, and its books read all the while."""
         with running(shape) as system:
-            books = Books(system.server.url)
+            books = Books(system.redis_url)
             books.start()
             self.books.append(books)
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ops.chaos.drill import Drill
 from ops.chaos.every_command import every_command
+from ops.chaos.failover import kill_primary
 from ops.chaos.killed_apis import kill_api, rolling_restart
 from ops.chaos.killed_workers import kill_worker, poison
 from ops.chaos.leaving import clients_leave
@@ -23,6 +24,8 @@ _ALL = (
           "0 lost, added p99 <= 250 ms", drop_subscriber),
     Drill("kill-redis", "kill -9 redis-server under load and start it again",
           "0 lost, answers flow again <= 2 s after it is up", kill_redis),
+    Drill("kill-primary", "kill -9 the primary of a Redis with a replica and three sentinels under load",
+          "0 lost, answers flow again <= 8 s after the kill", kill_primary),
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
     Drill("clients-leave", "hang up, half while queued and half while running",

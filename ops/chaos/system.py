@@ -20,6 +20,7 @@ from pathlib import Path
 from redis import Redis
 
 from ops import embedded_redis, processes
+from ops.chaos.fleet import RedisFleet
 from ops.chaos.proxy import CountingProxy
 from ops.up import why_not_ready
 from scheduler.settings import PREFIX, Settings
@@ -46,6 +47,7 @@ class Shape:
     settings: Settings = DRILL_SETTINGS
     worker_command: tuple[str, ...] = ()  # empty: the worker that ships
     proxied: str = ""  # name of the member that reaches Redis through the counting proxy
+    is_watched: bool = False  # a primary, a replica and three sentinels, instead of one Redis
 
 
 @dataclass(slots=True)
@@ -83,8 +85,11 @@ class System:
 
     def __init__(self, shape: Shape, directory: Path) -> None:
         self.shape = shape
-        self.server = embedded_redis.start(directory)
-        self.redis: Redis = connect(self.server.url)
+        self.fleet = RedisFleet(directory) if shape.is_watched else None
+        if self.fleet is None:
+            self.server = embedded_redis.start(directory)
+        self.redis_url = self.server.url if self.fleet is None else self.fleet.url()
+        self.redis: Redis = connect(self.redis_url)
         self.proxy = CountingProxy(self.server.port) if shape.proxied else None
         self._directory = directory
         numbers = range(1, shape.num_workers + 1)
@@ -107,7 +112,7 @@ class System:
 
     def _member(self, name: str, role: str, settings: Settings) -> Member:
         is_proxied = self.proxy is not None and name == self.shape.proxied
-        settings = replace(settings, redis_url=self.proxy.url if is_proxied else self.server.url)
+        settings = replace(settings, redis_url=self.proxy.url if is_proxied else self.redis_url)
         command = processes.miniserve_command(role)
         if role == "worker" and self.shape.worker_command:
             command = list(self.shape.worker_command)
@@ -116,6 +121,8 @@ class System:
         return Member(name, command, {**surroundings, **settings.to_env()}, log)
 
     def start(self) -> None:
+        if self.fleet is not None:
+            self.fleet.start()
         for member in self.members:
             member.start()
         self.wait_until(self.is_ready, START_PATIENCE_S, "all processes ready")
@@ -208,7 +215,7 @@ class System:
         if self.proxy is not None:
             self.proxy.close()
         self.redis.close()
-        self.server.stop()
+        (self.fleet or self.server).stop()
 
 
 @contextmanager

@@ -55,6 +55,10 @@ def test_no_client_loses_its_answer_when_redis_is_killed() -> None:
     assert hold_quick("kill-redis").details["kills"] == 2
 
 
+def test_no_client_loses_its_answer_when_the_primary_is_killed_and_its_replica_takes_over() -> None:
+    assert hold_quick("kill-primary").details["kills"] == 1
+
+
 def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
     details = hold_quick("overload").details
 

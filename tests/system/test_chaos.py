@@ -18,7 +18,7 @@ from tests.chaos_times import TIMES
 
 LONGEST_S = {
     "kill-worker": 400, "every-command": 240, "kill-api": 240, "drop-subscriber": 180, "kill-redis": 300,
-    "overload": 300, "clients-leave": 120, "rolling-restart": 240, "poison": 120,
+    "kill-primary": 300, "overload": 300, "clients-leave": 120, "rolling-restart": 240, "poison": 120,
     "probes": 180,
 }  # fmt: skip
 SOAK_MINUTES = 3.0

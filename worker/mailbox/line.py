@@ -16,8 +16,11 @@ from typing import Any
 
 from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError
 from redis.retry import Retry
+
+from scheduler.redis_url import is_sentinel_url
+from worker.mailbox.sentinels import client_of_the_primary
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "find", "status", "observe",  # asked by the API
@@ -40,15 +43,17 @@ class LineDown(Exception):
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
     """A client for lines and subscriptions; opens nothing yet. RESP2 spares the handshake, and nothing here needs 3."""
-    keepalive = {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
-    return Redis.from_url(
-        url,
-        protocol=2,
-        retry=Retry(NoBackoff(), 0),
-        socket_timeout=socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
-        socket_connect_timeout=socket_timeout_s,
-        **({} if url.startswith("unix://") else keepalive),
-    )
+    options = {
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
+        "socket_connect_timeout": socket_timeout_s,
+        "driver_info": None,  # a user with few rights may not tell its library's name
+    }
+    if url.startswith("unix://"):
+        return Redis.from_url(url, **options)
+    options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
+    return client_of_the_primary(url, options) if is_sentinel_url(url) else Redis.from_url(url, **options)
 
 
 @cache
@@ -91,6 +96,9 @@ class Line:
             if isinstance(reply, NoScriptError):  # SCRIPT FLUSH: load them again on the next call
                 self.close()
                 raise LineDown("Redis has forgotten our scripts")
+            if _is_demoted(reply):  # the next call finds the new primary
+                self.close()
+                raise LineDown(f"this Redis is not the primary, or not any more: {reply}")
         return replies
 
     def close(self) -> None:
@@ -101,11 +109,14 @@ class Line:
         self._connection.disconnect()
         self._connection.connect()
         loads = [("SCRIPT", "LOAD", source) for source in script_sources().values()]
-        *loaded, server_info = self._exchange([*loads, ("INFO", "server")])
+        *loaded, facts = self._exchange([*loads, ("INFO",)])
         for reply in loaded:
             if isinstance(reply, ResponseError):
                 raise reply
-        self.run_id = _run_id(server_info)
+        if _fact(facts, b"role") == "slave":  # it would answer all that reads, with what was true a moment ago
+            raise RedisError("this Redis is a replica")
+        # Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted.
+        self.run_id = _fact(facts, b"run_id") or "unknown"
         self._is_open = True
 
     def _exchange(self, commands: Any) -> list[Any]:
@@ -120,10 +131,18 @@ class Line:
             return error
 
 
-def _run_id(server_info: bytes | ResponseError) -> str:
-    """Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted."""
-    if not isinstance(server_info, ResponseError):
-        for row in server_info.split(b"\r\n"):
-            if row.startswith(b"run_id:"):
-                return row[7:].decode()
-    return "unknown"
+def _fact(facts: bytes | ResponseError, name: bytes) -> str:
+    """One line of INFO; empty where it does not say."""
+    if not isinstance(facts, ResponseError):
+        for row in facts.split(b"\r\n"):
+            if row.startswith(name + b":"):
+                return row[len(name) + 1 :].decode()
+    return ""
+
+
+def _is_demoted(reply: Any) -> bool:
+    """Whether a primary refused to write that is one no longer, or has lost its replicas and may be cut off with us.
+    Redis 6.2 wraps what it says to a script in an error of the script's."""
+    if not isinstance(reply, ResponseError):
+        return False
+    return isinstance(reply, ReadOnlyError) or any(word in str(reply) for word in ("READONLY", "NOREPLICAS"))

@@ -1,0 +1,147 @@
+"""A primary, a replica and three sentinels on loopback, for drills on what happens when the primary dies.
+
+They run by the scripts of ops/redis, as on a cluster, but for times that suit a drill.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from ops import processes
+from ops.embedded_redis import RedisUnavailable, find_redis_server, free_port
+
+SERVICE = "miniserve"
+NUM_NODES, NUM_SENTINELS = 2, 3
+_SCRIPTS = Path(__file__).resolve().parents[1] / "redis"
+_START_PATIENCE_S = 20.0
+_STOP_PATIENCE_S = 5.0
+_LOOK_EVERY_S = 0.02
+# Missed for half a second is dead here: all is on one machine. The rest of a failover is the sentinels' election.
+_SENTINEL_TIMES = {"DOWN_AFTER_MS": "500", "FAILOVER_TIMEOUT_MS": "2000", "QUORUM": "2"}
+
+
+@dataclass(slots=True)
+class Node:
+    """One Redis process or one sentinel."""
+
+    port: int
+    script: str
+    env: dict[str, str]
+    directory: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        self.directory.mkdir(exist_ok=True)
+        with (self.directory / "log").open("ab") as log:
+            self.process = processes.spawn(["sh", str(_SCRIPTS / self.script)], self.env, output=log)
+
+    def client(self, **login: str) -> Redis:
+        return Redis(port=self.port, socket_timeout=1.0, **login)
+
+
+class RedisFleet:
+    """`passwords`: variables of start-redis.sh; without any everybody may do everything."""
+
+    def __init__(self, directory: Path, passwords: Mapping[str, str] | None = None) -> None:
+        self._directory = directory
+        self._passwords = dict(passwords or {})
+        ports = [free_port() for _ in range(NUM_NODES + NUM_SENTINELS)]
+        self._shared = self._environment(ports)
+        self.nodes = [self._node(f"redis-{port}", port, "start-redis.sh") for port in ports[:NUM_NODES]]
+        self.sentinels = [self._node(f"sentinel-{port}", port, "start-sentinel.sh") for port in ports[NUM_NODES:]]
+
+    def _environment(self, ports: list[int]) -> dict[str, str]:
+        tools = str(find_redis_server().parent)
+        sentinels = " ".join(f"127.0.0.1:{port}" for port in ports[NUM_NODES:])
+        # Of two one must go on alone, hence no least number of replicas.
+        places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
+                  "BIND": "127.0.0.1", "MIN_REPLICAS": "0"}  # fmt: skip
+        path = os.pathsep.join((tools, os.environ.get("PATH", os.defpath)))
+        return {"PATH": path, **places, **_SENTINEL_TIMES, **self._passwords}
+
+    def _node(self, name: str, port: int, script: str) -> Node:
+        directory = self._directory / name
+        folders = {variable: str(directory) for variable in ("REDIS_DIR", "RUN_DIR", "SENTINEL_DIR")}
+        place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
+        return Node(port, script, {**self._shared, **place, **folders}, directory)
+
+    def url(self, login: str = "") -> str:
+        """`login`: such as `api:password@`."""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels)
+        return f"redis+sentinel://{login}{hosts}/{SERVICE}/0"
+
+    def start(self) -> None:
+        """Returns when the sentinels know the replica and each other. Raises RedisUnavailable."""
+        for node in self.nodes:
+            node.start()
+            self._wait_until(lambda node=node: _asked(node.client().ping), f"a Redis on port {node.port}")
+        for sentinel in self.sentinels:
+            sentinel.start()
+        self._wait_until(self.is_whole, "three sentinels that know the replica")
+
+    def is_whole(self) -> bool:
+        """Whether every sentinel sees the primary, a replica that follows it, and the other two."""
+        return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel)) for sentinel in self.sentinels)
+
+    def primary(self) -> Node:
+        """As the first sentinel that answers knows it. Raises RedisUnavailable."""
+        for sentinel in self.sentinels:
+            with suppress(RedisError, OSError), sentinel.client() as client:
+                _, port = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+                return next(node for node in self.nodes if node.port == int(port))
+        raise RedisUnavailable("no sentinel answers")
+
+    def kill_primary(self) -> Node:
+        """SIGKILL; it stays away until `bring_back`."""
+        node = self.primary()
+        node.process.kill()
+        node.process.wait()
+        return node
+
+    def bring_back(self, node: Node) -> None:
+        """As a replica of whoever is the primary now; returns when another failover could follow."""
+        node.start()
+        self._wait_until(self.is_whole, "a replica again")
+
+    def stop(self) -> None:
+        for node in (*self.sentinels, *self.nodes):
+            if node.process is not None:
+                processes.stop(node.process, _STOP_PATIENCE_S)
+
+    def _wait_until(self, is_true: Callable[[], bool], what: str) -> None:
+        until_s = time.monotonic() + _START_PATIENCE_S
+        while not is_true():
+            if time.monotonic() > until_s:
+                logs = [node.directory / "log" for node in (*self.nodes, *self.sentinels)]
+                said = [log.read_text(errors="replace").splitlines()[-2:] for log in logs if log.exists()]
+                raise RedisUnavailable(f"not within {_START_PATIENCE_S:g} s: {what}; the logs end {said}")
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _asked(question: Callable[[], object]) -> bool:
+    try:
+        return bool(question())
+    except (RedisError, OSError):
+        return False
+
+
+def _sees_all(sentinel: Node) -> bool:
+    with sentinel.client() as client:
+        known = client.sentinel_master(SERVICE)
+        replicas = client.sentinel_slaves(SERVICE)
+    are_well = [not one["is_sdown"] and one["master-link-status"] == "ok" for one in replicas]
+    is_well = known["is_master"] and not known["is_sdown"]
+    return bool(is_well and any(are_well) and known["num-other-sentinels"] == NUM_SENTINELS - 1)

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Writes a configuration for this sentinel, unless it has one, and becomes it. What it learns it writes there itself.
+#
+# PORT, SENTINEL_DIR     where it listens and what it knows; ANNOUNCE "HOST PORT": as the others reach it
+# SENTINELS, SERVICE, FIRST_PRIMARY: see primary.sh
+# QUORUM                 so many must miss the primary; a majority then chooses who replaces it
+# DOWN_AFTER_MS          how long it must be missed
+# FAILOVER_TIMEOUT_MS    an attempt that fails is made again after twice this
+# SENTINEL_PASSWORD      of the user `sentinel`, where the Redis processes have users
+set -eu
+here=$(dirname "$0")
+. "$here/primary.sh"
+: "${PORT:=26379}" "${BIND:=* -::*}" "${QUORUM:=2}" "${DOWN_AFTER_MS:=1500}" "${FAILOVER_TIMEOUT_MS:=10000}"
+umask 077
+mkdir -p "$SENTINEL_DIR"
+file=$SENTINEL_DIR/sentinel.conf
+
+if [ ! -s "$file" ]; then
+  cat >"$file.new" <<END
+bind $BIND
+protected-mode no
+port $PORT
+dir $SENTINEL_DIR
+sentinel resolve-hostnames yes
+sentinel announce-hostnames yes
+sentinel announce-ip ${ANNOUNCE% *}
+sentinel announce-port ${ANNOUNCE#* }
+sentinel monitor $SERVICE $(echo $(primary)) $QUORUM
+sentinel down-after-milliseconds $SERVICE $DOWN_AFTER_MS
+sentinel failover-timeout $SERVICE $FAILOVER_TIMEOUT_MS
+sentinel parallel-syncs $SERVICE 1
+END
+  mv "$file.new" "$file"
+fi
+# The password is the present one, whatever was written before.
+sed -e "/^sentinel auth-pass /d" -e "/^sentinel auth-user /d" "$file" >"$file.new"
+if [ -n "${SENTINEL_PASSWORD:-}" ]; then
+  printf '%s\n' "sentinel auth-user $SERVICE sentinel" "sentinel auth-pass $SERVICE $SENTINEL_PASSWORD" >>"$file.new"
+fi
+mv "$file.new" "$file"
+exec redis-server "$file" --sentinel

@@ -1,0 +1,83 @@
+"""A Redis with the users of ops/redis/users.acl, started by the script that a cluster starts it by."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from ops import processes
+from ops.embedded_redis import find_redis_server, free_port
+from tests.mailbox_house import RedisHouse, eventually
+from worker.mailbox.api_end import RedisApiMailbox
+from worker.mailbox.line import connect
+from worker.mailbox.protocol import MailboxLimits
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "redis"
+USERS = ("api", "worker", "dashboard", "replica", "sentinel")
+PASSWORDS = {f"{user.upper()}_PASSWORD": f"{user}-secret" for user in USERS}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedRedis:
+    """`options`: what follows the database in its URL, such as `?ssl_ca_certs=...`, which makes it a TLS one."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    options: str = ""
+
+    def url(self, user: str) -> str:
+        scheme = "rediss" if self.options else "redis"
+        return f"{scheme}://{user}:{user}-secret@127.0.0.1:{self.port}/0{self.options}"
+
+    def client(self, user: str) -> Redis:
+        return connect(self.url(user))
+
+    def stop(self) -> None:
+        processes.stop(self.process, 5.0)
+
+
+def start(directory: Path, variables: Mapping[str, str] | None = None, options: str = "") -> GuardedRedis:
+    """`variables`: more of start-redis.sh's; a PATH among them says which server."""
+    port = free_port()
+    path = os.pathsep.join((str(find_redis_server().parent), os.environ["PATH"]))
+    place = {"PORT": str(port), "REDIS_DIR": str(directory), "RUN_DIR": str(directory), "BIND": "127.0.0.1"}
+    with (directory / "log").open("wb") as log:
+        env = {"PATH": path, **place, **PASSWORDS, **(variables or {})}
+        server = GuardedRedis(port, processes.spawn(["sh", str(SCRIPTS / "start-redis.sh")], env, output=log), options)
+    try:
+        eventually(lambda: _answers(server), within_s=10.0)
+    except AssertionError as error:
+        server.stop()
+        raise AssertionError((directory / "log").read_text()) from error
+    return server
+
+
+def _answers(server: GuardedRedis) -> bool:
+    try:
+        with server.client("api") as client:
+            return client.ping()
+    except (RedisError, OSError):
+        return False
+
+
+class GuardedHouse(RedisHouse):
+    """Every mailbox as its own user."""
+
+    def __init__(self, server: GuardedRedis) -> None:
+        super().__init__(lambda: server.client("api"))
+        self._server = server
+
+    def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
+        return super().api(limits)
+
+    def worker(self, is_fresh=lambda: True) -> RedisWorkerMailbox:
+        self._mailboxes.append(mailbox := RedisWorkerMailbox(self._server.client("worker")))
+        mailbox.open(is_fresh)
+        return mailbox

@@ -1,0 +1,219 @@
+"""ops/redis/users.acl on a real Redis: each user can do all its work, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+from redis.exceptions import NoPermissionError, RedisError
+from rq import Queue, Worker
+from rq.job import Job
+from rq.serializers import JSONSerializer
+from rq_dashboard.cli import make_flask_app
+from rq_dashboard.web import setup_rq_connection
+
+from ops import worker_health
+from scheduler.errors import RequestFailed
+from scheduler.messages import NO_ROOM, Completion, FinishReason, Progress
+from tests import guarded_redis
+from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
+from tests.mailbox_house import AMPLE, a_request, an_answer, answer, take, take_one
+from tests.recorded_requests import a_record
+from worker.mailbox.dead_letters import DeadLetters
+from worker.mailbox.line import script_sources
+from worker.mailbox.protocol import CallOff, Phase
+from worker.mailbox.watch import StatusWatch
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
+    server = guarded_redis.start(tmp_path_factory.mktemp("guarded"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def house(server: GuardedRedis) -> Iterator[GuardedHouse]:
+    house = GuardedHouse(server)
+    yield house
+    house.close()
+
+
+def allowed(rules: str, client: Redis) -> set[str]:
+    """The commands that the rules of a user leave it, in lower case."""
+    commands: set[str] = set()
+    for rule in [word for word in rules.split() if word[0] in "+-" and word != "-@all"]:
+        group = {name.lower() for name in client.acl_cat(rule[2:])} if rule[1] == "@" else {rule[1:]}
+        commands = commands | group if rule[0] == "+" else commands - group
+    return commands
+
+
+def rules_of(user: str) -> str:
+    text = (SCRIPTS / "users.acl").read_text().replace("\\\n", " ")
+    return next(line for line in text.splitlines() if line.startswith(f"user {user} "))
+
+
+@pytest.mark.parametrize("user", ["api", "worker"])
+def test_every_command_of_our_scripts_is_among_the_rights_of_who_runs_them(user: str, redis_url: str) -> None:
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        may = allowed(rules_of(user), client)
+    source = "\n".join(script_sources().values())
+
+    used = {name.lower() for name in re.findall(r"(?:redis\.p?call|in_slices)\(\s*'(\w+)'", source)}
+
+    assert used > {"hset", "zadd", "publish"}
+    assert used - may == set()
+
+
+def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
+    api, worker = house.api(), house.worker()
+    accepted = api.submit_recorded(a_record("r", "key"), [a_request("r")])
+    assert api.find("r").jobs[0].state is Phase.QUEUED
+    assert take_one(worker).request.request_id == "r"
+
+    worker.exchange((), AMPLE, 1, progress=[Progress("r", (7,))])
+    answer(worker, "r")
+
+    assert api.wait(accepted.tickets[0], 5) == an_answer("r")
+    assert api.find("r").jobs[0].state == an_answer("r")
+    assert api.status().live_workers == 1
+
+
+def test_cancelling_and_leaving_are_among_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("queued"))
+    api.submit(a_request("running"))
+
+    assert api.cancel("queued") is CallOff.CANCELLED
+    assert take(worker) == ["running"]
+    assert api.cancel("running") is CallOff.CANCELLING
+    assert worker.exchange((), AMPLE, 1).cancelled_ids == ("running",)
+    worker.exchange((), NO_ROOM, 0)
+    api.submit(a_request("held"))
+    assert take(worker) == ["held"]
+    worker.close()
+    successor = house.worker()
+    assert take_one(successor).attempt == 1
+    answer(successor, "held")
+
+
+def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_worker(
+    house: GuardedHouse, server: GuardedRedis
+) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("dead"))
+    assert take(worker) == ["dead"]
+    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_ROOM, 0)
+    with pytest.raises(RequestFailed):
+        api.wait(ticket, 5)
+
+    letters = DeadLetters(server.client("api"))
+    letters.requeue("dead")
+    letters.close()
+    answer(worker, *take(worker))
+
+    assert StatusWatch(server.client("api")).status().live_workers == 1
+    assert worker_health.is_healthy(server.url("worker"), worker.name.rsplit("-", 2)[0])
+
+
+FORBIDDEN = (
+    "FLUSHALL", "FLUSHDB", "KEYS *", "SCAN 0", "CONFIG GET *", "CONFIG SET maxmemory 1", "ACL LIST", "CLIENT LIST",
+    "SHUTDOWN NOSAVE", "MONITOR", "REPLICAOF NO ONE", "SAVE", "EVAL return(1) 0", "SCRIPT FLUSH",
+    "SET another 1", "GET another", "RPUSH rq_queue x", "SUBSCRIBE elsewhere", "PSUBSCRIBE *", "PUBLISH elsewhere x",
+    "MIGRATE h 1 k 0 1", "SWAPDB 0 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("user", ["api", "worker", "dashboard"])
+@pytest.mark.parametrize("command", FORBIDDEN)
+def test_what_is_nobodys_work_is_refused_to_every_user(server: GuardedRedis, user: str, command: str) -> None:
+    with server.client(user) as client, pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())
+
+
+@pytest.mark.parametrize("user", ["api", "worker"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "return redis.call('SET', 'another', '1')",
+        "return redis.call('GET', 'another')",
+        "return redis.call('KEYS', '*')",
+        "return redis.call('FLUSHALL')",
+        "return redis.call('CONFIG', 'GET', '*')",
+        "return redis.call('PUBLISH', 'elsewhere', 'x')",
+    ],
+)
+def test_a_script_may_do_no_more_than_who_runs_it(server: GuardedRedis, user: str, source: str) -> None:
+    with server.client(user) as client:
+        digest = client.script_load(source)
+
+        with pytest.raises(RedisError, match="user executing the script|not allowed from script|permission"):
+            client.evalsha(digest, 0)
+        assert client.evalsha(client.script_load("return redis.call('EXISTS', 'miniserve:x')"), 0) == 0
+
+
+def test_a_worker_hears_no_channel_and_only_it_waits_for_the_queue(server: GuardedRedis) -> None:
+    with server.client("worker") as worker, pytest.raises(NoPermissionError):
+        worker.execute_command("SUBSCRIBE", "miniserve:reply:1")
+    with server.client("api") as api, pytest.raises(NoPermissionError):
+        api.blmove("rq:queue:correct", "miniserve:claim:x", 0.01)
+
+
+@pytest.mark.parametrize("user", ["api", "worker", "dashboard", "replica", "sentinel"])
+def test_a_wrong_password_opens_nothing(server: GuardedRedis, user: str) -> None:
+    url = server.url(user).replace("-secret", "-guessed")
+
+    with Redis.from_url(url) as client, pytest.raises(RedisError, match="invalid username-password"):
+        client.ping()
+
+
+def test_who_says_no_name_may_only_ask_whether_it_is_there(server: GuardedRedis) -> None:
+    with Redis(port=server.port) as client:
+        assert client.ping()
+        for command in ("INFO", "GET rq:queues", "SMEMBERS rq:queues", "ACL WHOAMI"):
+            with pytest.raises(NoPermissionError):
+                client.execute_command(*command.split())
+
+
+def test_the_dashboards_user_reads_what_rq_shows(house: GuardedHouse, server: GuardedRedis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("shown"))
+    client = server.client("dashboard")
+
+    assert Queue("correct", connection=client).count >= 1
+    assert Job.fetch("shown", connection=client, serializer=JSONSerializer).get_status() == "queued"
+    assert worker.name in [one.name for one in Worker.all(connection=client)]
+    take(worker)
+    answer(worker, "shown")
+
+
+def test_rq_dashboard_shows_its_pages_by_the_rights_of_its_user_and_deletes_nothing(
+    house: GuardedHouse, server: GuardedRedis
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("kept"))
+    app = make_flask_app(None, None, None, "")
+    app.config |= {"RQ_DASHBOARD_REDIS_URL": server.url("dashboard"), "PROPAGATE_EXCEPTIONS": True}
+    setup_rq_connection(app)
+    browser = app.test_client()
+
+    pages = [f"/0/data/{page}.json" for page in ("queues", "workers", "job/kept", "jobs/correct/queued/10/asc/1")]
+    statuses = {page: browser.get(page).status_code for page in pages}
+    with pytest.raises(NoPermissionError):
+        browser.post("/job/kept/delete")
+
+    assert set(statuses.values()) == {200}
+    assert take(worker) == ["kept"]
+    answer(worker, "kept")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["SET rq:x 1", "DEL rq:queue:correct", "HSET rq:job:x status done", "ZREM rq:failed:correct x", "EVALSHA x 0",
+     "LPUSH rq:queue:correct x", "EXPIRE rq:queues 1", "GET miniserve:reserved_tokens", "HGETALL miniserve:request:r"],
+)  # fmt: skip
+def test_the_dashboards_user_writes_nothing_and_reads_no_text(server: GuardedRedis, command: str) -> None:
+    with server.client("dashboard") as client, pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())

@@ -1,0 +1,184 @@
+"""A Redis watched by sentinels: the primary dies or is replaced, and nobody who waits loses an answer."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from ops import processes, worker_health
+from ops.chaos.fleet import RedisFleet
+from ops.embedded_redis import EmbeddedRedis, free_port
+from tests.guarded_redis import PASSWORDS
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
+from tests.running_system import Reply, post_sentence, send, wait_until
+from worker.mailbox.line import Line, LineDown, connect, script
+from worker.mailbox.protocol import MailboxDown, WorkerMailbox
+
+FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[RedisFleet]:
+    """Everybody may do everything."""
+    fleet = RedisFleet(tmp_path)
+    try:
+        fleet.start()
+        yield fleet
+    finally:
+        fleet.stop()
+
+
+@pytest.fixture
+def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
+    """With the users of ops/redis/users.acl, those of replicas and sentinels among them."""
+    fleet = RedisFleet(tmp_path, PASSWORDS)
+    try:
+        fleet.start()
+        yield fleet
+    finally:
+        fleet.stop()
+
+
+@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
+def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
+    line = Line(connect(private_redis.url))
+    line.ask(command)
+    with Redis(port=private_redis.port) as operator:
+        operator.replicaof("127.0.0.1", free_port())
+
+        with pytest.raises(LineDown, match="not the primary"):
+            line.ask(command)
+        with pytest.raises(LineDown, match="is a replica"):  # what only reads would be answered, with old news
+            line.ask(script("status", 2.5))
+        operator.replicaof("NO", "ONE")
+        line.ask(command)
+
+
+@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
+def test_a_primary_that_lost_its_replicas_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
+    line = Line(connect(private_redis.url))
+    line.ask(command)
+    with Redis(port=private_redis.port) as operator:
+        operator.config_set("min-replicas-to-write", 1)
+
+        with pytest.raises(LineDown, match="not the primary"):
+            line.ask(command)
+
+
+def test_a_sentinel_that_is_away_is_passed_over(fleet: RedisFleet) -> None:
+    away = fleet.sentinels[0]
+    away.process.kill()
+    away.process.wait()
+
+    with connect(fleet.url()) as client:
+        assert client.ping()
+
+
+def test_without_any_sentinel_the_line_is_down_and_not_for_ever(tmp_path: Path) -> None:
+    ports = [free_port() for _ in range(3)]
+    line = Line(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
+    started_s = time.monotonic()
+
+    with pytest.raises(LineDown, match="no sentinel names a primary of 'miniserve'"):
+        line.ask(("PING",))
+
+    assert time.monotonic() - started_s < 10
+
+
+def work_until_stopped(worker: WorkerMailbox, held: list[str], stop: threading.Event) -> None:
+    """An actor in small."""
+    answers = [an_answer(request_id) for request_id in held]
+    while not stop.is_set():
+        try:
+            inbox = worker.exchange(answers, AMPLE, 0, wait_s=0.05)
+            answers = [an_answer(request_id) for request_id in ids_of(inbox)]
+        except MailboxDown:
+            answers = []
+        stop.wait(0.005)
+
+
+def cut_replication(fleet: RedisFleet) -> None:
+    """From now on the replica gets nothing: its log-in at the primary fails."""
+    (replica,) = [node for node in fleet.nodes if node is not fleet.primary()]
+    with replica.client() as follower, fleet.primary().client() as primary:
+        follower.config_set("masterauth", "of nobody")
+        primary.execute_command("CLIENT KILL TYPE replica")
+        eventually(lambda: follower.info("replication")["master_link_status"] == "down")
+
+
+def test_what_only_the_dead_primary_knew_is_sent_again_to_the_next(fleet: RedisFleet) -> None:
+    house = RedisHouse(lambda: connect(fleet.url()))
+    api, worker = house.api(), house.worker()
+    known = [api.submit(a_request(name)) for name in ("running", "waiting")]
+    assert take(worker, free_tokens=42) == ["running"]
+    with fleet.primary().client() as primary:
+        assert primary.wait(1, 5000) == 1
+
+    cut_replication(fleet)
+    lost = [api.submit(a_request(name)) for name in ("lost", "lost-too")]
+    dead = fleet.kill_primary()
+    stop = threading.Event()
+    loop = threading.Thread(target=work_until_stopped, args=(worker, ["running"], stop), daemon=True)
+    loop.start()
+    answered = [api.wait(ticket, FAILOVER_S).request_id for ticket in (*known, *lost)]
+    stop.set()
+    loop.join()
+
+    assert answered == ["running", "waiting", "lost", "lost-too"]
+    assert fleet.primary() is not dead
+    eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
+    house.close()
+
+
+def ask_until_answered(url: str, sentence: str) -> tuple[Reply, int]:
+    """As a client that obeys Retry-After; with the number of refusals."""
+    until_s, num_refused = time.monotonic() + FAILOVER_S + 10, 0
+    while True:
+        reply = post_sentence(url, sentence)
+        if reply.status != 503 or time.monotonic() > until_s:
+            return reply, num_refused
+        num_refused += 1
+        threading.Event().wait(float(reply.headers["Retry-After"]))
+
+
+def start(role: str, redis_url: str, *options: str):
+    env = {**os.environ, "MINISERVE_REDIS_URL": redis_url}
+    return processes.spawn(processes.miniserve_command(role, *options), env)
+
+
+def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guarded_fleet: RedisFleet) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    api_url, worker_url = (guarded_fleet.url(f"{user}:{user}-secret@") for user in ("api", "worker"))
+    members = [start("worker", worker_url), start("api", api_url, "--port", str(port))]
+    try:
+        wait_until(lambda: is_ready(url), 40, "a system that is ready")
+        with ThreadPoolExecutor(8) as pool:
+            replies = [pool.submit(ask_until_answered, url, "He goed to school") for _ in range(200)]
+            wait_until(lambda: sum(reply.done() for reply in replies) >= 40, 30, "40 answers")
+            dead = guarded_fleet.kill_primary()
+            num_open = sum(not reply.done() for reply in replies)
+            answers = [reply.result()[0] for reply in replies]
+
+        assert num_open > 0, "the load was over before the primary died"
+        assert {(one.status, one.body.get("corrected")) for one in answers} == {(200, "He went to school")}
+        assert guarded_fleet.primary() is not dead
+        assert is_ready(url)
+        assert worker_health.is_healthy(worker_url, os.uname().nodename)
+    finally:
+        for member in reversed(members):
+            processes.stop(member, 15)
+
+
+def is_ready(url: str) -> bool:
+    try:
+        return send(url, "GET", "/readyz").status == 200
+    except OSError:
+        return False

@@ -1,0 +1,128 @@
+"""The users of ops/redis/users.acl over TLS, on a real Redis that speaks it, with certificates made for the test.
+
+The embedded Redis knows no TLS. Debian's does: `make test-system` installs redis-tools, in which redis-check-rdb is the
+server under another name. The package redis-server is left out, for it would start one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from ops import processes, worker_health
+from ops.embedded_redis import free_port
+from tests import guarded_redis
+from tests.guarded_redis import GuardedHouse, GuardedRedis
+from tests.mailbox_house import a_request, an_answer, answer, take
+from tests.running_system import post_sentence, send, wait_until
+from worker.mailbox.line import Line, LineDown, connect
+
+
+def openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ca.crt, tls.crt and tls.key for 127.0.0.1, and stranger.crt, another authority."""
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ca", "stranger"):
+        openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.crt")  # fmt: skip
+    openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=redis", "-keyout", "tls.key",
+            "-out", "tls.csr")  # fmt: skip
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
+    openssl(folder, "x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+            "-days", "2", "-extfile", "names", "-out", "tls.crt")  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
+    folder = tmp_path_factory.mktemp("guarded")
+    found = shutil.which("redis-server") or shutil.which("redis-check-rdb")
+    assert found, "no Redis that speaks TLS: apt install redis-tools"
+    (folder / "redis-server").symlink_to(Path(found).resolve())
+    variables = {"PATH": os.pathsep.join((str(folder), os.environ["PATH"])), "TLS_DIR": str(certificates)}
+    server = guarded_redis.start(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}")
+    yield server
+    server.stop()
+
+
+def test_a_request_goes_its_whole_way_over_tls(server: GuardedRedis) -> None:
+    house = GuardedHouse(server)
+    try:
+        api, worker = house.api(), house.worker()
+        ticket = api.submit(a_request("r"))
+        assert take(worker) == ["r"]
+        answer(worker, "r")
+
+        assert api.wait(ticket, 5) == an_answer("r")
+        assert worker_health.is_healthy(server.url("worker"), os.uname().nodename)
+    finally:
+        house.close()
+
+
+def test_real_processes_serve_over_tls_each_as_its_own_user(server: GuardedRedis) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    members = [_start("worker", server.url("worker")), _start("api", server.url("api"), "--port", str(port))]
+    try:
+        wait_until(lambda: _is_ready(url), 40, "a system that is ready")
+        reply = post_sentence(url, "He goed to school")
+    finally:
+        for member in reversed(members):
+            processes.stop(member, 15)
+
+    assert (reply.status, reply.body["corrected"]) == (200, "He went to school")
+
+
+def _start(role: str, redis_url: str, *options: str) -> subprocess.Popen[bytes]:
+    env = {**os.environ, "MINISERVE_REDIS_URL": redis_url}
+    return processes.spawn(processes.miniserve_command(role, *options), env)
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return send(url, "GET", "/readyz").status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("authority", ["stranger.crt", "", "missing.crt"])
+def test_a_server_whose_certificate_proves_nothing_is_not_talked_to(
+    server: GuardedRedis, certificates: Path, authority: str
+) -> None:
+    options = f"?ssl_ca_certs={certificates / authority}" if authority else ""
+    line = Line(connect(server.url("api").partition("?")[0] + options))
+
+    with pytest.raises(LineDown):
+        line.ask(("PING",))
+
+
+def test_a_name_that_the_certificate_does_not_hold_is_not_talked_to(server: GuardedRedis) -> None:
+    line = Line(connect(server.url("api").replace("127.0.0.1", "localhost")))
+
+    with pytest.raises(LineDown):
+        line.ask(("PING",))
+
+
+def test_nothing_is_spoken_without_tls(server: GuardedRedis) -> None:
+    with Redis(port=server.port, socket_timeout=2) as client, pytest.raises(RedisError):
+        client.ping()
+
+
+def test_rq_info_shows_the_queue_over_tls(server: GuardedRedis) -> None:
+    rq = Path(sys.executable).with_name("rq")
+
+    done = subprocess.run([sys.executable, rq, "info", "-u", server.url("api")], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
