@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -15,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from ops.embedded_redis import free_port
+from tests import debian_tools
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
 CONFIGURATION = (Path(__file__).resolve().parents[2] / "ops" / "compose" / "nginx.conf").read_text(encoding="utf-8")
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 STOPPING = {"type": "urn:miniserve:problem:shutting-down"}
 PROBLEM = "Content-Type: application/problem+json"
 KEY = {"Idempotency-Key": "7f1c0b1e"}
@@ -29,14 +28,14 @@ class Balancer:
     """nginx in a folder of its own, with these replicas, in the order in which it asks them."""
 
     def __init__(self, folder: Path, ports: list[str]) -> None:
-        assert NGINX, "nginx is missing: apt install nginx-light (make test-system does it where it may)"
         self.folder, self.url = folder, f"http://127.0.0.1:{free_port()}"
         for name, more in (("replicas", "max_fails=1 fail_timeout=1s"), ("all_replicas", "max_fails=0")):
             (folder / f"{name}.conf").write_text("".join(f"server 127.0.0.1:{port} {more};\n" for port in ports))
         (folder / "patience.conf").write_text("proxy_read_timeout 2s;\n")
         text = CONFIGURATION.replace("/tmp/", f"{folder}/").replace("/dev/stdout", f"{folder}/access.log")
         (folder / "nginx.conf").write_text(text.replace("listen 8080", f"listen {self.url.removeprefix('http://')}"))
-        self.command = [NGINX, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
+        nginx = debian_tools.find("nginx", "nginx")
+        self.command = [nginx, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Balancer:
