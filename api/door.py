@@ -76,10 +76,20 @@ class Door:
                 logger.exception("a connection could not be taken")
 
     def close(self) -> None:
-        """Nobody is taken any more."""
+        """Nobody is taken any more. Who knocked before is told so: closing the port would cut them off."""
         self._is_closed = True
         for listener in self._listeners.values():
+            self._refuse_the_rest(listener)
             listener.close()
+
+    def _refuse_the_rest(self, listener: Any) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # BlockingIOError: nobody
+                return
+            connection.setblocking(False)
+            self._refuse(connection, shutting_down())
 
     def _turn(self) -> None:
         for descriptor, _ in self._poll.poll(_LOOK_EVERY_S * 1e3):

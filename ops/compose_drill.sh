@@ -22,7 +22,7 @@ if docker compose version >/dev/null 2>&1; then COMPOSE="docker compose"; else C
 COMPOSE="$COMPOSE -p $PROJECT"
 
 say() { echo "compose drill: $*"; }
-fail() { say "FAILED: $*" >&2; $COMPOSE ps >&2; $COMPOSE logs --tail 30 >&2; exit 1; }
+fail() { say "FAILED: $*" >&2; $COMPOSE ps >&2; $COMPOSE logs --tail 10 >&2; exit 1; }
 trap '$COMPOSE down --volumes --remove-orphans --timeout 20 >/dev/null 2>&1' EXIT
 
 wait_for() { # what, command...
@@ -52,9 +52,10 @@ load() { # options of miniserve loadtest...: its table; fails if a request faile
   docker run --rm --network "${PROJECT}_front" miniserve:local miniserve loadtest --url http://balancer:8080 "$@"
 }
 worker_counts() { # NAME COUNT, one worker a line
-  local name
+  local name count
   for name in $(inside redis redis-cli --raw smembers rq:workers); do
-    echo "${name#rq:worker:} $(inside redis redis-cli --raw hget "$name" successful_job_count)"
+    count=$(inside redis redis-cli --raw hget "$name" successful_job_count)
+    echo "${name#rq:worker:} ${count:-0}"
   done | sort
 }
 replica_counts() { # ADDRESS COUNT of answered corrections, one replica a line, by the balancer's log since a time

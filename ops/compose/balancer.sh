@@ -11,9 +11,14 @@ addresses() { # one a line; on loopback is the name server itself. Fails where t
     grep -oE '([0-9]{1,3}\.){3}[0-9]{1,3}' | grep -v '^127\.' | sort -u | grep .
 }
 
-tell() { # renamed into place: nginx never reads half a list
-  for address in $1; do echo "server $address:$PORT max_fails=0;"; done >"$DIRECTORY/replicas.new"
-  mv "$DIRECTORY/replicas.new" "$DIRECTORY/replicas.conf"
+tell() { # addresses, to both of nginx.conf's lists; renamed into place, so that nginx never reads half a list
+  write replicas "max_fails=1 fail_timeout=1s" "$1"
+  write all_replicas "max_fails=0" "$1"
+}
+
+write() { # list, what holds of each server, addresses
+  for address in $3; do echo "server $address:$PORT $2;"; done >"$DIRECTORY/$1.new"
+  mv "$DIRECTORY/$1.new" "$DIRECTORY/$1.conf"
 }
 
 follow() { # what is known so far. No answer at all changes nothing: the name server may be away

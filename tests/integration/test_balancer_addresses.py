@@ -68,15 +68,15 @@ def test_replicas_are_listed_before_nginx_starts_and_anew_when_they_change(house
     assert house.text("nginx.pid") == ""  # nobody is there yet
 
     house.tell("172.18.0.4", "172.18.0.3")
-    first = "server 172.18.0.3:8000 max_fails=0;\nserver 172.18.0.4:8000 max_fails=0;\n"
+    first = "server 172.18.0.3:8000 max_fails=1 fail_timeout=1s;\nserver 172.18.0.4:8000 max_fails=1 fail_timeout=1s;\n"
     house.wait_for("replicas.conf", first)
-    assert house.text("patience.conf") == "proxy_read_timeout 22s;\n"
+    house.wait_for("patience.conf", "proxy_read_timeout 22s;\n")
     wait_until(lambda: house.text("nginx.pid") != "", 10, "nginx runs")
     house.tell("172.18.0.4")
-    second = "server 172.18.0.4:8000 max_fails=0;\n"
+    second = "server 172.18.0.4:8000 max_fails=1 fail_timeout=1s;\n"
     house.wait_for("read", second + ".\n")
 
     house.tell()  # the name server is away: what is known stays
     house.tell("172.18.0.4")
     house.tell("172.18.0.4", "172.18.0.9")
-    house.wait_for("read", second + ".\n" + second + "server 172.18.0.9:8000 max_fails=0;\n.\n")
+    house.wait_for("read", second + ".\n" + second + "server 172.18.0.9:8000 max_fails=1 fail_timeout=1s;\n.\n")

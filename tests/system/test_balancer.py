@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -15,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from ops.embedded_redis import free_port
+from tests import debian_tools
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
 CONFIGURATION = (Path(__file__).resolve().parents[2] / "ops" / "compose" / "nginx.conf").read_text(encoding="utf-8")
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 STOPPING = {"type": "urn:miniserve:problem:shutting-down"}
 PROBLEM = "Content-Type: application/problem+json"
 KEY = {"Idempotency-Key": "7f1c0b1e"}
@@ -29,13 +28,14 @@ class Balancer:
     """nginx in a folder of its own, with these replicas, in the order in which it asks them."""
 
     def __init__(self, folder: Path, ports: list[str]) -> None:
-        assert NGINX, "nginx is missing: apt install nginx-light (make test-system does it where it may)"
         self.folder, self.url = folder, f"http://127.0.0.1:{free_port()}"
-        (folder / "replicas.conf").write_text("".join(f"server 127.0.0.1:{port} max_fails=0;\n" for port in ports))
+        for name, more in (("replicas", "max_fails=1 fail_timeout=1s"), ("all_replicas", "max_fails=0")):
+            (folder / f"{name}.conf").write_text("".join(f"server 127.0.0.1:{port} {more};\n" for port in ports))
         (folder / "patience.conf").write_text("proxy_read_timeout 2s;\n")
         text = CONFIGURATION.replace("/tmp/", f"{folder}/").replace("/dev/stdout", f"{folder}/access.log")
         (folder / "nginx.conf").write_text(text.replace("listen 8080", f"listen {self.url.removeprefix('http://')}"))
-        self.command = [NGINX, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
+        nginx = debian_tools.find("nginx", "nginx")
+        self.command = [nginx, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Balancer:
@@ -79,7 +79,7 @@ def _post(balancer: Balancer, **headers: str) -> Reply:
 
 
 def _four(balancer: Balancer, headers: dict[str, str], method: str = "POST") -> list[int]:
-    """The statuses of four requests, one after the other: each of two replicas is first for two of them."""
+    """The statuses of four requests, one after the other: the first two go to one replica each."""
     path = "/correct" if method == "POST" else "/requests/5f3b0f3f"
     return [send(balancer.url, method, path, b"{}" if method == "POST" else None, headers).status for _ in range(4)]
 
@@ -112,7 +112,7 @@ def test_what_a_stopping_replica_refuses_another_one_answers(
     with Balancer(tmp_path, [_port(stopping), _port(good)]) as balancer:
         assert _four(balancer, headers) == [200] * 4
 
-    assert stopping.num_requests == 2 and good.num_requests == 4
+    assert stopping.num_requests >= 1 and good.num_requests == 4
 
 
 def test_a_post_without_a_key_that_breaks_off_is_not_sent_again(tmp_path: Path, start: StartServer) -> None:
@@ -121,9 +121,10 @@ def test_a_post_without_a_key_that_breaks_off_is_not_sent_again(tmp_path: Path, 
     with Balancer(tmp_path, [_port(breaking), _port(good)]) as balancer:
         replies = [_post(balancer, **{"X-Request-ID": "mine"}) for _ in range(4)]
 
-    assert breaking.num_requests == good.num_requests == 2
     lost = [reply for reply in replies if reply.status != 200]
-    assert [(one.status, one.slug, one.headers["Retry-After"]) for one in lost] == [(503, "not-ready", "1")] * 2
+    assert len(lost) == breaking.num_requests >= 1
+    assert len(lost) + good.num_requests == 4
+    assert {(one.status, one.slug, one.headers["Retry-After"]) for one in lost} == {(503, "not-ready", "1")}
     assert all(one.headers["Content-Type"] == "application/problem+json" for one in lost)
     assert all(one.headers["X-Request-ID"] == "mine" for one in lost)
 
@@ -135,7 +136,7 @@ def test_what_may_run_twice_is_sent_again_when_it_breaks_off(tmp_path: Path, sta
     with Balancer(tmp_path, [_port(breaking), _port(good)]) as balancer:
         assert _four(balancer, KEY if method == "POST" else {}, method) == [200] * 4
 
-    assert breaking.num_requests == 2 and good.num_requests == 4
+    assert breaking.num_requests >= 1 and good.num_requests == 4
 
 
 def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(tmp_path: Path, start: StartServer) -> None:
@@ -159,7 +160,7 @@ def test_a_full_queue_is_told_in_the_words_of_the_replica(
     assert [(reply.status, reply.slug, reply.headers["Retry-After"]) for reply in replies] == [
         (503, "queue-full", "7")
     ] * 6
-    assert sum(one.num_requests for one in full) == 12  # one more is asked, not all
+    assert sum(one.num_requests for one in full) <= 12  # one more is asked at most, not all
 
 
 @pytest.mark.parametrize(
@@ -244,6 +245,7 @@ def test_the_log_tells_the_replica_and_neither_text_nor_id(tmp_path: Path, start
         _post(balancer, **KEY)
         for path in ("/requests/5f3b0f3f", "/He%20goed", "/correct?sentence=He"):
             send(balancer.url, "GET", path)
+        wait_until(lambda: len(balancer.log()) == 4, 5, "all four are logged")  # each after its answer is out
         lines = balancer.log()
 
     assert [line["path"] for line in lines] == ["/correct", "/requests/<id>", "other", "/correct"]

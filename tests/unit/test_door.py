@@ -69,3 +69,17 @@ def test_the_one_that_is_silent_for_longest_makes_room() -> None:
             for client in (second, third):
                 client.sendall(HEALTHZ)
                 assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_who_knocks_just_before_the_door_closes_is_told_and_not_cut_off() -> None:
+    listener = bind("127.0.0.1", 0)
+    door = Door([listener], Readiness(lambda: MailboxStatus(redis_ok=True)), lambda *_: True, most_silent=8)
+
+    with socket.create_connection(listener.getsockname(), timeout=10) as client:
+        client.sendall(POST)
+        door.close()  # no turn was made: nobody has taken the connection yet
+        listener.close()
+        reply = b"".join(iter(lambda: client.recv(4096), b""))
+
+    assert reply.startswith(b"HTTP/1.1 503 ")
+    assert b"urn:miniserve:problem:shutting-down" in reply
