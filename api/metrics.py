@@ -13,9 +13,9 @@ from itertools import accumulate
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from scheduler.capacity import Capacity, Goals, measure
 
 from api.tallies import E2E, HTTP, REJECTED
+from scheduler.capacity import Capacity, Goals, measure
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.observed import Observed, WorkerFacts
 from scheduler.settings import Settings
