@@ -55,8 +55,8 @@ def value_of(families: dict[str, Metric], name: str, **labels: str) -> float:
 def test_every_name_of_the_contract_is_there_with_its_type() -> None:
     types = {family.name.removeprefix("miniserve_"): family.type for family in told(EMPTY).values()}
 
-    expected = {name: "gauge" for name in GAUGES} | {name: "counter" for name in COUNTERS}
-    assert types == expected | {name: "histogram" for name in TIMES | SIZES}
+    expected = dict.fromkeys(GAUGES, "gauge") | dict.fromkeys(COUNTERS, "counter")
+    assert types == expected | dict.fromkeys(TIMES | SIZES, "histogram")
 
 
 def test_every_metric_says_in_words_what_it_is() -> None:
