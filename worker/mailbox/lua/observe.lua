@@ -19,7 +19,8 @@ end
 
 local accepted_at = redis.call('LINDEX', QUEUE, 0)
 accepted_at = accepted_at and tonumber(redis.call('HGET', job_key(accepted_at), 'accepted_at') or '')
-local memory = redis.call('INFO', 'memory')
+local memory = redis.pcall('INFO', 'memory')
+if type(memory) ~= 'string' then memory = '' end -- where users may not ask
 return {
   moments,
   redis.call('HGETALL', COUNTS),

@@ -1,0 +1,335 @@
+"""The sums that Redis keeps for the whole system, against scenarios computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from scheduler.messages import FinishReason
+from tests.scripted_queue import START_S, ScriptedQueue
+from worker.mailbox.line import script
+from worker.mailbox.protocol import Parting
+from worker.mailbox.reporter import Reporter
+
+
+@pytest.fixture
+def queue(redis_url: str) -> Iterator[ScriptedQueue]:
+    with Redis.from_url(redis_url) as client:
+        yield ScriptedQueue(client)
+
+
+def test_the_area_is_the_number_in_the_system_over_time_and_stay_the_times_of_those_that_ended(
+    queue: ScriptedQueue,
+) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.now_s = 2.0  # one for 2 s
+    queue.accept("b", "c")
+    assert queue.drain("w") == ["a", "b", "c"]
+    queue.now_s = 5.0  # three for 3 s
+    queue.finish("w", "a")
+    queue.now_s = 6.5  # two for 1.5 s
+    queue.finish("w", "b", "c")
+    queue.now_s = 60.0
+    queue.beat("w")
+
+    seen = queue.observe()
+
+    assert seen.now.area_s == pytest.approx(2 + 9 + 3, abs=1e-5)
+    assert seen.now.stay_s == pytest.approx(5.0 + 4.5 + 4.5, abs=1e-5)
+    assert (seen.now.at_s, seen.now.accepted, seen.now.ended) == (START_S + 60.0, 3, 3)
+
+
+def test_the_area_grows_between_two_looks_without_any_request_moving(queue: ScriptedQueue) -> None:
+    queue.accept("a", "b")
+    areas = []
+    for queue.now_s in (1.0, 2.0, 4.5):
+        areas.append(queue.observe().now.area_s)
+
+    assert areas == pytest.approx([2.0, 4.0, 9.0], abs=1e-5)
+
+
+def test_every_way_to_end_takes_its_time_into_stay(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("done", "failed", "leaves", "cut")
+    queue.accept("late", within_s=2.0)
+    queue.accept("waits-and-leaves", "waits-too-long")
+    queue.now_s = 1.0
+    queue.cancel("waits-and-leaves")
+    queue.cancel("waits-too-long", Parting.TOO_LATE)
+    queue.now_s = 3.0
+    assert queue.drain("w") == ["done", "failed", "leaves", "cut"]
+    queue.cancel("leaves")
+    queue.now_s = 4.0
+    queue.finish("w", "done")
+    queue.finish("w", "failed", reason=FinishReason.ERROR)
+    queue.finish("w", "leaves", reason=FinishReason.CANCELLED)
+    queue.finish("w", "cut", reason=FinishReason.LENGTH)
+
+    seen = queue.observe()
+
+    told = {name: seen.counts.get(name) for name in ("done", "done_length", "failed", "cancelled", "expired")}
+    assert told == {"done": 2, "done_length": 1, "failed": 1, "cancelled": 2, "expired": 2}
+    assert seen.counts["expired_waiting"] == 2
+    assert seen.now.stay_s == pytest.approx(4 * 4.0 + 2 * 1.0 + 3.0, abs=1e-4)
+    assert seen.now.area_s == pytest.approx(seen.now.stay_s, abs=1e-4)
+    assert seen.dead_letters == 1
+
+
+def test_work_of_a_worker_that_died_stays_in_the_system_all_the_time(queue: ScriptedQueue) -> None:
+    queue.beat("first")
+    queue.accept("a")
+    assert queue.drain("first") == ["a"]
+    queue.now_s = 10.0
+    queue.die("first")
+    amid = queue.observe()
+    queue.beat("second")
+    queue.now_s = 12.0
+    assert queue.drain("second") == ["a"]
+    queue.now_s = 13.0
+    queue.finish("first", "a")  # too late: it is another's now
+    queue.finish("second", "a")
+
+    seen = queue.observe()
+
+    assert (amid.num_waiting, amid.num_running) == (1, 0)
+    assert (seen.counts["accepted"], seen.counts["done"], seen.counts["duplicates"]) == (1, 1, 1)
+    assert (seen.now.area_s, seen.now.stay_s) == pytest.approx((13.0, 13.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("notices_first", ["beat", "drain"])
+def test_a_dead_letter_put_back_by_the_dashboard_has_its_time_from_then_on(
+    queue: ScriptedQueue, notices_first: str
+) -> None:
+    queue.beat("w")
+    queue.accept("dead")
+    assert queue.drain("w") == ["dead"]
+    queue.now_s = 1.0
+    queue.finish("w", "dead", reason=FinishReason.ERROR)
+
+    queue.now_s = 86_400.0  # a day later, as rq-dashboard does it
+    queue.client.zrem("rq:failed:correct", "dead")
+    queue.client.hset("rq:job:dead", "status", "queued")
+    queue.client.rpush("rq:queue:correct", "dead")
+    if notices_first == "beat":
+        queue.beat("w")
+    queue.now_s += 0.5
+    waited_us = queue.delivered("w")[2]
+    queue.now_s += 0.5
+    queue.finish("w", "dead")
+
+    seen = queue.observe()
+
+    assert waited_us <= 500_000, "or the queue time of all others is lost in it"
+    assert (seen.counts["accepted"], seen.counts["failed"], seen.counts["done"]) == (2, 1, 1)
+    assert seen.now.stay_s == pytest.approx(seen.now.area_s, abs=1e-5)
+    assert seen.now.stay_s <= 2.0
+
+
+def test_what_the_dashboard_deleted_is_removed_and_the_books_still_balance(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a", "b")
+    queue.now_s = 1.0
+    queue.client.delete("rq:job:a")
+    queue.client.lrem("rq:queue:correct", 1, "a")
+
+    before = queue.observe()
+    queue.beat("w")
+    after = queue.observe()
+
+    assert (before.num_waiting, after.num_waiting) == (2, 1)
+    assert after.counts["removed"] == 1
+
+
+def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.drain("w")
+    queue.client.delete("miniserve:reservations")
+
+    queue.finish("w", "a", reason=FinishReason.LENGTH)
+
+    counts = {name: int(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
+    assert counts.get(b"done_length", 0) <= counts.get(b"done", 0), "or miniserve_request_success_total is negative"
+
+
+def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
+    from worker.mailbox.protocol import MailboxLimits
+
+    queue.limits = MailboxLimits(max_requests=1)
+    queue.accept("a")
+
+    assert queue.accept("b") == "full"
+
+    seen = queue.observe()
+    assert (seen.counts["refused_full"], seen.now.refused, seen.counts["accepted"]) == (1, 1, 1)
+
+
+def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:
+    reporter = Reporter()
+
+    queue.report(reporter, is_reply_lost=True, prompt_tokens=5, iteration__t=0.25)
+    queue.report(reporter, prompt_tokens=9, iteration__t=0.75)  # what was sent is sent again, as it was
+    queue.report(reporter, prompt_tokens=9, iteration__t=0.75)
+
+    assert queue.observe().totals == {"prompt_tokens": 9, "iteration:t": 0.75}
+
+
+def test_what_several_processes_counted_adds_up(queue: ScriptedQueue) -> None:
+    reporters = [Reporter() for _ in range(3)]
+
+    for number, reporter in enumerate(reporters, start=1):
+        queue.report(reporter, prompt_tokens=number, iteration__t=number / 8)
+        queue.report(reporter, prompt_tokens=10 * number, iteration__t=number / 4)
+
+    assert queue.observe().totals == {"prompt_tokens": 60, "iteration:t": 1.5}
+
+
+def test_a_process_that_starts_again_adds_to_what_its_predecessor_counted(queue: ScriptedQueue) -> None:
+    queue.report(Reporter(), prompt_tokens=40)
+
+    queue.report(Reporter(), prompt_tokens=2)
+
+    assert queue.observe().totals == {"prompt_tokens": 42}
+
+
+def test_replicas_count_as_long_as_they_report(queue: ScriptedQueue) -> None:
+    first, second = Reporter(is_api=True), Reporter(is_api=True)
+    seen = []
+    queue.report(Reporter())  # a worker is none
+    queue.report(first)
+    queue.report(second)
+    seen.append(queue.observe().num_api_replicas)
+    queue.now_s = 1.5
+    queue.report(second)
+    queue.now_s = 2.5
+    seen.append(queue.observe().num_api_replicas)
+    queue.now_s = 4.0
+    seen.append(queue.observe().num_api_replicas)
+
+    assert seen == [2, 1, 0]
+
+
+def test_history_has_a_row_a_second_of_the_last_two_minutes(queue: ScriptedQueue) -> None:
+    reporter = Reporter()
+    for tick in range(4 * 150):
+        queue.now_s = tick / 4
+        queue.beat("w")
+        queue.report(reporter, iteration__n=tick)
+
+    history = queue.observe().history
+
+    assert [row.at_s - START_S for row in history] == [30.0 + second for second in range(120)]
+    assert [later.iterations["n"] - row.iterations["n"] for row, later in zip(history, history[1:], strict=False)] == (
+        [4] * 119
+    )
+
+
+def test_a_row_of_history_is_the_moment_that_was_told_then(queue: ScriptedQueue) -> None:
+    queue.accept("a", "b")
+    queue.now_s = 3.0
+    queue.report(Reporter(), iteration__n=2, iteration__t=0.125, prompt_tokens=7)
+    then = queue.observe().now
+    queue.now_s = 4.0
+
+    seen = queue.observe()
+
+    assert seen.history == (then,)
+    assert then.iterations == {"n": 2, "t": 0.125}
+    assert (then.area_s, then.accepted, then.ended) == (pytest.approx(6.0), 2, 0)
+
+
+def test_a_clock_that_was_set_back_stops_neither_the_area_nor_history(queue: ScriptedQueue) -> None:
+    queue.now_s = 100.0
+    queue.accept("a")
+    queue.now_s = 101.0
+    queue.beat("w")
+    queue.now_s = 50.0
+    queue.beat("w")
+    queue.now_s = 52.0
+
+    seen = queue.observe()
+
+    assert seen.now.area_s == pytest.approx(1.0 + 2.0)
+    assert [row.at_s - START_S for row in seen.history] == [101.0, 50.0]
+
+
+def test_the_oldest_are_told_by_age(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.now_s = 1.0
+    queue.accept("b", "c")
+    queue.drain("w", num_held=0)
+    queue.accept("d")
+    queue.now_s = 3.0
+    queue.accept("e")
+    queue.beat("w", num_held=3, oldest_s=3.0, num_running=2, num_waiting=1)
+    queue.now_s = 4.0
+
+    seen = queue.observe()
+
+    assert (seen.oldest_waiting_s, seen.oldest_running_s) == pytest.approx((3.0, 4.0), abs=1e-3)
+    assert (seen.queue_depth, seen.num_waiting, seen.num_running) == (2, 3, 2)
+    assert [(worker.name, worker.num_running, worker.num_waiting) for worker in seen.workers] == [("w", 2, 1)]
+
+
+def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.drain("w")
+    queue.beat("w", num_held=1, oldest_s=0.0, num_running=1)
+    ages = []
+    for queue.now_s in (2.0, 3.0, 100.0):
+        seen = queue.observe()
+        ages.append((len(seen.workers), seen.num_running, seen.oldest_running_s))
+    queue.client.delete("rq:worker:w")  # Redis forgets it after a minute
+    queue.now_s = 200.0
+    seen = queue.observe()
+    ages.append((len(seen.workers), seen.num_running, seen.oldest_running_s))
+
+    assert ages == [(1, 1, pytest.approx(2.0)), (0, 1, pytest.approx(3.0)), (0, 1, pytest.approx(100.0)),
+                    (0, 1, pytest.approx(200.0))]  # fmt: skip
+
+
+def test_an_idle_system_holds_nothing_old(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.drain("w")
+    queue.finish("w", "a")
+    queue.now_s = 9.0
+    queue.beat("w")
+
+    seen = queue.observe()
+
+    assert (seen.oldest_waiting_s, seen.oldest_running_s, seen.num_running, seen.num_waiting) == (0, 0, 0, 0)
+
+
+def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
+    queue.accept("a")
+    queue.now_s = 1.0
+    keys = {key: queue.client.dump(key) for key in queue.client.keys("miniserve:*")}
+
+    queue.observe()
+
+    assert {key: queue.client.dump(key) for key in queue.client.keys("miniserve:*")} == keys
+
+
+def test_a_full_redis_still_tells_its_numbers(private_redis, queue: ScriptedQueue) -> None:
+    with Redis.from_url(private_redis.url) as client:
+        full = ScriptedQueue(client)
+        full.beat("w")
+        full.accept("a")
+        full.now_s = 1.0
+        client.mset({"test:clock:s": START_S + 1, "test:clock:us": 0})
+        client.config_set("maxmemory", 1)
+
+        seen = _observe_without_writing(full)
+
+    assert seen[1:4] != []
+
+
+def _observe_without_writing(full: ScriptedQueue):
+    _, digest, _, *arguments = script("observe", 2.5)
+    return full.client.eval(full._by_digest[digest], 0, *arguments)
