@@ -42,10 +42,9 @@ class ScriptedQueue:
         requests = tuple(a_request(request_id) for request_id in request_ids)
         return self.run(Errand(requests, within_s).command(channel, self.limits))[0].decode()
 
-    def beat(self, worker: str, num_held: int = 0, oldest_s: float | None = None, **facts: float) -> None:
+    def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
-        told_s = "" if oldest_s is None else oldest_s
-        _, _, is_consistent = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", told_s, *words))
+        _, _, is_consistent = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", *words))
         if not is_consistent:
             self.run(script("reconcile"))
 
@@ -96,5 +95,3 @@ def _on_our_clock(source: str) -> str:
     told = "redis.call('TIME')"
     assert source.count(told) == 1
     return source.replace(told, f"redis.call('MGET', '{_CLOCK}:s', '{_CLOCK}:us')")
-
-

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
+from ops import embedded_redis
+from ops.embedded_redis import EmbeddedRedis
 from scheduler.messages import FinishReason
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.line import script
-from worker.mailbox.protocol import Parting
+from worker.mailbox.line import connect
+from worker.mailbox.observatory import Observatory
+from worker.mailbox.protocol import MailboxDown, MailboxLimits, Parting
 from worker.mailbox.reporter import Reporter
 
 
@@ -156,8 +159,6 @@ def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueu
 
 
 def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
-    from worker.mailbox.protocol import MailboxLimits
-
     queue.limits = MailboxLimits(max_requests=1)
     queue.accept("a")
 
@@ -258,14 +259,14 @@ def test_a_clock_that_was_set_back_stops_neither_the_area_nor_history(queue: Scr
 
 def test_the_oldest_are_told_by_age(queue: ScriptedQueue) -> None:
     queue.beat("w")
-    queue.accept("a")
+    queue.accept("z")  # the first, though not by its name
     queue.now_s = 1.0
     queue.accept("b", "c")
-    queue.drain("w", num_held=0)
+    assert queue.drain("w") == ["z", "b", "c"]
     queue.accept("d")
     queue.now_s = 3.0
     queue.accept("e")
-    queue.beat("w", num_held=3, oldest_s=3.0, num_running=2, num_waiting=1)
+    queue.beat("w", num_held=3, num_running=2, num_waiting=1)
     queue.now_s = 4.0
 
     seen = queue.observe()
@@ -279,7 +280,7 @@ def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(que
     queue.beat("w")
     queue.accept("a")
     queue.drain("w")
-    queue.beat("w", num_held=1, oldest_s=0.0, num_running=1)
+    queue.beat("w", num_held=1, num_running=1)
     ages = []
     for queue.now_s in (2.0, 3.0, 100.0):
         seen = queue.observe()
@@ -289,8 +290,8 @@ def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(que
     seen = queue.observe()
     ages.append((len(seen.workers), seen.num_running, seen.oldest_running_s))
 
-    assert ages == [(1, 1, pytest.approx(2.0)), (0, 1, pytest.approx(3.0)), (0, 1, pytest.approx(100.0)),
-                    (0, 1, pytest.approx(200.0))]  # fmt: skip
+    expected = [(1, 1, 2.0), (0, 1, 3.0), (0, 1, 100.0), (0, 1, 200.0)]
+    assert ages == [(*counts, pytest.approx(age)) for *counts, age in expected]
 
 
 def test_an_idle_system_holds_nothing_old(queue: ScriptedQueue) -> None:
@@ -316,20 +317,44 @@ def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
     assert {key: queue.client.dump(key) for key in queue.client.keys("miniserve:*")} == keys
 
 
-def test_a_full_redis_still_tells_its_numbers(private_redis, queue: ScriptedQueue) -> None:
+def test_a_redis_that_is_full_still_tells_its_numbers(private_redis: EmbeddedRedis) -> None:
+    observatory = Observatory(connect(private_redis.url))
     with Redis.from_url(private_redis.url) as client:
-        full = ScriptedQueue(client)
-        full.beat("w")
-        full.accept("a")
-        full.now_s = 1.0
-        client.mset({"test:clock:s": START_S + 1, "test:clock:us": 0})
+        queue = ScriptedQueue(client)
+        queue.beat("w")
+        queue.accept("a")
         client.config_set("maxmemory", 1)
 
-        seen = _observe_without_writing(full)
+        seen = observatory.observe()
+    observatory.close()
 
-    assert seen[1:4] != []
+    assert (seen.counts["accepted"], seen.num_waiting) == (1, 1)
+    assert seen.redis_memory_bytes > seen.redis_max_memory_bytes == 1
 
 
-def _observe_without_writing(full: ScriptedQueue):
-    _, digest, _, *arguments = script("observe", 2.5)
-    return full.client.eval(full._by_digest[digest], 0, *arguments)
+def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis: EmbeddedRedis) -> None:
+    with Redis.from_url(private_redis.url) as client:
+        ScriptedQueue(client).accept("a")
+        client.acl_setuser("watcher", enabled=True, nopass=True, categories=["+@all"], commands=["-info"], keys=["*"])
+    observatory = Observatory(connect(private_redis.url.replace("://", "://watcher:any@")))
+
+    seen = observatory.observe()
+    observatory.close()
+
+    assert (seen.counts["accepted"], seen.redis_memory_bytes) == (1, 0)
+
+
+def test_an_observatory_without_redis_says_so_and_recovers(private_redis: EmbeddedRedis) -> None:
+    observatory = Observatory(connect(private_redis.url))
+    assert observatory.observe().counts["duplicates"] == 0
+    private_redis.process.kill()
+    private_redis.process.wait()
+    with pytest.raises(MailboxDown):
+        observatory.observe()
+
+    again = embedded_redis.start(private_redis.directory, private_redis.port)
+    try:
+        assert observatory.observe().num_waiting == 0
+    finally:
+        observatory.close()
+        again.stop()
