@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
+from scheduler.errors import DeadlineExceeded
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.observations import sum_totals
 from scheduler.observed import Observed, WorkerFacts
@@ -28,6 +29,7 @@ from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiter, Waiters, completions_of, new_ticket_number
 
 logger = structlog.get_logger(__name__)
+_REASONS = {Parting.LEFT: FinishReason.CANCELLED, Parting.TOO_LATE: FinishReason.EXPIRED}
 
 
 def local_mailbox(settings: Settings, tokenizer_fingerprint: str) -> ApiMailbox:
@@ -171,15 +173,18 @@ class ThreadedModel(ApiMailbox):
 
     def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
         if self._waiters.remove(ticket):
-            self.cancel(ticket.request_id)
+            self._call_off(ticket.request_id, _REASONS[why])
 
     def cancel(self, request_id: str) -> CallOff:
+        return self._call_off(request_id, FinishReason.CANCELLED)
+
+    def _call_off(self, request_id: str, reason: FinishReason) -> CallOff:
         """What runs already runs to its end, for nobody."""
         with self._lock:
             pending = self._pending.get(request_id)
             if pending is not None and pending.future.cancel():
                 del self._pending[request_id]
-                self._ledger.end(Completion(request_id, FinishReason.CANCELLED), pending.accepted_s, monotonic())
+                self._ledger.end(Completion(request_id, reason), pending.accepted_s, monotonic())
         if pending is None:
             return CallOff.DONE
         self._waiters.resolve(request_id, Completion(request_id, FinishReason.CANCELLED))
@@ -215,7 +220,11 @@ class ThreadedModel(ApiMailbox):
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
             self._ledger.counts["refused_full"] += 1
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
-        check_in_time(pending_tokens, tokens, self._rate.tokens_per_s, within_s)
+        try:
+            check_in_time(pending_tokens, tokens, self._rate.tokens_per_s, within_s)
+        except DeadlineExceeded:
+            self._ledger.counts["refused_late"] += 1
+            raise
 
     def _pending_tokens(self) -> int:
         return sum(pending.request.reserved_tokens for pending in self._pending.values())

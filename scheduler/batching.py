@@ -16,7 +16,6 @@ import heapq
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -129,13 +128,6 @@ class BatchingPolicy(ABC):
     def room(self) -> Room:
         """What the mailbox may deliver now."""
         return Room(self.free_tokens, may_look_ahead=not self._waiting)
-
-    def oldest_running_s(self, now: float) -> float | None:
-        """Since the API accepted the running request that was admitted first. May be asked from another thread."""
-        with suppress(RuntimeError):  # somebody joined or left in this very moment
-            for first in self._running.values():
-                return first.queue_s + now - first.admitted_s
-        return None
 
     def holds(self, request_id: str) -> bool:
         return request_id in self._running or request_id in self._waiting

@@ -15,6 +15,7 @@ from api.reasons import Reason
 from api.verbs import VerbTable
 from scheduler.errors import ServingError
 from scheduler.messages import Timings
+from scheduler.observed import Moment, Observed, WorkerFacts
 from tests.fake_tokenizer import FakeTokenizer
 from worker.mailbox.protocol import MailboxStatus
 
@@ -55,6 +56,11 @@ class FakeCorrector:
         if self.error:
             raise self.error
         return MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
+
+    def observe(self) -> Observed:
+        if self.error:
+            raise self.error
+        return Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w-1"), WorkerFacts("w-2")), queue_depth=3)
 
     def close(self) -> None:
         pass

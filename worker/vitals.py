@@ -29,7 +29,7 @@ class Vitals:
             "max_slots": policy.limits.max_slots,
             "computed_tokens_per_s": round(self._tokens_per_s(now), 1),
         }
-        return WorkerReport(policy.observations.totals(), gauges, policy.oldest_running_s(now))
+        return WorkerReport(policy.observations.totals(), gauges)
 
     def _tokens_per_s(self, now: float) -> float:
         counters = self._policy.counters

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from redis import Redis
 
 from ops.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
+from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.line import connect
 
 
@@ -17,6 +19,13 @@ def house(redis_url: str) -> Iterator[RedisHouse]:
     house = RedisHouse(lambda: connect(redis_url))
     yield house
     house.close()
+
+
+@pytest.fixture
+def queue(redis_url: str) -> Iterator[ScriptedQueue]:
+    """The scripts of the shared Redis on a clock of the test's."""
+    with Redis.from_url(redis_url) as client:
+        yield ScriptedQueue(client)
 
 
 @pytest.fixture

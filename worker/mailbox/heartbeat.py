@@ -106,9 +106,8 @@ class Heartbeat:
         }
         words = [word for fact in facts.items() for word in fact]
         idle_s = f"{time.monotonic() - self.turned_s:.3f}"
-        oldest_s = "" if report.oldest_s is None else f"{report.oldest_s:.3f}"
         rate = f"{self.tokens_per_s:.1f}"
-        return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, oldest_s, *words)
+        return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)
 
 
 def _checked(reply: Any) -> Any:

@@ -47,7 +47,7 @@ class Ledger:
             area_s=self._area_s,
             stay_s=self._stay_s,
             accepted=self.counts["accepted"],
-            refused=self.counts["refused_full"],
+            refused=self.counts["refused_full"] + self.counts["refused_late"],
             ended=self.counts["accepted"] - self.num_open,
             iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
         )

@@ -153,7 +153,6 @@ class WorkerReport:
 
     totals: Mapping[str, float] = field(default_factory=dict)  # what it counted since it started
     gauges: Mapping[str, float] = field(default_factory=dict)  # how it is now
-    oldest_s: float | None = None  # since the running request that came first was accepted
 
 
 class WorkerMailbox(Protocol):

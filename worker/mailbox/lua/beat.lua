@@ -1,8 +1,8 @@
 -- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
--- ARGV: worker, lease s, number of sequences held, rate in tokens/s, seconds since its loop turned, seconds since the
--- oldest running request was accepted ('' without one), then fields and values of its RQ worker hash.
+-- ARGV: worker, lease s, number of sequences held, rate in tokens/s, seconds since its loop turned, then fields and
+-- values of its RQ worker hash.
 -- Returns { lost lease, number of requests taken back, reservations match the places }
-local worker, lease_s, num_held, rate, idle_s, oldest_s = unpack(ARGV, 1, 6)
+local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
 local now_iso = iso(now)
 local had_lease = redis.call('ZSCORE', LEASES, worker)
@@ -12,8 +12,7 @@ local key, batch = 'rq:worker:' .. worker, 'batch-' .. worker
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
 redis.call('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
-  'turned_at', string.format('%.3f', now - tonumber(idle_s)),
-  'oldest_at', oldest_s == '' and '' or string.format('%.3f', now - tonumber(oldest_s)), unpack(ARGV, 7))
+  'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('HSETNX', key, 'birth', now_iso)
 redis.call('EXPIRE', key, 60)
 redis.call('HSET', 'miniserve:rates', worker, rate)

@@ -75,24 +75,27 @@ local function is_past(deadline, now)
   return deadline and deadline ~= '' and tonumber(deadline) <= now + 0.01 -- the worker counts by its own clock
 end
 
--- The number of reservations over time, for Little's law: called before it changes. Once in a script is enough. Returns
--- the integral until now.
-local integral_us
-local function integrate()
-  if integral_us then return integral_us end
-  local now = clock()
+-- The number of reservations over time, for Little's law: its integral until now. `num_open` there were since it last
+-- changed.
+local function integral(num_open)
   local since_us, area_us = string.match(redis.call('GET', LAW) or '', '^(%S+) (%S+)$')
-  local now_us = math.floor(now * 1000000)
-  local elapsed_us = math.max(0, now_us - (tonumber(since_us) or now_us))
-  integral_us = (tonumber(area_us) or 0) + redis.call('HLEN', RESERVATIONS) * elapsed_us
-  redis.call('SET', LAW, string.format('%.0f %.0f', now_us, integral_us))
-  return integral_us
+  local now_us = math.floor(clock() * 1000000)
+  return (tonumber(area_us) or 0) + num_open * math.max(0, now_us - (tonumber(since_us) or now_us)), now_us
+end
+
+-- With the first change that a script makes; there is no time between that and the others.
+local is_integrated
+local function integrate(num_open)
+  if is_integrated then return end
+  is_integrated = true
+  local area_us, now_us = integral(num_open)
+  redis.call('SET', LAW, string.format('%.0f %.0f', now_us, area_us))
 end
 
 -- Whether it was not there yet.
 local function reserve(id, tokens)
-  integrate()
   if redis.call('HSETNX', RESERVATIONS, id, tokens) == 0 then return false end
+  integrate(redis.call('HLEN', RESERVATIONS) - 1)
   redis.call('INCRBY', RESERVED_TOKENS, tokens)
   count('accepted')
   return true
@@ -104,7 +107,7 @@ local function release(id, outcome)
   local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
   if tokens > 0 then
     local now = clock()
-    integrate()
+    integrate(redis.call('HLEN', RESERVATIONS))
     redis.call('HDEL', RESERVATIONS, id)
     redis.call('DECRBY', RESERVED_TOKENS, tokens)
     count(outcome or 'removed')
@@ -204,7 +207,7 @@ local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second 
 local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
 
 local function moment(now)
-  local row = { at_s = now, area_s = integrate() / 1000000 }
+  local row = { at_s = now, area_s = integral(redis.call('HLEN', RESERVATIONS)) / 1000000 }
   local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_full', 'refused_late',
     unpack(ENDS))
   row.accepted = tonumber(counts[1] or 0)
@@ -224,6 +227,7 @@ end
 local function remember(now)
   local last = redis.call('LINDEX', HISTORY, -1)
   if last and math.abs(now - cjson.decode(last).at_s) < HISTORY_STEP_S then return end
+  integrate(redis.call('HLEN', RESERVATIONS)) -- or a clock that was set back would stop it for as long
   redis.call('RPUSH', HISTORY, cjson.encode(moment(now)))
   redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end

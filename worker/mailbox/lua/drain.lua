@@ -21,7 +21,8 @@ local function start(id, job)
   local attempt = redis.call('HINCRBY', job_key(id), 'attempts', 1)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', now_iso, 'worker_name', worker)
   if reserve(id, tonumber(job[3]) or 1) then -- a dead letter that the dashboard put back
-    redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
+    job[4] = string.format('%.6f', now) -- it has waited since just now, and not since its first life
+    redis.call('HSET', job_key(id), 'accepted_at', job[4])
   end
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker

@@ -24,10 +24,8 @@ for at = 2, #ARGV, 4 do
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
     local is_over = true
-    if status == 'length' then
-      status = 'finished'
-      count('done_length')
-    end
+    local is_cut = status == 'length'
+    if is_cut then status = 'finished' end
     if status == 'canceled' or status == 'expired' then
       local why = status == 'expired' and is_past(job[7], now) and status or job[6]
       if why and why ~= '' then
@@ -39,7 +37,9 @@ for at = 2, #ARGV, 4 do
     else
       local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
       store(id, status, payload, error_text, ttl)
-      released = released + settle(id, status, ttl, now, now_iso)
+      local tokens = settle(id, status, ttl, now, now_iso)
+      if is_cut and tokens > 0 then count('done_length') end
+      released = released + tokens
     end
     if is_over then announce(letters, job[3], payload) end
     if status == 'finished' then successes = successes + 1 end

@@ -1,25 +1,35 @@
 -- OBSERVE: everything that metrics are made of, at one moment. ARGV: seconds without a turn allowed to a live worker.
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
+local LOOK_AT = 64 -- those that began first
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = cjson.encode(moment(now))
 
-local workers, held_waiting, oldest_running = {}, 0, 0
+local workers, held_waiting = {}, 0
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'oldest_at', 'num_running', 'num_waiting',
+  local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'num_running', 'num_waiting',
     'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots', 'computed_tokens_per_s')
-  held_waiting = held_waiting + tonumber(facts[4] or 0)
-  oldest_running = math.max(oldest_running, now - (tonumber(facts[2] or '') or now))
+  held_waiting = held_waiting + tonumber(facts[3] or 0)
   if (tonumber(facts[1] or '') or 0) >= now - tonumber(ARGV[1]) then
     local row = { worker }
-    for at = 3, 8 do row[#row + 1] = facts[at] or '0' end
+    for at = 2, 7 do row[#row + 1] = facts[at] or '0' end
     workers[#workers + 1] = row
   end
 end
 
-local accepted_at = redis.call('LINDEX', QUEUE, 0)
-accepted_at = accepted_at and tonumber(redis.call('HGET', job_key(accepted_at), 'accepted_at') or '')
-local memory = redis.call('INFO', 'memory')
+local function age(id)
+  local accepted_at = id and tonumber(redis.call('HGET', job_key(id), 'accepted_at') or '')
+  return accepted_at and math.max(0, now - accepted_at) or 0
+end
+
+-- Not asked of the workers: one that stands still is forgotten after a minute, and what it holds is not. Many are begun
+-- in the same moment, and their order is that of their ids.
+local oldest_running = 0
+for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
+  oldest_running = math.max(oldest_running, age((owner_of(member))))
+end
+local memory = redis.pcall('INFO', 'memory')
+if type(memory) ~= 'string' then memory = '' end -- where users may not ask
 return {
   moments,
   redis.call('HGETALL', COUNTS),
@@ -30,7 +40,7 @@ return {
   redis.call('HLEN', RESERVATIONS),
   math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
   tonumber(redis.call('GET', RESERVED_TOKENS) or 0),
-  tostring(accepted_at and math.max(0, now - accepted_at) or 0),
+  tostring(age(redis.call('LINDEX', QUEUE, 0))),
   tostring(oldest_running),
   redis.call('ZCARD', registry_of('failed')),
   tonumber(string.match(memory, 'used_memory:(%d+)') or 0),

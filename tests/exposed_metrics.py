@@ -1,0 +1,37 @@
+"""What GET /metrics exposes, as queries name it: for tests of boards, rules and documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.metrics import metrics_text
+from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.settings import Settings
+
+_NAME = re.compile(r"\bminiserve_\w+")
+# One of everything that has labels only where it occurs.
+_BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w"),), totals={"http:/correct:200": 1})
+
+
+def families_of(text: bytes) -> dict[str, Metric]:
+    """By name; that of a counter is without `_total`."""
+    return {family.name: family for family in text_string_to_metric_families(text.decode())}
+
+
+def exposed_labels() -> Mapping[str, frozenset[str]]:
+    """Every series name that a query may hold (`..._total`, `..._bucket`, `..._sum`, `..._count`), and its labels."""
+    families = families_of(metrics_text(_BUSY, Settings())).values()
+    return {sample.name: frozenset(sample.labels) for family in families for sample in family.samples}
+
+
+def exposed_names() -> frozenset[str]:
+    return frozenset(exposed_labels())
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names of ours that a document, a rule or a board speaks of."""
+    return frozenset(_NAME.findall(text))

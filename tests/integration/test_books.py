@@ -1,0 +1,154 @@
+"""Little's law's two sums and the counts of ends, in Redis, against scenarios computed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.messages import FinishReason
+from tests.scripted_queue import START_S, ScriptedQueue
+from worker.mailbox.protocol import MailboxLimits, Parting
+
+
+def test_the_area_is_the_number_in_the_system_over_time_and_stay_the_times_of_those_that_ended(
+    queue: ScriptedQueue,
+) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.now_s = 2.0  # one for 2 s
+    queue.accept("b", "c")
+    assert queue.drain("w") == ["a", "b", "c"]
+    queue.now_s = 5.0  # three for 3 s
+    queue.finish("w", "a")
+    queue.now_s = 6.5  # two for 1.5 s
+    queue.finish("w", "b", "c")
+    queue.now_s = 60.0
+    queue.beat("w")
+
+    seen = queue.observe()
+
+    assert seen.now.area_s == pytest.approx(2 + 9 + 3, abs=1e-5)
+    assert seen.now.stay_s == pytest.approx(5.0 + 4.5 + 4.5, abs=1e-5)
+    assert (seen.now.at_s, seen.now.accepted, seen.now.ended) == (START_S + 60.0, 3, 3)
+
+
+def test_the_area_grows_between_two_looks_without_any_request_moving(queue: ScriptedQueue) -> None:
+    queue.accept("a", "b")
+    areas = []
+    for queue.now_s in (1.0, 2.0, 4.5):
+        areas.append(queue.observe().now.area_s)
+
+    assert areas == pytest.approx([2.0, 4.0, 9.0], abs=1e-5)
+
+
+def test_every_way_to_end_takes_its_time_into_stay(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("done", "failed", "leaves", "cut")
+    queue.accept("late", within_s=2.0)
+    queue.accept("waits-and-leaves", "waits-too-long")
+    queue.now_s = 1.0
+    queue.cancel("waits-and-leaves")
+    queue.cancel("waits-too-long", Parting.TOO_LATE)
+    queue.now_s = 3.0
+    assert queue.drain("w") == ["done", "failed", "leaves", "cut"]
+    queue.cancel("leaves")
+    queue.now_s = 4.0
+    queue.finish("w", "done")
+    queue.finish("w", "failed", reason=FinishReason.ERROR)
+    queue.finish("w", "leaves", reason=FinishReason.CANCELLED)
+    queue.finish("w", "cut", reason=FinishReason.LENGTH)
+
+    seen = queue.observe()
+
+    told = {name: seen.counts.get(name) for name in ("done", "done_length", "failed", "cancelled", "expired")}
+    assert told == {"done": 2, "done_length": 1, "failed": 1, "cancelled": 2, "expired": 2}
+    assert seen.counts["expired_waiting"] == 2
+    assert seen.now.stay_s == pytest.approx(4 * 4.0 + 2 * 1.0 + 3.0, abs=1e-4)
+    assert seen.now.area_s == pytest.approx(seen.now.stay_s, abs=1e-4)
+    assert seen.dead_letters == 1
+
+
+def test_work_of_a_worker_that_died_stays_in_the_system_all_the_time(queue: ScriptedQueue) -> None:
+    queue.beat("first")
+    queue.accept("a")
+    assert queue.drain("first") == ["a"]
+    queue.now_s = 10.0
+    queue.die("first")
+    amid = queue.observe()
+    queue.beat("second")
+    queue.now_s = 12.0
+    assert queue.drain("second") == ["a"]
+    queue.now_s = 13.0
+    queue.finish("first", "a")  # too late: it is another's now
+    queue.finish("second", "a")
+
+    seen = queue.observe()
+
+    assert (amid.num_waiting, amid.num_running) == (1, 0)
+    assert (seen.counts["accepted"], seen.counts["done"], seen.counts["duplicates"]) == (1, 1, 1)
+    assert (seen.now.area_s, seen.now.stay_s) == pytest.approx((13.0, 13.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("notices_first", ["beat", "drain"])
+def test_a_dead_letter_put_back_by_the_dashboard_has_its_time_from_then_on(
+    queue: ScriptedQueue, notices_first: str
+) -> None:
+    queue.beat("w")
+    queue.accept("dead")
+    assert queue.drain("w") == ["dead"]
+    queue.now_s = 1.0
+    queue.finish("w", "dead", reason=FinishReason.ERROR)
+
+    queue.now_s = 86_400.0  # a day later, as rq-dashboard does it
+    queue.client.zrem("rq:failed:correct", "dead")
+    queue.client.hset("rq:job:dead", "status", "queued")
+    queue.client.rpush("rq:queue:correct", "dead")
+    if notices_first == "beat":
+        queue.beat("w")
+    queue.now_s += 0.5
+    waited_us = queue.delivered("w")[2]
+    queue.now_s += 0.5
+    queue.finish("w", "dead")
+
+    seen = queue.observe()
+
+    assert waited_us <= 500_000, "or the queue time of all others is lost in it"
+    assert (seen.counts["accepted"], seen.counts["failed"], seen.counts["done"]) == (2, 1, 1)
+    assert seen.now.stay_s == pytest.approx(seen.now.area_s, abs=1e-5)
+    assert seen.now.stay_s <= 2.0
+
+
+def test_what_the_dashboard_deleted_is_removed_and_the_books_still_balance(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a", "b")
+    queue.now_s = 1.0
+    queue.client.delete("rq:job:a")
+    queue.client.lrem("rq:queue:correct", 1, "a")
+
+    before = queue.observe()
+    queue.beat("w")
+    after = queue.observe()
+
+    assert (before.num_waiting, after.num_waiting) == (2, 1)
+    assert after.counts["removed"] == 1
+
+
+def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.drain("w")
+    queue.client.delete("miniserve:reservations")
+
+    queue.finish("w", "a", reason=FinishReason.LENGTH)
+
+    counts = {name: int(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
+    assert counts.get(b"done_length", 0) <= counts.get(b"done", 0), "or miniserve_request_success_total is negative"
+
+
+def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
+    queue.limits = MailboxLimits(max_requests=1)
+    queue.accept("a")
+
+    assert queue.accept("b") == "full"
+
+    seen = queue.observe()
+    assert (seen.counts["refused_full"], seen.now.refused, seen.counts["accepted"]) == (1, 1, 1)

@@ -1,0 +1,97 @@
+"""The queue's scripts on a real Redis, with a clock that only the test moves: times come out to the microsecond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis import Redis
+
+from scheduler.messages import Completion, FinishReason, Room
+from scheduler.observed import Observed
+from tests.mailbox_house import AMPLE, a_request
+from worker.mailbox import formats
+from worker.mailbox.errands import Errand, cancel_command
+from worker.mailbox.line import Command, script, script_sources
+from worker.mailbox.observatory import observe_command, observed_of
+from worker.mailbox.protocol import MailboxLimits, Parting
+from worker.mailbox.reporter import Reporter
+
+START_S = 1_700_000_000
+_LEASE_S = 1000.0  # here nobody's runs out by itself
+_CLOCK = "test:clock"
+_ENDS = ("done", "failed", "cancelled", "expired", "removed")
+
+
+class ScriptedQueue:
+    """Commands by hand; `now_s` counts from the start of the test."""
+
+    def __init__(self, client: Redis) -> None:
+        self.client = client
+        self.now_s = 0.0
+        self.limits = MailboxLimits()
+        sources = script_sources()
+        self._by_digest = {script(name)[1]: _on_our_clock(source) for name, source in sources.items()}
+
+    def run(self, command: Command) -> Any:
+        _, digest, _, *arguments = command
+        micros = round((START_S + self.now_s) * 1_000_000)
+        self.client.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
+        return self.client.eval(self._by_digest[digest], 0, *arguments)
+
+    def accept(self, *request_ids: str, within_s: float | None = None, channel: str = "api") -> str:
+        requests = tuple(a_request(request_id) for request_id in request_ids)
+        return self.run(Errand(requests, within_s).command(channel, self.limits))[0].decode()
+
+    def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
+        words = [word for fact in facts.items() for word in fact]
+        _, _, is_consistent = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", *words))
+        if not is_consistent:
+            self.run(script("reconcile"))
+
+    def drain(self, worker: str, room: Room = AMPLE, num_held: int = 0) -> list[str]:
+        """The ids that it delivers."""
+        arguments = (worker, _LEASE_S, room.tokens, int(room.may_look_ahead), room.requests, num_held)
+        return [delivery[0].decode() for delivery in self.run(script("drain", *arguments))[2]]
+
+    def delivered(self, worker: str) -> list[Any]:
+        """The first delivery: id, attempt, waited us, ..."""
+        return self.run(script("drain", worker, _LEASE_S, AMPLE.tokens, 1, AMPLE.requests, 0))[2][0]
+
+    def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
+        completions = [Completion(request_id, reason, (7, 1)) for request_id in request_ids]
+        words = [word for completion in completions for word in formats.finish_arguments(completion)]
+        self.run(script("finish", worker, *words))
+
+    def cancel(self, request_id: str, why: Parting = Parting.LEFT, channel: str = "api") -> None:
+        self.run(cancel_command(request_id, channel, why))
+
+    def die(self, worker: str) -> None:
+        """Its lease runs out, and somebody else's beat notices."""
+        self.beat("reaper")
+        self.client.zadd("miniserve:leases", {worker: 1})
+        self.beat("reaper")
+        self.run(script("leave", "reaper"))
+
+    def report(self, reporter: Reporter, is_reply_lost: bool = False, **totals: float) -> None:
+        self.run(reporter.command({name.replace("__", ":"): value for name, value in totals.items()}))
+        if not is_reply_lost:
+            reporter.note_taken()
+
+    def observe(self) -> Observed:
+        """Looks at the books, too."""
+        seen = observed_of(self.run(observe_command()))
+        assert_balanced(seen)
+        return seen
+
+
+def assert_balanced(seen: Observed) -> None:
+    """accepted = done + failed + cancelled + expired + removed + waiting + running"""
+    ended = sum(seen.counts.get(name, 0) for name in _ENDS)
+    assert seen.counts.get("accepted", 0) == ended + seen.num_waiting + seen.num_running
+    assert (seen.now.accepted, seen.now.ended) == (seen.counts.get("accepted", 0), ended)
+
+
+def _on_our_clock(source: str) -> str:
+    told = "redis.call('TIME')"
+    assert source.count(told) == 1
+    return source.replace(told, f"redis.call('MGET', '{_CLOCK}:s', '{_CLOCK}:us')")

@@ -1,0 +1,191 @@
+"""GET /metrics as Prometheus reads it: names, types, labels, and that every number is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+
+import pytest
+from prometheus_client.metrics_core import Metric
+
+from api.metrics import metrics_text
+from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
+from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.settings import Settings
+from tests.exposed_metrics import exposed_labels, exposed_names, families_of
+
+EMPTY = Observed(now=Moment(at_s=1_700_000_000.0))
+GAUGES = {
+    "num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "arrival_rate", "service_rate",
+    "utilization", "littles_law_residual", "predicted_wait_seconds", "workers_needed", "workers", "api_replicas",
+    "queue_depth", "reserved_tokens", "max_queue_requests", "max_queue_tokens", "oldest_waiting_seconds",
+    "oldest_running_seconds", "dead_letters", "redis_memory_bytes", "redis_max_memory_bytes", "number_in_system",
+    "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
+    "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second",
+}  # fmt: skip
+COUNTERS = {
+    "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
+    "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers",
+}  # fmt: skip
+TIMES = {
+    "time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds",
+    "request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
+}  # fmt: skip
+SIZES = {"iteration_tokens", "batch_size"}
+LABELS = {
+    "request_success_total": {"finished_reason"}, "request_failure_total": {"type"},
+    "admission_rejections_total": {"type"}, "http_responses_total": {"route", "status"},
+}  # fmt: skip
+
+
+def told(seen: Observed) -> dict[str, Metric]:
+    return families_of(metrics_text(seen, Settings(max_queue_requests=2048)))
+
+
+def value_of(families: dict[str, Metric], name: str, **labels: str) -> float:
+    (found,) = [
+        sample.value
+        for family in families.values()
+        for sample in family.samples
+        if sample.name == f"miniserve_{name}" and sample.labels == labels
+    ]
+    return found
+
+
+def test_every_name_of_the_contract_is_there_with_its_type() -> None:
+    types = {family.name.removeprefix("miniserve_"): family.type for family in told(EMPTY).values()}
+
+    expected = dict.fromkeys(GAUGES, "gauge") | dict.fromkeys(COUNTERS, "counter")
+    assert types == expected | dict.fromkeys(TIMES | SIZES, "histogram")
+
+
+def test_every_metric_says_in_words_what_it_is() -> None:
+    assert [name for name, family in told(EMPTY).items() if len(family.documentation) < 10] == []
+
+
+def test_only_the_labels_that_boards_know_are_there() -> None:
+    for name, labels in exposed_labels().items():
+        short = name.removeprefix("miniserve_")
+        known = {"worker"} if short.startswith("worker_") else LABELS.get(short, set())
+        assert labels == known | ({"le"} if name.endswith("_bucket") else set()), name
+
+
+def test_the_names_that_queries_hold_are_those_of_the_series() -> None:
+    names = exposed_names()
+
+    assert {f"miniserve_{name}" for name in GAUGES} <= names
+    assert {f"miniserve_{name}_total" for name in COUNTERS} <= names
+    for name in TIMES | SIZES:
+        assert {f"miniserve_{name}_{part}" for part in ("bucket", "sum", "count")} <= names
+
+
+def test_a_system_without_workers_or_history_tells_zeros_and_that_nobody_is_served() -> None:
+    families = told(EMPTY)
+
+    values = {sample.name: sample.value for family in families.values() for sample in family.samples}
+    settings = {"max_queue_requests": 2048, "max_queue_tokens": Settings().max_queue_tokens}
+    told_without_data = {"workers_needed": 1, "predicted_wait_seconds": Settings().request_timeout_s}
+    others = {name.removeprefix("miniserve_"): value for name, value in values.items() if value}
+    assert others == settings | told_without_data
+
+
+def test_no_worker_means_no_series_of_a_worker() -> None:
+    assert told(EMPTY)["miniserve_worker_slots"].samples == []
+
+
+def test_each_worker_has_its_own_series() -> None:
+    workers = (
+        WorkerFacts("a-1", 3, 2, 90, 600, 16, tokens_per_s=12.5),
+        WorkerFacts("b-2", 1, 0, 60, 400, 8, tokens_per_s=2.5),
+    )
+
+    families = told(replace(EMPTY, workers=workers))
+
+    assert value_of(families, "workers") == 2
+    assert value_of(families, "kv_cache_usage_perc") == pytest.approx(0.15)
+    for name, first, second in (
+        ("running", 3, 1), ("waiting", 2, 0), ("slots", 16, 8), ("kv_tokens", 90, 60), ("kv_budget_tokens", 600, 400),
+        ("tokens_per_second", 12.5, 2.5),
+    ):  # fmt: skip
+        assert value_of(families, f"worker_{name}", worker="a-1") == first
+        assert value_of(families, f"worker_{name}", worker="b-2") == second
+
+
+def test_what_was_observed_is_told_as_it_is() -> None:
+    seen = replace(
+        EMPTY, num_api_replicas=3, queue_depth=4, num_waiting=6, num_running=5, reserved_tokens=700,
+        oldest_waiting_s=1.5, oldest_running_s=2.5, dead_letters=2, redis_memory_bytes=1000,
+        redis_max_memory_bytes=5000,
+    )  # fmt: skip
+
+    families = told(seen)
+
+    expected = {
+        "api_replicas": 3, "queue_depth": 4, "num_requests_waiting": 6, "num_requests_running": 5,
+        "reserved_tokens": 700, "oldest_waiting_seconds": 1.5, "oldest_running_seconds": 2.5, "dead_letters": 2,
+        "redis_memory_bytes": 1000, "redis_max_memory_bytes": 5000,
+    }  # fmt: skip
+    assert {name: value_of(families, name) for name in expected} == expected
+
+
+def test_ends_and_refusals_are_told_by_their_kind() -> None:
+    counts = {
+        "accepted": 100, "done": 80, "done_length": 7, "failed": 3, "cancelled": 4, "expired": 5, "removed": 6,
+        "refused_full": 8, "refused_late": 9, "duplicates": 2,
+    }  # fmt: skip
+
+    families = told(replace(EMPTY, counts=counts, totals={"rejected:not-ready": 10, "rejected:shutting-down": 11}))
+
+    assert value_of(families, "requests_accepted_total") == 100
+    assert value_of(families, "duplicate_answers_total") == 2
+    done = {kind: value_of(families, "request_success_total", finished_reason=kind) for kind in ("stop", "length")}
+    assert done == {"stop": 73, "length": 7}
+    failed = {"request-failed": 3, "cancelled": 4, "deadline-exceeded": 5, "removed-by-operator": 6}
+    assert {kind: value_of(families, "request_failure_total", type=kind) for kind in failed} == failed
+    refused = {"queue-full": 8, "deadline-exceeded": 9, "not-ready": 10, "shutting-down": 11}
+    assert {kind: value_of(families, "admission_rejections_total", type=kind) for kind in refused} == refused
+
+
+def test_responses_are_told_by_route_and_status() -> None:
+    totals = {"http:/correct:200": 5, "http:/requests/<request_id>:404": 2, "http:none:404": 1}
+
+    families = told(replace(EMPTY, totals=totals))
+
+    assert value_of(families, "http_responses_total", route="/correct", status="200") == 5
+    assert value_of(families, "http_responses_total", route="/requests/<request_id>", status="404") == 2
+    assert len(families["miniserve_http_responses"].samples) == 3
+
+
+@pytest.mark.parametrize("name", sorted(TIMES | SIZES))
+def test_a_histogram_is_cumulative_and_ends_in_its_count(name: str) -> None:
+    bounds = SIZE_BUCKETS if name in SIZES else TIME_BUCKETS_S
+    histogram = Histogram(bounds)
+    for value in (bounds[0] / 2, bounds[0], bounds[3], 2 * bounds[-1]):
+        histogram.observe(value)
+
+    family = told(replace(EMPTY, totals=histogram.totals(name.removesuffix("_seconds"))))[f"miniserve_{name}"]
+
+    buckets = {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
+    rest = {s.name.rsplit("_", 1)[1]: s.value for s in family.samples if not s.name.endswith("_bucket")}
+    assert [float(end) for end in buckets] == [*bounds, float("inf")]
+    assert list(buckets.values()) == [2, 2, 2] + [3] * (len(bounds) - 3) + [4]
+    assert rest == {"count": 4, "sum": pytest.approx(1.5 * bounds[0] + bounds[3] + 2 * bounds[-1])}
+
+
+def test_the_buckets_of_times_reach_from_a_millisecond_to_ten_seconds() -> None:
+    assert (TIME_BUCKETS_S[0], TIME_BUCKETS_S[-1]) == (0.001, 10.0)
+    assert list(TIME_BUCKETS_S) == sorted(set(TIME_BUCKETS_S))
+    assert all(later / earlier <= 2 for earlier, later in zip(TIME_BUCKETS_S, TIME_BUCKETS_S[1:], strict=False))
+
+
+def test_no_number_is_infinite_or_no_number_at_all() -> None:
+    broken = replace(
+        EMPTY,
+        now=Moment(5.0, area_s=1e300, stay_s=-4.0, accepted=10, ended=10, iterations={"n": 0.0, "t": 1e300, "tt": -1}),
+        history=(Moment(4.9999999), Moment(5.0), Moment(6.0, accepted=99)),
+        workers=(WorkerFacts("w", 1, 1, 1, kv_budget_tokens=0, max_slots=0),),
+        num_waiting=10**9,
+    )
+
+    for family in told(broken).values():
+        assert [sample for sample in family.samples if not isfinite(sample.value) or sample.value < 0] == []

@@ -1,0 +1,145 @@
+"""What an API replica counts of its HTTP traffic, and GET /metrics in the modes without a queue."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import TALLIES, create_app
+from api.tallies import Tallies
+from scheduler.errors import NotReady, QueueFull, ShuttingDown
+from scheduler.settings import Settings
+from tests.exposed_metrics import families_of
+from tests.fake_corrector import FakeCorrector, assert_problem
+
+GOED = {"sentence": "He goed to school"}
+
+
+@pytest.fixture
+def corrector() -> FakeCorrector:
+    return FakeCorrector()
+
+
+@pytest.fixture
+def client(corrector: FakeCorrector) -> FlaskClient:
+    return create_app(corrector, Settings()).test_client()
+
+
+def totals_of(client: FlaskClient) -> dict[str, float]:
+    """Those above zero, without the sum of times."""
+    totals = client.application.extensions[TALLIES].totals()
+    return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
+
+
+def answers_in(totals: dict[str, float]) -> float:
+    return sum(count for name, count in totals.items() if name.startswith("e2e_request_latency:"))
+
+
+def test_each_response_is_counted_under_its_route_and_status(client: FlaskClient) -> None:
+    client.post("/correct", json=GOED)
+    client.post("/correct", data=b"{", content_type="application/json")
+    client.post("/correct/batch", json={"sentences": ["He goed.", "She went."]})
+    client.get("/requests/abc")
+    client.get("/a/secret/path?of=somebody")
+    client.delete("/correct")
+
+    counted = {name: count for name, count in totals_of(client).items() if name.startswith("http:")}
+    assert counted == {
+        "http:/correct:200": 1, "http:/correct:400": 1, "http:/correct/batch:200": 1,
+        "http:/requests/<request_id>:404": 1, "http:none:404": 1, "http:none:405": 1,
+    }  # fmt: skip
+
+
+def test_only_answers_have_a_latency(client: FlaskClient, corrector: FakeCorrector) -> None:
+    client.post("/correct", json=GOED)
+    client.post("/correct/batch", json={"sentences": ["He goed.", "She went."]})
+    client.get("/healthz")
+    client.get("/metrics")
+    client.post("/correct", json={})
+    corrector.error = QueueFull("full", 1.0)
+    client.post("/correct", json=GOED)
+
+    assert answers_in(totals_of(client)) == 2
+
+
+def test_a_latency_is_put_into_the_bucket_it_belongs_to() -> None:
+    tallies = Tallies()
+
+    for seconds in (0.001, 0.004, 0.004, 11.0):
+        tallies.note_answer(seconds)
+
+    totals = tallies.totals()
+    assert {name: count for name, count in totals.items() if count} == {
+        "e2e_request_latency:0": 1, "e2e_request_latency:4": 2, "e2e_request_latency:25": 1,
+        "e2e_request_latency:sum": pytest.approx(11.009),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [NotReady("Redis is away.", 1.0), ShuttingDown("stopping", 1.0)])
+def test_what_never_reached_the_queue_is_a_rejection(
+    client: FlaskClient, corrector: FakeCorrector, error: NotReady
+) -> None:
+    corrector.error = error
+
+    client.post("/correct", json=GOED)
+    client.get("/readyz")  # a probe asks for nothing to be corrected
+
+    assert totals_of(client)[f"rejected:{error.slug}"] == 1
+
+
+def test_what_the_queue_refuses_is_left_to_the_queue_to_count(client: FlaskClient, corrector: FakeCorrector) -> None:
+    corrector.error = QueueFull("full", 1.0)
+
+    client.post("/correct", json=GOED)
+
+    assert totals_of(client) == {"http:/correct:503": 1}
+
+
+def test_threads_that_answer_at_once_lose_no_count() -> None:
+    tallies = Tallies()
+
+    def answer() -> None:
+        for _ in range(2000):
+            tallies.note_response("/correct", 200, None)
+            tallies.note_answer(0.01)
+
+    threads = [threading.Thread(target=answer) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        tallies.totals()  # by one that takes no lock
+    for thread in threads:
+        thread.join()
+
+    totals = tallies.totals()
+    assert (totals["http:/correct:200"], totals["e2e_request_latency:6"]) == (8000, 8000)
+    assert totals["e2e_request_latency:sum"] == pytest.approx(80.0)
+
+
+def test_metrics_without_a_queue_hold_what_the_process_itself_counted(client: FlaskClient) -> None:
+    client.post("/correct", json=GOED)
+
+    response = client.get("/metrics")
+
+    families = families_of(response.data)
+    assert (response.status_code, response.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert {s.labels["route"]: s.value for s in families["miniserve_http_responses"].samples} == {"/correct": 1}
+    latency = {s.name: s.value for s in families["miniserve_e2e_request_latency_seconds"].samples}
+    assert latency["miniserve_e2e_request_latency_seconds_count"] == 1
+    assert families["miniserve_workers"].samples[0].value == 2
+    assert families["miniserve_queue_depth"].samples[0].value == 3
+
+
+def test_metrics_without_the_queue_behind_them_are_a_problem(client: FlaskClient, corrector: FakeCorrector) -> None:
+    corrector.error = NotReady("Redis does not answer; try again shortly.", 1.0)
+
+    assert_problem(client.get("/metrics"), 503, "not-ready")
+
+
+def test_metrics_hold_nothing_that_somebody_sent(client: FlaskClient) -> None:
+    client.post("/correct", json={"sentence": "Zanzibar goed to school", "learner_id": "Zanzibar"})
+    client.get("/Zanzibar", headers={"X-Request-ID": "Zanzibar"})
+
+    assert b"Zanzibar" not in client.get("/metrics").data
