@@ -15,6 +15,7 @@ import click
 
 from scheduler.errors import SettingsError
 from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
+from scheduler.webhook_url import webhook_fault
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
@@ -72,7 +73,7 @@ def _option(spec: Field[Any], help: str | None) -> Callable[[Callable[..., Any]]
         envvar=variable(spec.name),
         show_envvar=True,
         help=help or _help(spec),
-        callback=_check_redis_url if spec.name == "redis_url" else None,
+        callback={"redis_url": _check_redis_url, "alert_webhook": _check_webhook}.get(spec.name),
     )
 
 
@@ -103,4 +104,10 @@ class RangedType(click.ParamType):
 def _check_redis_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if fault := redis_url_fault(value):
         raise click.BadParameter(f"{hide_password(value)!r} is not allowed; {fault}")
+    return value
+
+
+def _check_webhook(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if fault := webhook_fault(value):
+        raise click.BadParameter(f"it {fault}")  # not shown: all of it may be a secret
     return value

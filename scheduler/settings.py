@@ -13,6 +13,7 @@ from typing import Any
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.redis_url import hide_password, redis_url_fault
+from scheduler.webhook_url import webhook_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
@@ -84,6 +85,7 @@ class Settings:
     slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
     break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
+    alert_webhook: str = _setting("", "URL that alerts are posted to; it may hold a secret. Empty: none.", Range())
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
     log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))
     log_level: str = _setting("info", "Least level logged.", Range(choices=("debug", "info", "warning", "error")))
@@ -95,6 +97,8 @@ class Settings:
             raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
+        if fault := webhook_fault(self.alert_webhook):
+            raise SettingsError(f"{variable('alert_webhook')} {fault}")
 
     @property
     def uses_queue(self) -> bool:
