@@ -1,8 +1,8 @@
 """`miniserve up`: the whole system on one machine, in the foreground.
 
-Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard; in the
-modes without a queue the API replica alone. Keeps them alive; stops them in the order API, workers, dashboard,
-Redis, so that accepted requests are still answered.
+Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard and (where
+alerts are to be posted) a monitor; in the modes without a queue the API replica alone. Keeps them alive; stops them in
+the order monitor, API, workers, dashboard, Redis, so that accepted requests are still answered.
 Start-up and shutdown only: requests never pass through this process.
 """
 
@@ -133,6 +133,7 @@ def _check_mode(settings: Settings, with_dashboard: bool) -> None:
     if settings.uses_queue:
         return
     asked = {"--workers": settings.workers > 1, "--redis-url": bool(settings.redis_url), "--dashboard": with_dashboard}
+    asked["--alert-webhook"] = bool(settings.alert_webhook)
     if options := [option for option, is_asked in asked.items() if is_asked]:
         raise click.UsageError(
             f"--mode {settings.mode} runs the model in the API process, without Redis and workers: "
@@ -197,7 +198,9 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
     workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
     api = [role("api", "api")]
     dashboard = [_dashboard(settings, env)] if with_dashboard else []
-    return Supervisor([*redis_stage, *workers, *api, *dashboard], [api, workers, dashboard, redis_stage], _say)
+    monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []
+    children = [*redis_stage, *workers, *api, *dashboard, *monitor]
+    return Supervisor(children, [monitor, api, workers, dashboard, redis_stage], _say)
 
 
 def _dashboard(settings: Settings, env: dict[str, str]) -> Child:

@@ -1,0 +1,117 @@
+"""Posting alerts to a webhook, in a thread of its own: who posts never waits, whatever the other side does.
+
+Payloads go out one after the other, each at least once: an answer that is lost makes it go out again, with the same
+`id`. What the other side refuses for good (4xx) is given up at once, all else after the last attempt, and the log says
+so. The URL may be a secret: nothing here ever shows more of it than where it leads.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from scheduler.webhook_url import hide_secret
+
+logger = structlog.get_logger(__name__)
+
+TIMEOUT_S = 5.0
+PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # before each further attempt
+MOST_WAITING = 100
+_WORTH_ANOTHER = (408, 425, 429)  # of 4xx
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A POST that is sent elsewhere arrives there as a GET, without its payload."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+class Webhook:
+    """Begins its thread with the first payload."""
+
+    def __init__(self, url: str, pauses_s: Sequence[float] = PAUSES_S, most_waiting: int = MOST_WAITING) -> None:
+        self._url = url
+        self._pauses_s = pauses_s
+        self._most_waiting = most_waiting
+        self._waiting: deque[Mapping[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self._is_sending = False
+        self._closing = threading.Event()
+        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._thread: threading.Thread | None = None
+
+    def post(self, payload: Mapping[str, Any]) -> None:
+        """Returns at once. Beyond the bound the oldest is given up: the newest tells how things stand."""
+        with self._changed:
+            if len(self._waiting) >= self._most_waiting:
+                self._say_given_up(self._waiting.popleft(), f"{self._most_waiting} newer ones wait")
+            self._waiting.append(payload)
+            self._changed.notify()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
+            self._thread.start()
+
+    def close(self, patience_s: float) -> None:
+        """What waits is tried once more, for so long at most."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(patience_s)
+        if number := len(self._waiting) + self._is_sending:
+            logger.warning("alerts not posted", webhook=hide_secret(self._url), number=number)
+
+    def _run(self) -> None:
+        while (payload := self._next()) is not None:
+            if (why_not := self._deliver(payload)) is not None:
+                self._say_given_up(payload, why_not)
+            self._is_sending = False
+
+    def _next(self) -> Mapping[str, Any] | None:
+        """None once all is done and closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closing.is_set())
+            if not self._waiting:
+                return None
+            self._is_sending = True
+            return self._waiting.popleft()
+
+    def _deliver(self, payload: Mapping[str, Any]) -> str | None:
+        """None once it is taken; else why it was given up."""
+        body = json.dumps(payload).encode()
+        for pause_s in (*self._pauses_s, None):
+            status, why_not = self._send(body)
+            if why_not is None:
+                return None
+            is_final = 400 <= status < 500 and status not in _WORTH_ANOTHER
+            if is_final or pause_s is None or self._closing.wait(pause_s):
+                break
+        return why_not
+
+    def _send(self, body: bytes) -> tuple[int, str | None]:
+        """Status (0: none) and what went wrong. An exception's own words may hold the URL: only its kind is told."""
+        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as response:
+                return response.status, None
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code, f"it answers {error.code}"
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            return 0, type(reason if isinstance(reason, Exception) else error).__name__
+
+    def _say_given_up(self, payload: Mapping[str, Any], why: str) -> None:
+        logger.error(
+            "alert not posted", webhook=hide_secret(self._url), reason=why,
+            alert=payload.get("alert"), status=payload.get("status"),
+        )  # fmt: skip

@@ -1,0 +1,185 @@
+"""The monitor's look, what it tells, and its sign of life."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from api.metrics import goals_of
+from ops import heartbeat_file
+from ops.heartbeat_file import HeartbeatFile, is_fresh
+from ops.monitor import Watch, payload_of
+from scheduler.alerts import Alerts
+from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.settings import Settings, SettingsError
+from worker.mailbox.protocol import MailboxDown
+
+WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),))
+GOALS = goals_of(Settings())
+
+
+class Sight:
+    """An observatory that sees what it is told to see; None: Redis is away."""
+
+    def __init__(self) -> None:
+        self.observed: Observed | None = WELL
+
+    def observe(self) -> Observed:
+        if self.observed is None:
+            raise MailboxDown("away")
+        return self.observed
+
+
+class Looking:
+    def __init__(self) -> None:
+        self.sight, self.posted, self.now = Sight(), [], 0.0
+        self.watch = Watch(self.sight, GOALS, self.posted.append)
+
+    def see(self, observed: Observed | None, seconds: float) -> list[dict[str, Any]]:
+        self.sight.observed = observed
+        with capture_logs() as logs:
+            for _ in range(round(2 * seconds)):
+                self.watch.look(self.now)
+                self.now += 0.5
+        return logs
+
+
+def test_the_log_tells_once_that_an_alert_is_raised_and_once_that_it_is_cleared() -> None:
+    looking = Looking()
+    looking.see(WELL, 5)
+
+    raised = looking.see(replace(WELL, workers=()), 20)
+    cleared = looking.see(WELL, 20)
+
+    about = [(line["event"], line["log_level"], line["alert"]) for line in raised if "alert" in line]
+    assert about == [("alert raised", "error", "no-live-worker"), ("alert raised", "error", "predicted-wait-long")]
+    assert raised[0]["sentence"].startswith("0 workers are live, 1 is the least: start one.")
+    assert raised[0]["runbook"] == "docs/operations.md#no-live-worker"
+    assert {(line["event"], line["log_level"]) for line in cleared} == {("alert cleared", "warning")}
+    assert len(cleared) == 2
+
+
+def test_a_redis_that_is_away_is_an_alert_and_the_watch_goes_on() -> None:
+    looking = Looking()
+
+    away = looking.see(None, 10)
+    back = looking.see(WELL, 10)
+
+    assert [line["alert"] for line in away] == ["redis-unreachable"]
+    assert [line["event"] for line in back if "alert" in line] == ["alert cleared"]
+
+
+def test_every_change_is_posted_with_a_text_that_says_it_all() -> None:
+    looking = Looking()
+    looking.see(WELL, 1)
+    looking.see(replace(WELL, workers=()), 1)
+
+    (payload, *_) = looking.posted
+
+    assert payload["text"] == (
+        "miniserve critical raised: no-live-worker. 0 workers are live, 1 is the least: start one. What was accepted "
+        "waits for it, no more is accepted. See docs/operations.md#no-live-worker."
+    )
+    assert (payload["status"], payload["alert"], payload["severity"]) == ("raised", "no-live-worker", "critical")
+
+
+def test_a_payload_is_plain_json_with_an_id_of_its_own_and_tells_how_long_it_held() -> None:
+    alerts = Alerts(GOALS)
+    alerts.evaluate(WELL, None, 9.5)
+    (raised,) = alerts.evaluate(replace(WELL, workers=()), None, 10.0)
+    alerts.evaluate(WELL, None, 11.5)
+    (cleared,) = alerts.evaluate(WELL, None, 12.5)
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    first, second = payload_of(raised, now), payload_of(cleared, now)
+
+    assert json.loads(json.dumps(first)) == first
+    assert first["id"] != second["id"]
+    assert (first["held_s"], second["held_s"]) == (0.0, 2.5)
+    assert second["text"] == "miniserve critical cleared: no-live-worker. A worker is live again."
+    assert first["at"] == "2026-01-02T03:04:05.000+00:00"
+
+
+def test_a_status_line_comes_once_a_minute() -> None:
+    lines = Looking().see(WELL, 130)
+
+    assert [line["event"] for line in lines] == ["status"] * 3
+    assert lines[0]["workers"] == 1
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    first, second = tmp_path / "memory", tmp_path / "tmp"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.setattr(heartbeat_file, "places", lambda: [first, second])
+    yield [first, second]
+
+
+def test_a_beat_is_fresh_for_a_while_and_gone_with_its_process(places: list[Path]) -> None:
+    assert not is_fresh(time.time())
+
+    beat = HeartbeatFile()
+
+    assert is_fresh(time.time())
+    assert not is_fresh(time.time() + heartbeat_file.FRESH_S + 5)
+    os.utime(next(places[0].iterdir()), (0, 0))
+    beat.beat()
+    assert is_fresh(time.time())
+    beat.close()
+    assert not is_fresh(time.time())
+
+
+def test_a_beat_takes_the_next_place_where_the_first_is_missing(places: list[Path]) -> None:
+    places[0].rmdir()
+
+    HeartbeatFile()
+
+    assert is_fresh(time.time())
+    assert len(list(places[1].iterdir())) == 1
+
+
+def test_without_any_place_for_a_beat_an_os_error_says_so(places: list[Path]) -> None:
+    for place in places:
+        place.rmdir()
+
+    with pytest.raises(OSError):
+        HeartbeatFile()
+
+
+def test_beats_of_killed_processes_are_swept_away_at_the_next_start(places: list[Path]) -> None:
+    HeartbeatFile()
+    os.utime(next(places[0].iterdir()), (0, 0))
+
+    HeartbeatFile()
+
+    assert len(list(places[0].iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("hooks.example/S3CRET", "must begin with http:// or https://"),
+        ("ftp://h/S3CRET", "must begin with http:// or https://"),
+        ("https://h/S3 CRET", "hold no blanks"),
+        ("https:///S3CRET", "must name a host"),
+        ("https://h:x/S3CRET", "must name a host"),
+        ("https://user:S3CRET@h/", "not before an @"),
+    ],
+)
+def test_a_webhook_that_is_none_is_refused_without_being_shown(url: str, fault: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({"MINISERVE_ALERT_WEBHOOK": url})
+
+    assert str(caught.value).startswith("MINISERVE_ALERT_WEBHOOK ")
+    assert fault in str(caught.value)
+    assert "CRET" not in str(caught.value)

@@ -1,0 +1,100 @@
+"""Posting alerts: never in the way, again where it may help, and not a word of the secret."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from ops.webhook import Webhook
+from tests.running_system import wait_until
+from tests.webhook_receiver import WebhookReceiver
+
+
+def alerts_of(receiver: WebhookReceiver) -> list[str]:
+    return [payload["alert"] for payload in receiver.payloads]
+
+
+def test_payloads_arrive_as_json_in_the_order_they_were_posted() -> None:
+    with WebhookReceiver() as receiver:
+        webhook = Webhook(receiver.url)
+        for name in "abc":
+            webhook.post({"alert": name})
+        webhook.close(10)
+
+    assert alerts_of(receiver) == ["a", "b", "c"]
+    assert set(receiver.content_types) == {"application/json"}
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 408])
+def test_what_may_go_better_later_is_tried_again(status: int) -> None:
+    with WebhookReceiver(status, status, 200) as receiver, capture_logs() as logs:
+        webhook = Webhook(receiver.url, pauses_s=(0.01, 0.01))
+        webhook.post({"alert": "a"})
+        wait_until(lambda: len(receiver.payloads) == 3, 10, "three attempts")
+        webhook.close(10)
+
+    assert alerts_of(receiver) == ["a", "a", "a"]
+    assert logs == []
+
+
+@pytest.mark.parametrize("status", [400, 404, 410])
+def test_what_is_refused_for_good_is_given_up_at_once_and_the_next_goes_out(status: int) -> None:
+    with WebhookReceiver(status, 200) as receiver, capture_logs() as logs:
+        webhook = Webhook(receiver.url, pauses_s=(30,))
+        webhook.post({"alert": "a"})
+        webhook.post({"alert": "b"})
+        webhook.close(10)
+
+    assert alerts_of(receiver) == ["a", "b"]
+    assert [(line["log_level"], line["alert"], line["reason"]) for line in logs] == [
+        ("error", "a", f"it answers {status}")
+    ]
+
+
+def test_a_redirection_is_a_failure_and_is_not_followed() -> None:
+    with WebhookReceiver(302) as receiver, capture_logs() as logs:
+        webhook = Webhook(receiver.url, pauses_s=())
+        webhook.post({"alert": "a"})
+        webhook.close(10)
+
+    assert len(receiver.payloads) == 1
+    assert logs[0]["reason"] == "it answers 302"
+
+
+def test_posting_never_waits_for_a_receiver_that_hangs_and_keeps_the_newest() -> None:
+    with WebhookReceiver(0, 200) as receiver, capture_logs() as logs:
+        webhook = Webhook(receiver.url, most_waiting=3)
+        webhook.post({"alert": "first"})
+        wait_until(lambda: len(receiver.payloads) == 1, 10, "the first is under way")
+
+        for name in "abcde":
+            webhook.post({"alert": name})
+        receiver.release.set()
+        wait_until(lambda: len(receiver.payloads) == 4, 10, "the rest")
+        webhook.close(10)
+
+    assert alerts_of(receiver) == ["first", "c", "d", "e"]
+    assert [line["alert"] for line in logs] == ["a", "b"]
+
+
+def test_closing_does_not_wait_for_a_pause_between_attempts() -> None:
+    with WebhookReceiver(500) as receiver, capture_logs() as logs:
+        webhook = Webhook(receiver.url, pauses_s=(3600,))
+        webhook.post({"alert": "a"})
+        wait_until(lambda: len(receiver.payloads) == 1, 10, "the first attempt")
+        webhook.close(10)
+
+    assert logs[0]["reason"] == "it answers 500"
+
+
+def test_the_log_never_shows_more_of_the_url_than_where_it_leads() -> None:
+    with WebhookReceiver(500) as receiver, capture_logs() as logs:
+        away = receiver.url.replace("127.0.0.1", "127.0.0.1.invalid")
+        for url in (receiver.url, away, "http://127.0.0.1:1/S3CRET"):
+            webhook = Webhook(url, pauses_s=())
+            webhook.post({"alert": "a"})
+            webhook.close(10)
+
+    assert len(logs) == 3
+    assert "S3CRET" not in str(logs)
+    assert all(line["webhook"].endswith("/***") for line in logs)
