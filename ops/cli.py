@@ -18,6 +18,8 @@ from worker.blas import configure_blas
 _LOGGING = ("log_format", "log_level")
 # Name: module, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
+    "monitor": ("ops.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
+    "capacity": ("ops.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "requeue": ("ops.dead_letters", "requeue", "Put requests that were given up back into the queue."),
     "drop": ("ops.dead_letters", "drop", "Forget requests that were given up."),
     "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),

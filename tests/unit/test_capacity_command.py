@@ -1,0 +1,121 @@
+"""`miniserve capacity`: the table, the advice, and what it says where there is nothing to read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ops import capacity as command
+from ops.capacity import METRICS, Figures, advice, as_json, rows
+from ops.cli import main
+from ops.scrape import ScrapeError, parse
+from scheduler.capacity import Goals, measure
+from scheduler.observed import Moment, Observed, WorkerFacts
+
+FIGURES = Figures(
+    arrival_rate_per_s=12.0, number_in_system=1.8, time_in_system_s=0.15, residual=0.004,
+    service_rate_tokens_per_s=3900.0, utilization=0.31, predicted_wait_s=0.002, workers_needed=1,
+    queue_bound_tokens=100_000, num_workers=1, num_waiting=0, num_running=2,
+)  # fmt: skip
+TEXT = "".join(f"{metric} {getattr(FIGURES, name)}\n" for name, metric in METRICS.items())
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(main, ["capacity", *arguments], env=env)
+
+
+def test_the_advice_says_how_far_the_workers_go() -> None:
+    assert advice(FIGURES, 0.8) == (
+        "One worker serves 3,900 tokens/s; at the present 12 requests/s it is 31% used. "
+        "Enough until about 31 requests/s."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "end"),
+    [
+        ({"num_workers": 0}, "No worker is live, so nothing is answered: start one."),
+        ({"service_rate_tokens_per_s": 0.0}, "send some requests and ask again."),
+        ({"utilization": 0.0, "arrival_rate_per_s": 0.0}, "tokens/s; nothing has come of late."),
+        ({"utilization": 0.9, "workers_needed": 2}, "it is 90% used. Add 1 worker: 2 keep the use below 80%."),
+        ({"utilization": 0.7, "workers_needed": 3}, "Add 2 workers: 3 keep the wait in its limit."),
+        ({"num_workers": 3}, "all 3 are 31% used. Enough until about 31 requests/s. 1 would do for now."),
+    ],
+)
+def test_the_advice_names_the_next_step(changes: dict[str, float], end: str) -> None:
+    assert advice(replace(FIGURES, **changes), 0.8).endswith(end)
+
+
+def test_the_figures_of_metrics_are_those_they_were_made_of() -> None:
+    assert Figures.of_scrape(parse(TEXT)) == FIGURES
+
+
+def test_a_metric_that_is_missing_is_named() -> None:
+    with pytest.raises(ScrapeError, match="no miniserve_workers_needed"):
+        Figures.of_scrape(parse(TEXT.replace("miniserve_workers_needed", "miniserve_other")))
+
+
+def test_the_figures_of_redis_are_those_that_capacity_measures() -> None:
+    goals = Goals(0.5, 30.0)
+    before = Moment(at_s=0.0), Moment(at_s=50.0, area_s=75.0, stay_s=72.0, accepted=500, ended=498)
+    observed = Observed(
+        now=Moment(at_s=60.0, area_s=90.0, stay_s=87.0, accepted=600, ended=598), history=before,
+        workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_waiting=1, num_running=2,
+    )  # fmt: skip
+    capacity = measure(observed, goals)
+
+    figures = Figures.of_observed(observed, goals)
+
+    assert figures.arrival_rate_per_s == capacity.arrival_rate_per_s > 0
+    assert (figures.num_workers, figures.num_waiting, figures.num_running) == (1, 1, 2)
+    assert {name: getattr(figures, name) for name in ("residual", "number_in_system", "time_in_system_s")} == {
+        name: getattr(capacity, name) for name in ("residual", "number_in_system", "time_in_system_s")
+    }
+
+
+def test_every_row_has_its_own_meaning_and_units_are_told() -> None:
+    table = {meaning: (symbol, value, unit) for symbol, meaning, value, unit in rows(FIGURES)}
+
+    assert len(table) == 12
+    assert table["time in the system, mean"] == ("W", "150.0", "ms")
+    assert table["utilization"] == ("rho", "31.0", "%")
+
+
+def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(command, "scrape", lambda url: asked.append(url) or parse(TEXT))
+
+    result = run("--url", "http://h:1", env={"MINISERVE_REDIS_URL": "redis://h"})
+
+    assert result.exit_code == 0
+    assert asked == ["http://h:1"]
+    assert "utilization" in result.output
+    assert result.output.rstrip().endswith(advice(FIGURES, 0.8))
+
+
+def test_the_json_form_has_every_figure_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "scrape", lambda url: parse(TEXT))
+
+    document = json.loads(run("--json").output)
+
+    assert document == json.loads(as_json(FIGURES, advice(FIGURES, 0.8)))
+    assert document["utilization"] == 0.31
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--url", "http://127.0.0.1:1"], "GET http://127.0.0.1:1/metrics fails"),
+        (["--url", "127.0.0.1"], "is no base URL"),
+        (["--redis-url", "redis://:S3CRET@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0 does not answer"),
+    ],
+)
+def test_where_nobody_answers_a_line_says_so_and_shows_no_password(arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+
+    assert result.exit_code == 1
+    assert said in result.output
+    assert "S3CRET" not in result.output
