@@ -1,7 +1,7 @@
 """A sign of life in a file, for health checks of a container whose root file system is read-only.
 
-The file lies in memory (/dev/shm, which containers have) or where temporary files go, and its time of change is the
-beat. `ops/monitor_health.py` looks at it.
+The file lies in TMPDIR or, without one, in memory (/dev/shm, which containers have) or /tmp, and its time of change is
+the beat. `ops/monitor_health.py` looks at it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _STALE_S = 3600.0
 
 def places() -> list[Path]:
     """Where a beat may lie."""
-    return [Path("/dev/shm"), Path(os.environ.get("TMPDIR") or "/tmp")]
+    named = os.environ.get("TMPDIR")
+    return [Path(named)] if named else [Path("/dev/shm"), Path("/tmp")]
 
 
 class HeartbeatFile:

@@ -1,0 +1,80 @@
+"""`miniserve monitor` and `miniserve capacity` beside a whole system."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from ops import processes
+from tests.running_system import RunningSystem, post_json, wait_until
+from tests.webhook_receiver import WebhookReceiver
+
+SENTENCES = {"sentences": ["He goed to school.", "She have two cats.", "They was late.", "I seen it."]}
+
+
+@pytest.fixture(scope="module")
+def receiver() -> Iterator[WebhookReceiver]:
+    with WebhookReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def watched(receiver: WebhookReceiver) -> Iterator[RunningSystem]:
+    with RunningSystem(env={"MINISERVE_ALERT_WEBHOOK": receiver.url, "MINISERVE_LOG_FORMAT": "json"}) as system:
+        yield system
+
+
+def changes_of(receiver: WebhookReceiver, alert: str) -> list[str]:
+    return [payload["status"] for payload in receiver.payloads if payload["alert"] == alert]
+
+
+def capacity(*arguments: str) -> dict[str, float]:
+    done = subprocess.run(
+        processes.miniserve_command("capacity", "--json", *arguments), capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_system_that_is_started_with_a_webhook_raises_no_alert_while_all_is_well(
+    watched: RunningSystem, receiver: WebhookReceiver
+) -> None:
+    watched.wait_for_line(r'"process": "monitor".*"status"|"status".*"process": "monitor"', 20)
+
+    assert receiver.payloads == []
+    assert len(watched.pids("monitor")) == 1
+    assert "CRET" not in watched.output()
+
+
+def test_a_stopped_worker_is_told_while_the_replica_is_unready_and_cleared_when_it_goes_on(
+    watched: RunningSystem, receiver: WebhookReceiver
+) -> None:
+    (worker,) = watched.pids("worker")
+
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        wait_until(lambda: changes_of(receiver, "no-live-worker") == ["raised"], 20, "the alert")
+        wait_until(lambda: watched.readiness() == 503, 20, "not ready")
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+    wait_until(lambda: changes_of(receiver, "no-live-worker") == ["raised", "cleared"], 20, "the all-clear")
+    watched.wait_until_ready()
+
+
+def test_capacity_tells_the_same_of_a_replica_and_of_redis(watched: RunningSystem) -> None:
+    for _ in range(30):
+        assert post_json(watched.url, "/correct/batch", SENTENCES).status == 200
+
+    wait_until(lambda: capacity("--url", watched.url)["service_rate_tokens_per_s"] > 0, 20, "a measured rate")
+    here, there = capacity("--redis-url", watched.redis_url), capacity("--url", watched.url)
+
+    assert here["num_workers"] == there["num_workers"] == 1
+    assert here["service_rate_tokens_per_s"] > 0 and there["service_rate_tokens_per_s"] > 0
+    assert here["arrival_rate_per_s"] > 0
+    assert here["advice"].startswith("One worker serves ")

@@ -1,0 +1,96 @@
+"""A real `miniserve monitor` beside a real Redis: what it posts, what it survives, how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops import embedded_redis, processes
+from ops.embedded_redis import EmbeddedRedis
+from tests.running_system import wait_until
+from tests.webhook_receiver import WebhookReceiver
+
+
+class Monitor:
+    """Use it as a context manager."""
+
+    def __init__(self, redis_url: str, webhook: str, place: Path) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self.env = {**os.environ, "MINISERVE_ALERT_WEBHOOK": webhook, "TMPDIR": str(place)}
+        command = processes.miniserve_command("monitor", "--redis-url", redis_url, "--log-format", "json")
+        self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=self.env)
+
+    def __enter__(self) -> Monitor:
+        wait_until(lambda: '"watching"' in self.said(), 20, "it watches")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+    def said(self) -> str:
+        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
+
+    def is_healthy(self) -> bool:
+        return subprocess.run([sys.executable, "-m", "ops.monitor_health"], env=self.env).returncode == 0
+
+
+@pytest.fixture
+def receiver() -> Iterator[WebhookReceiver]:
+    with WebhookReceiver() as receiver:
+        yield receiver
+
+
+def told(receiver: WebhookReceiver) -> list[tuple[str, str]]:
+    return [(payload["alert"], payload["status"]) for payload in receiver.payloads]
+
+
+def test_a_redis_that_dies_and_returns_is_told_and_the_monitor_goes_on(
+    private_redis: EmbeddedRedis, receiver: WebhookReceiver, tmp_path: Path
+) -> None:
+    with Monitor(private_redis.url, receiver.url, tmp_path) as monitor:
+        wait_until(monitor.is_healthy, 10, "healthy")
+        private_redis.process.kill()
+        private_redis.process.wait()
+        wait_until(lambda: ("redis-unreachable", "raised") in told(receiver), 20, "the outage is told")
+        assert monitor.is_healthy()
+
+        again = embedded_redis.start(tmp_path, private_redis.port)
+        try:
+            wait_until(lambda: ("redis-unreachable", "cleared") in told(receiver), 20, "the return is told")
+        finally:
+            again.stop()
+        assert "CRET" not in monitor.said()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_monitor_with_status_0_and_it_is_no_longer_healthy(
+    redis_url: str, receiver: WebhookReceiver, tmp_path: Path, number: signal.Signals
+) -> None:
+    with Monitor(redis_url, receiver.url, tmp_path) as monitor:
+        wait_until(monitor.is_healthy, 10, "healthy")
+
+        monitor.process.send_signal(number)
+
+        assert monitor.process.wait(20) == 0
+        assert '"stopped"' in monitor.said()
+        assert not monitor.is_healthy()
+
+
+def test_a_signal_ends_the_monitor_while_redis_is_away_and_the_webhook_hangs(tmp_path: Path) -> None:
+    away = f"redis://127.0.0.1:{embedded_redis.free_port()}/0"
+    with WebhookReceiver(0) as receiver, Monitor(away, receiver.url, tmp_path) as monitor:
+        wait_until(lambda: len(receiver.payloads) == 1, 20, "the outage is told")
+
+        monitor.process.terminate()
+
+        assert monitor.process.wait(20) == 0
