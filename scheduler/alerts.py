@@ -204,7 +204,7 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
         ),
         Rule(
             "utilization-high", Severity.WARNING,
-            Bars(raise_above=most, clear_at=most - 0.1, raise_after_s=5.0, clear_after_s=15.0),
+            Bars(raise_above=most, clear_at=most - 0.1, raise_after_s=2.0, clear_after_s=15.0),
             read=_of_capacity(lambda capacity: capacity.utilization),
             raised="The workers are {value:.0%} used, the limit is {limit:.0%}: {remedy}, before the queue grows.",
             cleared="The workers are {value:.0%} used.",

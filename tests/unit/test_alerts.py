@@ -102,9 +102,9 @@ def test_a_system_that_is_being_started_has_ten_seconds_for_its_first_worker() -
 
 
 def test_a_value_that_trembles_about_the_limit_raises_nothing() -> None:
-    clock, changes = Clock(), []
+    clock, changes, bars = Clock(), [], rule("utilization-high").bars
     for _ in range(30):
-        changes += clock.hold(WELL, replace(CALM, utilization=0.85), 4)
+        changes += clock.hold(WELL, replace(CALM, utilization=0.85), bars.raise_after_s)
         changes += clock.hold(WELL, replace(CALM, utilization=0.79), 1)
 
     assert changes == []
@@ -133,11 +133,11 @@ def test_while_redis_is_away_the_other_alerts_stay_as_they_are() -> None:
 
 def test_time_without_knowledge_does_not_count_towards_an_alert() -> None:
     clock = Clock()
-    high = replace(CALM, utilization=0.9)
-    clock.hold(WELL, high, 4)
+    high, bars = replace(CALM, utilization=0.9), rule("utilization-high").bars
+    clock.hold(WELL, high, bars.raise_after_s)
     clock.hold(None, None, 0.5)
 
-    assert clock.hold(WELL, high, 4) == []
+    assert clock.hold(WELL, high, bars.raise_after_s) == []
 
 
 def test_dead_letters_of_before_the_first_look_are_no_news() -> None:
