@@ -7,6 +7,7 @@ connection left, would otherwise hide the waiting it causes (coordinated omissio
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,6 +70,46 @@ class OpenLoop:
 
     def next_s(self) -> float | None:
         return self._due_s
+
+
+class VariedLoop:
+    """A Poisson process whose rate goes straight from point to point (second, rate), and stays at the last one.
+
+    By thinning: drawn at the highest rate, kept with the share of it that is wanted then (Lewis & Shedler, 1979).
+    """
+
+    def __init__(self, points: Sequence[tuple[float, float]], seed: int, max_connections: int) -> None:
+        self.max_connections = max_connections
+        self._points = points
+        self._highest_per_s = max(rate for _, rate in points)
+        self._rng = random.Random(seed)
+        self._due_s = 0.0
+        self._draw()
+
+    def rate_per_s(self, at_s: float) -> float:
+        """What is wanted at that second."""
+        (begin_s, rate), *rest = self._points
+        for end_s, next_rate in rest:
+            if at_s < end_s:
+                return rate + (next_rate - rate) * max(0.0, at_s - begin_s) / (end_s - begin_s)
+            begin_s, rate = end_s, next_rate
+        return rate
+
+    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
+        if self._due_s > elapsed_s or num_in_flight >= self.max_connections:
+            return None
+        due_s = self._due_s
+        self._draw()
+        return due_s
+
+    def next_s(self) -> float | None:
+        return self._due_s
+
+    def _draw(self) -> None:
+        while True:
+            self._due_s += self._rng.expovariate(self._highest_per_s)
+            if self._rng.random() * self._highest_per_s < self.rate_per_s(self._due_s):
+                return
 
 
 def arrivals_of(concurrency: int | None, rate_per_s: float | None, seed: int) -> Arrivals:

@@ -1,0 +1,11 @@
+"""`python -m ops.alert_drill`: whether the alerts come in time, and whether the predictions hold, on a real system.
+
+| concern | module |
+|---|---|
+| what is done, and what is asked | drill |
+| samples, rows, how far predictions were off | figures |
+| who gets the alerts | inbox |
+| options, table, file | __main__ |
+
+The engine is slowed, so that neither client nor API is the limit. docs/operations.md names the page with the figures.
+"""

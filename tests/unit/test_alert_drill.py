@@ -1,0 +1,160 @@
+"""What the alert drill makes of its samples: predicted and real waits, the doubled p95, the checks, the table."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+from ops.alert_drill import figures
+from ops.alert_drill.__main__ import lines
+from ops.alert_drill.drill import LOAD_ALERTS, _checks, _Plan
+from ops.alert_drill.figures import Course, Sample, Waits
+from ops.alert_drill.inbox import Inbox, Told
+from ops.chaos.drill import Check, Result, Tally
+from ops.chaos.traffic import Exchange
+from ops.loadtest.arrivals import VariedLoop
+from ops.loadtest.server_timing import queue_s
+
+STARTED_S = 100.0
+SOUND: dict[str, Any] = {
+    "raised_after_s": dict.fromkeys(LOAD_ALERTS, 60.0), "p95_doubled_after_s": 70.0, "load_fell_after_s": 135.0,
+    "predicted_wait_off_percent": 12.0, "clear_after_fall_s": 40.0, "no_worker_told_after_s": 2.6,
+    "unready_after_s": 2.5, "monitor_exit_status": 0,
+}  # fmt: skip
+
+
+def exchange(due_s: float, latency_s: float = 0.1, queue_ms: float = 10.0) -> Exchange:
+    timing = f"queue;dur={queue_ms}, prefill;dur=1, decode;dur=2, total;dur=20".encode()
+    due_s += STARTED_S
+    return Exchange(0, {}, "", due_s, 0, ended_s=due_s + latency_s, status=200, server_timing=timing)
+
+
+def course(*exchanges: Exchange, samples: tuple[Sample, ...] = (), told: tuple[Told, ...] = ()) -> Course:
+    return Course(exchanges, samples, told, STARTED_S, lambda at_s: at_s / 100)
+
+
+def test_the_predicted_wait_of_a_request_is_the_latest_told_before_it_was_due() -> None:
+    seen = course(samples=(Sample(0.0, 0.3, 0.010), Sample(2.0, 0.3, 0.030)))
+
+    assert [seen.predicted_s(exchange(at_s)) for at_s in (-1.0, 0.5, 1.9, 2.5)] == [None, 0.010, 0.010, 0.030]
+
+
+def test_waits_are_means_over_the_requests_that_have_both() -> None:
+    seen = course(
+        exchange(-1.0, queue_ms=900), exchange(1.0, queue_ms=10), exchange(3.0, queue_ms=30),
+        samples=(Sample(0.0, 0.3, 0.010), Sample(2.0, 0.3, 0.020)),
+    )  # fmt: skip
+
+    waits = seen.waits(seen.exchanges)
+
+    assert waits.num == 2
+    assert (waits.predicted_s, waits.real_s) == (pytest.approx(0.015), pytest.approx(0.020))
+    assert waits.off_percent == 25.0
+
+
+def test_waits_that_are_closer_than_two_milliseconds_count_as_equal() -> None:
+    assert Waits(5, predicted_s=0.001, real_s=0.0029).off_percent == 0.0
+    assert Waits().off_percent is None
+
+
+def test_an_answer_without_server_timing_tells_no_queue() -> None:
+    assert queue_s(b"") is None
+    assert queue_s(b"queue;dur=12.5, total;dur=20") == 0.0125
+
+
+def test_p95_has_doubled_only_once_two_windows_in_turn_are_twice_the_first() -> None:
+    slow = {7.0: 0.5, 17.0: 0.5, 22.0: 0.5}
+    seen = course(*(exchange(at_s, latency_s=slow.get(at_s, 0.1)) for at_s in (2.0, 7.0, 12.0, 17.0, 22.0, 27.0)))
+
+    assert figures.doubled_after_s(seen, 5.0, 30.0) == (100.0, 20.0)
+    assert figures.doubled_after_s(seen, 5.0, 15.0) == (100.0, None)
+
+
+def test_a_row_tells_what_was_offered_predicted_measured_and_said() -> None:
+    told = Told(STARTED_S + 7.0, "utilization-high", True, "The workers are 90% used.")
+    seen = course(exchange(6.0), samples=(Sample(5.5, 0.9, 0.012),), told=(told,))
+
+    assert figures.rows(seen, 10.0)[1] == {
+        "from_s": 5.0, "offered_share": 0.075, "answered": 1, "p95_ms": 100.0, "utilization": 0.9,
+        "predicted_wait_ms": 12.0, "measured_wait_ms": 10.0, "alerts": ["+utilization-high"],
+    }  # fmt: skip
+
+
+def test_waits_are_told_by_how_much_of_the_capacity_was_offered() -> None:
+    seen = course(exchange(10.0), exchange(70.0), exchange(110.0), samples=(Sample(0.0, 0.3, 0.010),))
+
+    found = figures.by_band(seen, 1000.0)
+
+    assert {band: waits["requests"] for band, waits in found.items()} == {
+        "0 to 0.6": 1, "0.6 to 0.8": 1, "0.8 to 1": 0, "over 1": 1,
+    }  # fmt: skip
+
+
+def test_a_load_that_varies_follows_its_points_and_comes_as_often_as_they_say() -> None:
+    loop = VariedLoop([(0.0, 10.0), (100.0, 10.0), (200.0, 50.0), (200.001, 10.0)], seed=1, max_connections=4)
+    assert [loop.rate_per_s(at_s) for at_s in (0.0, 50.0, 150.0, 300.0)] == [10.0, 10.0, 30.0, 10.0]
+
+    due = []
+    while not due or due[-1] < 300.0:
+        due.append(loop.take(1e9, 0))
+
+    counts = [sum(begin <= at_s < begin + 100 for at_s in due) for begin in (0, 100, 200)]
+    assert counts == [pytest.approx(1000, rel=0.12), pytest.approx(3000, rel=0.08), pytest.approx(1000, rel=0.12)]
+    assert loop.take(1e9, 4) is None  # no connection is free
+    assert loop.take(0.0, 0) is None
+
+
+def test_the_plan_falls_back_to_the_low_load_when_its_time_is_over() -> None:
+    plan = _Plan(capacity_per_s=100.0, base_s=15.0, rise_s=120.0, stay_s=0.0)
+    loop = plan.loop(seed=0)
+
+    assert plan.falls_at_s == 135.0
+    assert [round(loop.rate_per_s(at_s)) for at_s in (0, 15, 75, 134.999, 135.1)] == [30, 30, 80, 130, 30]
+
+
+def test_a_drill_that_kept_every_bar_has_met_all_its_checks() -> None:
+    assert all(check.is_met for check in _checks(SOUND))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"raised_after_s": {"utilization-high": 60.0}},
+        {"raised_after_s": {**SOUND["raised_after_s"], "redis-memory-high": 5.0}},
+        {"raised_after_s": {}},
+        {"p95_doubled_after_s": 55.0},
+        {"predicted_wait_off_percent": 21.0},
+        {"clear_after_fall_s": None},
+        {"no_worker_told_after_s": 3.01},
+        {"unready_after_s": None},
+        {"monitor_exit_status": 1},
+    ],
+)
+def test_every_bar_that_is_missed_fails_the_drill(broken: dict[str, Any]) -> None:
+    assert not all(check.is_met for check in _checks({**SOUND, **broken}))
+
+
+def test_the_inbox_keeps_what_is_posted_and_knows_what_stands() -> None:
+    with Inbox() as inbox:
+        for status in ("raised", "cleared", "raised"):
+            payload = {"alert": "no-live-worker", "status": status, "sentence": "x"}
+            urllib.request.urlopen(inbox.url, json.dumps(payload).encode(), timeout=10).close()
+
+    first = inbox.first("no-live-worker", True, 0.0)
+    assert [one.is_raised for one in inbox.told] == [True, False, True]
+    assert first == inbox.told[0].at_s
+    assert inbox.first("no-live-worker", True, first + 1e-9) == inbox.told[2].at_s
+    assert inbox.standing() == {"no-live-worker"}
+
+
+def test_the_table_has_a_line_for_every_window_and_marks_what_was_missed() -> None:
+    rows = figures.rows(course(exchange(1.0), samples=(Sample(0.0, 0.3, 0.01),)), 10.0)
+    result = Result("alerts", "bar", Tally(1), (Check("x", 4, "<= 3", False),), {"rows": rows}, "exact", 1.0)
+
+    said = lines(result)
+
+    assert [line.split()[:3] for line in said[1:3]] == [["0", "0.03", "1"], ["5", "0.07", "0"]]
+    assert "x: 4, asked <= 3  MISSED" in said
