@@ -22,6 +22,7 @@ _COMMANDS_ELSEWHERE = {
     "capacity": ("ops.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "requeue": ("ops.dead_letters", "requeue", "Put requests that were given up back into the queue."),
     "drop": ("ops.dead_letters", "drop", "Forget requests that were given up."),
+    "top": ("ops.top.command", "top", "Watch a running system in the terminal."),
     "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
     "chaos": ("ops.chaos.command", "chaos", "Kill processes under load, and show that nothing is lost."),

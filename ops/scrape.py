@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import math
 import urllib.error
 import urllib.request
@@ -99,13 +100,22 @@ def scrape(url: str, timeout_s: float = 5.0) -> Scrape:
         with urllib.request.urlopen(metrics_url(url), timeout=timeout_s) as response:
             body = response.read(_LONGEST_BYTES + 1)
     except urllib.error.HTTPError as error:
-        raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: is this the URL of a miniserve?") from None
+        raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}") from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): is it running there?") from None
     if len(body) > _LONGEST_BYTES:
         raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")
     return parse(body.decode(errors="replace"))
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """What a problem document says (Redis may be away), or else a guess."""
+    try:
+        told = json.loads(error.read(_LONGEST_BYTES))["detail"]
+    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException):
+        return "is this the URL of a miniserve?"
+    return "".join(one if one.isprintable() else "?" for one in str(told))
 
 
 def parse(text: str) -> Scrape:

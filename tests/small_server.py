@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
 FULL = {"type": "urn:miniserve:problem:queue-full"}
@@ -44,7 +44,11 @@ class SmallServer:
                 return
             self.num_connections += 1
             self._connections.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_until_left, args=(connection,), daemon=True).start()
+
+    def _serve_until_left(self, connection: socket.socket) -> None:
+        with suppress(ConnectionError):  # a client that was killed
+            self._serve(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         while received := connection.recv(65536):

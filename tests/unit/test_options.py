@@ -14,7 +14,7 @@ from ops.cli import main
 from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
 from scheduler.settings import Settings, variable
 
-COMMANDS = ("up", "api", "worker", "correct", "loadtest", "bench", "train", "eval")
+COMMANDS = ("up", "api", "worker", "correct", "top", "loadtest", "bench", "train", "eval")
 
 
 @click.command()

@@ -27,15 +27,17 @@ miniserve_e2e_request_latency_seconds_bucket{le="+Inf"} 100
 miniserve_e2e_request_latency_seconds_sum 20
 miniserve_e2e_request_latency_seconds_count 100
 """
+PROBLEM = b'{"type": "not-ready", "detail": "Redis does not answer; \\u001btry again"}'
 
 
 @pytest.fixture
 def base_url() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200 if self.path in ("/metrics", "/below/metrics") else 404)
+            is_ill = self.path == "/ill/metrics"
+            self.send_response(503 if is_ill else 200 if self.path in ("/metrics", "/below/metrics") else 404)
             self.end_headers()
-            self.wfile.write(TEXT.encode())
+            self.wfile.write(PROBLEM if is_ill else TEXT.encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -105,6 +107,11 @@ def test_the_numbers_are_read_below_a_base_url_with_or_without_a_path(base_url: 
 def test_a_server_that_is_no_miniserve_is_named_with_its_status(base_url: str) -> None:
     with pytest.raises(ScrapeError, match="answers 404"):
         scrape(base_url + "/elsewhere")
+
+
+def test_a_server_without_its_redis_is_told_in_its_own_words(base_url: str) -> None:
+    with pytest.raises(ScrapeError, match="answers 503: Redis does not answer; \\?try again"):
+        scrape(base_url + "/ill")
 
 
 def test_a_server_that_is_away_is_a_scrape_error_too() -> None:

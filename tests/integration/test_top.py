@@ -1,0 +1,180 @@
+"""`miniserve top` in a real terminal (a pseudo-terminal): it leaves the way it came, whatever ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.metrics_text import metrics_text
+from tests.small_server import StartServer, small_servers
+from tests.terminal import IS_OVER_S, Terminal, terminal
+
+TOP = [sys.executable, "-m", "ops.cli", "top"]
+LEFT_THE_SCREEN, SHOWS_THE_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
+
+
+@pytest.fixture
+def serve() -> Iterator[StartServer]:
+    with small_servers() as start:
+        yield start
+
+
+def answer(number: int) -> bytes:
+    """As if a second had passed since the last one."""
+    body = metrics_text(float(number)).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def top_in_a_terminal(url: str) -> AbstractContextManager[Terminal]:
+    return terminal([*TOP, "--url", url, "--every", "0.1"])
+
+
+def _is_as_before(screen: Terminal) -> bool:
+    after = screen.shown.rpartition(b"workers")[2]
+    return screen.settings() == screen.before and LEFT_THE_SCREEN in after and SHOWS_THE_CURSOR in after
+
+
+@pytest.mark.parametrize("key", [b"q", b"Q", b"\x03"])
+def test_a_key_ends_it_and_the_terminal_is_as_before(serve: StartServer, key: bytes) -> None:
+    with top_in_a_terminal(serve(answer).url) as screen:
+        screen.wait(lambda: screen.shows("workers") and screen.takes_keys_at_once())
+
+        screen.press(key)
+
+        assert screen.wait_for_exit() == 0
+        assert _is_as_before(screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_and_the_terminal_is_as_before(serve: StartServer, number: int) -> None:
+    with top_in_a_terminal(serve(answer).url) as screen:
+        screen.wait(lambda: screen.shows("workers") and screen.takes_keys_at_once())
+
+        os.kill(screen.pid, number)
+
+        assert screen.wait_for_exit() == 0
+        assert _is_as_before(screen)
+
+
+def test_a_server_that_hangs_keeps_nobody_from_leaving(serve: StartServer) -> None:
+    with top_in_a_terminal(serve(answer, delay_s=3600).url) as screen:
+        screen.wait(lambda: screen.shows("no answer yet"))
+
+        screen.press(b"q")
+
+        assert screen.wait_for_exit() == 0
+
+
+def test_the_last_values_stay_while_the_server_is_away_and_new_ones_come_after(serve: StartServer) -> None:
+    is_away = threading.Event()
+    with top_in_a_terminal(serve(lambda number: None if is_away.is_set() else answer(number)).url) as screen:
+        screen.wait(lambda: screen.shows("utilization"))
+        is_away.set()
+        screen.wait(lambda: screen.shows("NO NUMBERS since"))
+        assert b"utilization" in screen.shown.rpartition(b"NO NUMBERS since")[0]
+        screen.wait(lambda: b"utilization" in screen.shown.rpartition(b"NO NUMBERS since")[2])
+
+        is_away.clear()
+
+        # A picture without the line, after one with it.
+        screen.wait(lambda: screen.shown.rpartition(b"NO NUMBERS since")[2].count(b"utilization") >= 2)
+
+
+def test_ctrl_z_gives_the_terminal_back_until_it_goes_on(serve: StartServer) -> None:
+    with top_in_a_terminal(serve(answer).url) as screen:
+        screen.wait(lambda: screen.shows("workers") and screen.takes_keys_at_once())
+
+        screen.press(b"\x1a")
+        screen.wait(lambda: screen.state() == "T")
+        assert _is_as_before(screen)
+
+        os.kill(screen.pid, signal.SIGCONT)
+        screen.wait(screen.takes_keys_at_once)
+        screen.press(b"q")
+        assert screen.wait_for_exit() == 0
+        assert _is_as_before(screen)
+
+
+def test_it_ends_with_its_terminal(serve: StartServer) -> None:
+    with top_in_a_terminal(serve(answer).url) as screen:
+        screen.wait(lambda: screen.shows("workers"))
+
+        screen.hang_up()
+
+        deadline_s = time.monotonic() + IS_OVER_S
+        while screen.state() not in ("", "Z"):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+
+
+def test_the_screen_follows_the_size_of_the_terminal(serve: StartServer) -> None:
+    with top_in_a_terminal(serve(answer).url) as screen:
+        screen.wait(lambda: screen.shows("workers"))
+        assert not screen.shows("─" * 100)
+
+        screen.resize(24, 160)
+
+        screen.wait(lambda: screen.shows("─" * 100))
+
+
+def _once(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*TOP, "--every", "0.1", *options], capture_output=True, text=True, timeout=60, env={**os.environ, **env}
+    )
+
+
+def test_without_a_terminal_one_picture_is_printed_without_control_characters(
+    serve: StartServer,
+) -> None:
+    done = _once("--url", serve(answer).url)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "workers 2, API replicas 3" in done.stdout and "q quits" not in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_json_is_one_document_with_the_figures_between_two_readings(serve: StartServer) -> None:
+    server = serve(answer)
+
+    done = _once("--url", server.url, "--once", "--json")
+
+    told = json.loads(done.stdout)
+    assert server.num_requests == 2
+    assert told["url"] == server.url and told["window_s"] >= 0.1
+    assert told["rates"]["arrivals_per_s"] == pytest.approx(238 / told["window_s"])
+    assert told["latency"]["ttft"]["count"] == 100
+
+
+@pytest.mark.parametrize("options", [("--once",), ("--once", "--json"), ()])
+def test_a_single_picture_of_nobody_fails_and_says_why(options: tuple[str, ...]) -> None:
+    done = _once("--url", "http://127.0.0.1:1", *options)
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "http://127.0.0.1:1/metrics" in done.stderr and "is it running there?" in done.stderr
+
+
+def test_a_url_that_is_none_is_refused_at_once() -> None:
+    done = _once("--url", "127.0.0.1:8000")
+
+    assert done.returncode == 2
+    assert "--url" in done.stderr and "must look like http://127.0.0.1:8000" in done.stderr
+
+
+def test_the_saved_picture_is_an_svg_that_needs_no_other_host(serve: StartServer, tmp_path: Path) -> None:
+    done = _once("--url", serve(answer).url, "--svg", str(tmp_path / "top.svg"))
+
+    svg = (tmp_path / "top.svg").read_text(encoding="utf-8")
+    assert done.returncode == 0
+    assert svg.startswith("<svg") and "238/s" in svg.replace("&#160;", " ")
+    assert svg.count("http") == svg.count("http://www.w3.org") + svg.count("http://127.0.0.1")

@@ -1,0 +1,217 @@
+"""The numbers of `miniserve top`: from two readings, without a server, a screen or a clock."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.scrape import parse
+from ops.top.view import Reading, View, document, view_of
+from ops.top.watch import WINDOW_S, Watch
+from scheduler.capacity import Goals
+from tests.metrics_text import metrics_text
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def reading(at_s: float, **about: Any) -> Reading:
+    return Reading(at_s, parse(metrics_text(at_s, **about)))
+
+
+def window(**about: Any) -> View:
+    return view_of(reading(100.0), reading(110.0, **about), GOALS)
+
+
+def test_rates_are_differences_of_counters_by_the_time_between() -> None:
+    rates = window().rates
+
+    assert (rates.arrivals_per_s, rates.done_per_s, rates.failed_per_s) == (238, 230, 0)
+    assert rates.tokens_per_s == 5400
+    assert rates.refused_per_s == pytest.approx(15)
+    assert rates.refused_by_type == pytest.approx({"queue-full": 12, "not-ready": 3})
+    assert rates.failed_by_type == {}
+
+
+def test_counters_that_began_anew_give_what_they_count_since() -> None:
+    earlier, later = Reading(100.0, parse(metrics_text(50))), Reading(110.0, parse(metrics_text(5)))
+
+    rates = view_of(earlier, later, GOALS).rates
+
+    assert rates.arrivals_per_s == pytest.approx(238 * 5 / 10)
+
+
+def test_percentiles_are_of_the_window_and_lie_within_their_bucket_by_its_share() -> None:
+    """Of 1,000 values 500 are up to 50 ms, 990 up to 100 ms, all up to 200 ms."""
+    ttft = window().latency["ttft"]
+
+    assert (ttft.count, ttft.mean_s) == (1000, pytest.approx(0.06))
+    assert ttft.p50_s == pytest.approx(0.05)
+    assert ttft.p95_s == pytest.approx(0.05 + 0.05 * (950 - 500) / (990 - 500))
+    assert ttft.p99_s == pytest.approx(0.1)
+
+
+def test_values_before_the_window_do_not_count() -> None:
+    slow_first = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 900, float("inf"): 1000})))
+    then_fast = Reading(10.0, parse(_one_histogram({0.1: 50, 10.0: 950, float("inf"): 1050})))
+
+    ttft = view_of(slow_first, then_fast, GOALS).latency["ttft"]
+
+    assert (ttft.count, ttft.p99_s) == (50, pytest.approx(0.099))
+
+
+def test_a_percentile_beyond_the_last_bucket_is_its_bound() -> None:
+    earlier = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 0, float("inf"): 0})))
+    later = Reading(10.0, parse(_one_histogram({0.1: 0, 10.0: 1, float("inf"): 100})))
+
+    ttft = view_of(earlier, later, GOALS).latency["ttft"]
+
+    assert (ttft.p50_s, ttft.highest_s) == (10.0, 10.0)
+
+
+def _one_histogram(below: dict[float, float]) -> str:
+    name = "miniserve_time_to_first_token_seconds"
+    return "".join(f'{name}_bucket{{le="{bound}"}} {num}\n' for bound, num in below.items()) + f"{name}_sum 1\n"
+
+
+def test_gauges_are_those_of_the_later_reading() -> None:
+    view = view_of(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), GOALS)
+
+    assert view.queue.depth == 7
+    assert (view.api_replicas, view.capacity.workers_live, view.capacity.workers_needed) == (3, 2, 2)
+    assert view.law.number_in_system == pytest.approx(view.law.arrival_rate_per_s * view.law.time_in_system_s, rel=0.01)
+
+
+def test_each_live_worker_has_its_row_by_name() -> None:
+    workers = window(num_workers=12).workers
+
+    assert [worker.name for worker in workers] == sorted(f"worker-{number}" for number in range(12))
+    assert (workers[1].running, workers[1].slots, workers[1].kv_tokens) == (20, 256, 1500)
+    assert workers[1].tokens_per_s == 4101
+
+
+def test_a_single_reading_has_gauges_but_no_rates_and_no_percentiles() -> None:
+    alone = reading(100.0)
+
+    view = view_of(alone, alone, GOALS)
+
+    assert view.queue.waiting == 15
+    assert view.rates.arrivals_per_s is None
+    assert (view.latency["e2e"].count, view.latency["e2e"].p99_s) == (0, None)
+
+
+def test_a_server_that_tells_less_leaves_holes_and_nothing_else() -> None:
+    view = window(without="queue")
+
+    assert view.queue.depth is None and view.latency["queue"].p50_s is None
+    assert view.queue.running == 41 and view.latency["ttft"].p50_s is not None
+
+
+def test_a_calm_system_has_no_alerts() -> None:
+    assert window().alerts == ()
+
+
+def test_alerts_are_the_rules_that_hold_now_the_worst_first() -> None:
+    alerts = window(utilization=0.93, predicted_wait_seconds=0.7, workers_needed=3).alerts
+
+    assert [(one.name, one.severity, one.value) for one in alerts] == [
+        ("predicted-wait-long", "critical", 0.7), ("utilization-high", "warning", 0.93),
+    ]  # fmt: skip
+    assert "93%" in alerts[1].sentence and "add 1 worker (3 needed, 2 live)" in alerts[1].sentence
+    assert alerts[1].runbook.endswith("#utilization-high")
+
+
+def test_the_longest_wait_aimed_at_is_the_one_given() -> None:
+    early, late = reading(100.0), reading(110.0, predicted_wait_seconds=0.7)
+
+    assert view_of(early, late, Goals(slo_wait_s=1.0, deadline_s=30.0)).alerts == ()
+
+
+def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None:
+    early = reading(100.0, dead_letters=4)
+
+    late = reading(110.0, dead_letters=6, num_workers=0)
+
+    alerts = {one.name: one.value for one in view_of(early, late, GOALS).alerts}
+    assert alerts == {"no-live-worker": 1, "dead-letters-growing": 2}
+
+
+def test_little_s_law_is_judged_only_of_a_steady_load() -> None:
+    """Of the 238 a second that come 230 end."""
+    early, late = reading(100.0), reading(110.0, littles_law_residual=0.4)
+    fewer_ended = Reading(110.0, parse(_without_the_ends_of_the_window(110.0)))
+
+    assert [one.name for one in view_of(early, late, GOALS).alerts] == ["littles-law-broken"]
+    assert view_of(early, fewer_ended, GOALS).alerts == ()
+
+
+def _without_the_ends_of_the_window(at_s: float) -> str:
+    text = metrics_text(at_s, littles_law_residual=0.4)
+    return text.replace(f'{{finished_reason="stop"}} {230 * at_s}', '{finished_reason="stop"} 23000')
+
+
+def test_a_server_that_does_not_tell_its_workers_raises_no_alarm() -> None:
+    assert window(without="workers").alerts == ()
+
+
+def test_the_json_document_holds_no_infinity_and_no_nan() -> None:
+    view = window(predicted_wait_seconds=float("inf"), littles_law_residual=float("nan"))
+
+    told = json.loads(json.dumps(document(view), allow_nan=False))
+
+    assert told["capacity"]["predicted_wait_s"] is None and told["law"]["residual"] is None
+    assert told["capacity"]["utilization"] == 0.73
+
+
+def test_the_page_explains_every_key_of_the_document() -> None:
+    page = (DOCS / "top.md").read_text(encoding="utf-8")
+    told = document(window(utilization=0.9))
+
+    assert set(told) == {spec.name for spec in fields(View)}
+    for key, value in told.items():
+        inner = value[0] if key in ("workers", "alerts") else value["ttft"] if key == "latency" else value
+        for name in [key, *(inner if isinstance(inner, dict) else ())]:
+            assert re.search(rf"`{name}`", page), name
+
+
+def test_the_window_reaches_ten_seconds_back_however_often_it_is_read() -> None:
+    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    for second in range(100, 131):
+        watch.add(reading(float(second)), NOON)
+
+    assert watch.frame.view.window_s == WINDOW_S == 10.0
+
+
+def test_rare_readings_are_compared_with_the_one_before() -> None:
+    watch = Watch("http://h", every_s=30.0, goals=GOALS)
+    for second in (100, 130, 160):
+        watch.add(reading(float(second)), NOON)
+
+    assert watch.frame.view.window_s == 30.0
+
+
+def test_a_server_that_goes_away_leaves_its_last_values_and_since_when() -> None:
+    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    watch.add(reading(100.0), NOON)
+    watch.miss("no route", NOON + timedelta(seconds=1))
+    watch.miss("refused", NOON + timedelta(seconds=2))
+
+    frame = watch.frame
+    assert (frame.read_at, frame.away_since, frame.why) == (NOON, NOON + timedelta(seconds=1), "refused")
+    assert frame.view.queue.waiting == 15
+
+
+def test_a_server_that_comes_back_is_away_no_more() -> None:
+    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    watch.miss("refused", NOON)
+    watch.add(reading(100.0), NOON + timedelta(seconds=3))
+
+    assert (watch.frame.away_since, watch.frame.why) == (None, "")
+    assert watch.frame.read_at == NOON + timedelta(seconds=3)
