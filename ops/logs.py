@@ -46,4 +46,6 @@ def configure(settings: Settings, process: str) -> None:
 def _rendering(log_format: str) -> list[structlog.typing.Processor]:
     if log_format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    # Plain: where rich is installed the default prints the values of local variables, and these hold what users wrote.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]

@@ -1,0 +1,27 @@
+"""What a log line may hold: not what a user wrote, not even in a traceback."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from ops import logs
+from scheduler.settings import Settings
+
+MARKER = "Zebras goed"
+
+
+def _fail(sentence: str) -> None:
+    raise ValueError("no numbers here")
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_a_traceback_shows_no_values_of_variables(log_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(Settings(log_format=log_format), "api")
+    try:
+        _fail(MARKER.upper())
+    except ValueError:
+        structlog.get_logger("test").exception("failed")
+
+    told = capsys.readouterr().err
+    assert "ValueError" in told and MARKER.upper() not in told
