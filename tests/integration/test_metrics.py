@@ -13,6 +13,7 @@ import pytest
 
 from ops.embedded_redis import EmbeddedRedis
 from scheduler.observations import TIME_BUCKETS_S
+from scheduler.observed import Observed
 from tests.api_process import ApiProcess
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import RedisHouse, a_request, eventually, take
@@ -24,22 +25,35 @@ from worker.mailbox.observatory import Observatory
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.
 OF_THE_MOMENT = ("redis_memory", "arrival_rate", "littles_law", "number_in_system", "time_in_system", "utilization",
-                 "predicted_wait", "service_rate", "queue_bound", "workers_needed", "http_responses")  # fmt: skip
+                 "predicted_wait", "service_rate", "queue_bound", "workers_needed", "http_responses",
+                 "worker_tokens_per_second")  # fmt: skip
+
+
+@contextmanager
+def replicas(redis_url: str, number: int) -> Iterator[list[ApiProcess]]:
+    processes: list[ApiProcess] = []
+    try:
+        for _ in range(number):
+            processes.append(ApiProcess(redis_url))
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
 def apis(redis_server: EmbeddedRedis) -> Iterator[list[ApiProcess]]:
-    processes = [ApiProcess(redis_server.url) for _ in range(2)]
-    yield processes
-    for process in processes:
-        process.kill()
+    """On the shared Redis: what they had counted and not reported goes into the sums of the next test."""
+    with replicas(redis_server.url, 2) as processes:
+        yield processes
 
 
-@pytest.fixture
-def observatory(redis_url: str) -> Iterator[Observatory]:
-    watching = Observatory(connect(redis_url))
-    yield watching
-    watching.close()
+def observed(redis_url: str) -> Observed:
+    observatory = Observatory(connect(redis_url))
+    try:
+        return observatory.observe()
+    finally:
+        observatory.close()
 
 
 @contextmanager
@@ -62,24 +76,29 @@ def scrape(api: ApiProcess) -> dict[str, float]:
     }
 
 
-def test_every_replica_tells_the_same_of_the_whole_system(apis: list[ApiProcess], redis_url: str) -> None:
-    with real_worker(redis_url):
+def test_every_replica_tells_the_same_of_the_whole_system(private_redis: EmbeddedRedis) -> None:
+    url = private_redis.url
+    with replicas(url, 2) as apis, real_worker(url):
         for _ in range(5):
             for api in apis:
                 assert post_sentence(api.url, GOED).status == 200
-        told = eventually(lambda: _once_all_is_reported(apis, 10), within_s=10)
 
-    first, second = ({k: v for k, v in one.items() if not k.startswith(OF_THE_MOMENT)} for one in told)
-    assert first == second
-    assert (first["workers"], first["api_replicas"], first["request_success_total stop"]) == (1, 2, 10)
+        told = eventually(lambda: _agreed(apis, num_requests=10), within_s=10)
+
+    assert (told["workers"], told["api_replicas"], told["request_success_total stop"]) == (1, 2, 10)
     for name in ("time_to_first_token", "request_queue_time", "request_prefill_time", "request_decode_time"):
-        assert first[f"{name}_seconds_count"] == 10
+        assert told[f"{name}_seconds_count"] == 10
+    assert told["generation_tokens_total"] == told["inter_token_latency_seconds_count"] + 10
 
 
-def _once_all_is_reported(apis: list[ApiProcess], num_requests: int) -> list[dict[str, float]]:
-    told = [scrape(api) for api in apis]
+def _agreed(apis: list[ApiProcess], num_requests: int) -> dict[str, float]:
+    """What all tell, once all is reported."""
+    first, second = (
+        {name: value for name, value in scrape(api).items() if not name.startswith(OF_THE_MOMENT)} for api in apis
+    )
     names = ("e2e_request_latency_seconds_count", "request_decode_time_seconds_count")
-    return told if all(one[name] == num_requests for one in told for name in names) else []
+    is_reported = all(first[name] == num_requests for name in names)
+    return first if is_reported and first == second else {}
 
 
 def test_a_worker_that_is_stopped_leaves_the_workers_and_what_it_runs_grows_old(
@@ -104,37 +123,32 @@ def _greater(value: float, least: float) -> float:
     return value if value > least else 0.0
 
 
-def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(
-    apis: list[ApiProcess], observatory: Observatory, redis_url: str
-) -> None:
+def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: list[ApiProcess], redis_url: str) -> None:
     with real_worker(redis_url) as worker:
         for _ in range(3):
             assert post_sentence(apis[0].url, GOED).status == 200
-        eventually(lambda: observatory.observe().totals.get("iteration:requests") == 3)
+        eventually(lambda: observed(redis_url).totals.get("iteration:requests") == 3)
         for _ in range(2):
             assert post_sentence(apis[0].url, GOED).status == 200
         worker.kill()
         worker.wait()
 
-    seen = observatory.observe()
+    seen = observed(redis_url)
     assert seen.counts["done"] == 5, "Redis counts answers itself"
     assert 3 <= seen.totals["iteration:requests"] <= 5
     assert_balanced(seen)
 
 
-def test_who_stops_in_order_reports_to_the_last(redis_url: str, observatory: Observatory) -> None:
-    api = ApiProcess(redis_url)
-    try:
-        with real_worker(redis_url) as worker:
-            for _ in range(4):
-                assert post_sentence(api.url, GOED).status == 200
-            for process in (api.process, worker):
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(20) == 0
-    finally:
-        api.kill()
+def test_who_stops_in_order_reports_to_the_last(private_redis: EmbeddedRedis) -> None:
+    url = private_redis.url
+    with replicas(url, 1) as (api,), real_worker(url) as worker:
+        for _ in range(4):
+            assert post_sentence(api.url, GOED).status == 200
+        for process in (api.process, worker):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
 
-    totals = observatory.observe().totals
+    totals = observed(url).totals
     assert (totals["http:/correct:200"], totals["iteration:requests"]) == (4, 4)
     buckets = [totals.get(f"e2e_request_latency:{at}", 0) for at in range(len(TIME_BUCKETS_S) + 1)]
     assert sum(buckets) == 4
