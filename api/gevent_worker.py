@@ -34,6 +34,7 @@ from worker.mailbox import redis_status_watch
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to get out
 LINGER_S = 0.5  # for who sends on a connection that was kept alive, and does not know yet
 _LAST_WORDS_S = 0.2  # for what was called off at the very end to reach Redis
+_LAST_REPORT_S = 0.5  # two of the questions that the counts go with
 _LOOK_EVERY_S = 0.1  # at the signal to stop, which arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
 _STATUS_TIMEOUT_S = 0.5
@@ -90,6 +91,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._wait_for_answers(LAST_ANSWERS_S)
         if has_waiters:
             gevent.sleep(_LAST_WORDS_S)
+        counted_s = time.monotonic()
+        self._wait_while(lambda: self._readiness.asked_s < counted_s, _LAST_REPORT_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
         sys.stdout.flush()
         sys.stderr.flush()

@@ -45,13 +45,16 @@ class Readiness:
     def __init__(self, ask: Callable[[], MailboxStatus]) -> None:
         self.is_stopping = False
         self.turned_s = time.monotonic()  # when the loop that answers requests last turned; written by it
+        self.asked_s = 0.0  # when the last question that was answered began: what was counted by then is reported
         self._ask = ask
         self._heard: tuple[MailboxStatus, float] | None = None  # and when
 
     def watch(self) -> None:
         while True:
+            began_s = time.monotonic()
             try:
                 status = self._ask()
+                self.asked_s = began_s if status.redis_ok else self.asked_s
                 if status.redis_ok or self._heard is None:  # what is known holds until it is too old
                     self._heard = status, time.monotonic()
             except Exception:  # a question that fails must not be the last one

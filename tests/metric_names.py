@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-import re
+from tests.exposed_metrics import exposed_names
 
-from api.metrics import metrics_text
-from scheduler.observed import Moment, Observed, WorkerFacts
-from scheduler.settings import Settings
-
-
-def _told() -> frozenset[str]:
-    seen = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("worker"),))
-    types = re.findall(r"^# TYPE (\S+) (\S+)$", metrics_text(seen, Settings()).decode(), re.MULTILINE)
-    histograms = {name + part for name, kind in types if kind == "histogram" for part in ("_bucket", "_sum", "_count")}
-    return frozenset({name for name, kind in types if kind != "histogram"} | histograms)
-
-
-SERIES = _told()
+SERIES = exposed_names()

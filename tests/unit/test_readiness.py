@@ -162,3 +162,11 @@ def test_what_no_worker_has_said_is_not_shown():
     silent = MailboxStatus(redis_ok=True, live_workers=1)
 
     assert b"batch_invariance" not in reply_to("/readyz", readiness(silent), keeps=True)
+
+
+def test_what_was_counted_is_reported_with_a_question_that_redis_answered():
+    before = time.monotonic()
+
+    assert readiness(MailboxStatus(False)).asked_s == 0.0
+    assert before <= readiness(READY).asked_s <= time.monotonic()
+    assert before <= readiness(READY, MailboxStatus(False)).asked_s
