@@ -46,4 +46,6 @@ def configure(settings: Settings, process: str) -> None:
 def _rendering(log_format: str) -> list[structlog.typing.Processor]:
     if log_format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    # Where rich is installed it would draw each traceback, at a tenth of a second of CPU, in a process that serves others.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
