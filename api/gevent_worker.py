@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gevent
@@ -53,6 +53,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off again
         finally:
             self.num_open -= 1
+
+    @contextlib.contextmanager
+    def timeout_ctx(self) -> Iterator[None]:
+        """Around the wait for the next request. A client that sends none has left its connection idle, as it may: to
+        gunicorn that is an error with a traceback for each, and a thousand of them are seconds of work."""
+        with super().timeout_ctx(), contextlib.suppress(TimeoutError):
+            yield
 
     def handle_request(self, *args: Any) -> Any:
         self.num_in_flight += 1
