@@ -63,12 +63,12 @@ def test_a_connection_that_is_admitted_is_not_the_doors_any_more() -> None:
 
 
 def test_the_one_that_is_silent_for_longest_makes_room() -> None:
-    with an_open_door(lambda *_: False, most_silent=2) as connect, connect() as first, connect() as second:
-        with connect() as third:
-            assert first.recv(1) == b""
-            for client in (second, third):
-                client.sendall(HEALTHZ)
-                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    an_open = an_open_door(lambda *_: False, most_silent=2)
+    with an_open as connect, connect() as first, connect() as second, connect() as third:
+        assert first.recv(1) == b""
+        for client in (second, third):
+            client.sendall(HEALTHZ)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 
 def test_who_knocks_just_before_the_door_closes_is_told_and_not_cut_off() -> None:
