@@ -93,6 +93,16 @@ def test_only_settings_that_exist_are_passed_on() -> None:
     assert passed <= known | coming
 
 
+def test_every_variable_is_in_the_documents_table() -> None:
+    text = (ROOT / "docs" / "compose.md").read_text(encoding="utf-8")
+    table = text[text.index("| variable | default | for |") : text.index("## Log in")]
+    told = set(re.findall(r"`(MINISERVE_\w+)`", table))
+
+    asked = set(re.findall(r"\$\{(MINISERVE_\w+)", TEXT)) | set(re.findall(r"^ +(MINISERVE_\w+):$", TEXT, re.MULTILINE))
+
+    assert told == asked
+
+
 def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
     assert {name for name, service in SERVICES.items() if "profiles" in service} == set(OBSERVERS)
 
