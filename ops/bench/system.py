@@ -23,8 +23,9 @@ _LOOK_EVERY_S = 0.05
 class System:
     """One running `miniserve up`."""
 
-    def __init__(self, url: str, log: IO[bytes]) -> None:
+    def __init__(self, url: str, pid: int, log: IO[bytes]) -> None:
         self.url = url
+        self.pid = pid
         self._log = log
         self.counters: dict[str, Any] = {}  # what the worker counted, once it has stopped; empty without a worker
 
@@ -50,7 +51,7 @@ def serving(options: Sequence[str]) -> Iterator[System]:
     command = processes.miniserve_command("up", "--port", str(port), "--log-format", "json", *options)
     with tempfile.TemporaryFile() as log:
         process = processes.spawn(command, _environment(), output=log)
-        system = System(f"http://127.0.0.1:{port}", log)
+        system = System(f"http://127.0.0.1:{port}", process.pid, log)
         try:
             deadline = time.monotonic() + _START_PATIENCE_S
             while (reason := why_not_ready(system.url)) is not None:
