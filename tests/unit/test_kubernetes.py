@@ -1,4 +1,4 @@
-"""ops/kubernetes: what the manifests refer to exists, and what they promise holds together. Schemas are for test-system."""
+"""ops/kubernetes: what the manifests refer to exists, and what they promise holds. test-system has the schemas."""
 
 from __future__ import annotations
 
