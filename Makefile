@@ -52,9 +52,7 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 test-system: install ## the long drills, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/system_tools.sh
 	@# Full drills take longer than the 150 s after which a test counts as hung elsewhere.
-	@# A Redis that speaks TLS. Not the package redis-server: it would start one.
-	@test -x /usr/bin/redis-check-rdb -a -x /usr/bin/openssl || { apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openssl redis-tools >/dev/null; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas]'
 	@$(PYTEST) -o faulthandler_timeout=450 tests/system
 	@./ops/compose_drill.sh --if-available
 

@@ -1,4 +1,4 @@
-"""A primary, a replica and three sentinels on loopback, for drills on what happens when the primary dies.
+"""A primary, replicas and three sentinels on loopback, for drills on what happens when the primary dies.
 
 They run by the scripts of ops/redis, as on a cluster, but for times that suit a drill.
 """
@@ -20,7 +20,7 @@ from ops import processes
 from ops.embedded_redis import RedisUnavailable, find_redis_server, free_port
 
 SERVICE = "miniserve"
-NUM_NODES, NUM_SENTINELS = 2, 3
+NUM_SENTINELS = 3
 _SCRIPTS = Path(__file__).resolve().parents[1] / "redis"
 _START_PATIENCE_S = 20.0
 _STOP_PATIENCE_S = 5.0
@@ -55,20 +55,21 @@ class Node:
 class RedisFleet:
     """`passwords`: variables of start-redis.sh; without any everybody may do everything."""
 
-    def __init__(self, directory: Path, passwords: Mapping[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, passwords: Mapping[str, str] | None = None, num_nodes: int = 2) -> None:
         self._directory = directory
         self._passwords = dict(passwords or {})
-        ports = [free_port() for _ in range(NUM_NODES + NUM_SENTINELS)]
-        self._shared = self._environment(ports)
-        self.nodes = [self._node(f"redis-{port}", port, "start-redis.sh") for port in ports[:NUM_NODES]]
-        self.sentinels = [self._node(f"sentinel-{port}", port, "start-sentinel.sh") for port in ports[NUM_NODES:]]
+        ports = [free_port() for _ in range(num_nodes + NUM_SENTINELS)]
+        self._shared = self._environment(ports[:num_nodes], ports[num_nodes:])
+        self.nodes = [self._node(f"redis-{port}", port, "start-redis.sh") for port in ports[:num_nodes]]
+        self.sentinels = [self._node(f"sentinel-{port}", port, "start-sentinel.sh") for port in ports[num_nodes:]]
 
-    def _environment(self, ports: list[int]) -> dict[str, str]:
+    def _environment(self, ports: list[int], sentinel_ports: list[int]) -> dict[str, str]:
         tools = str(find_redis_server().parent)
-        sentinels = " ".join(f"127.0.0.1:{port}" for port in ports[NUM_NODES:])
-        # Of two one must go on alone, hence no least number of replicas.
+        sentinels = " ".join(f"127.0.0.1:{port}" for port in sentinel_ports)
+        # Of two one must go on alone; of three none does, for it may be the one that is cut off.
+        min_replicas = "1" if len(ports) > 2 else "0"
         places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
-                  "BIND": "127.0.0.1", "MIN_REPLICAS": "0"}  # fmt: skip
+                  "BIND": "127.0.0.1", "MIN_REPLICAS": min_replicas}  # fmt: skip
         path = os.pathsep.join((tools, os.environ.get("PATH", os.defpath)))
         return {"PATH": path, **places, **_SENTINEL_TIMES, **self._passwords}
 
@@ -84,17 +85,18 @@ class RedisFleet:
         return f"redis+sentinel://{login}{hosts}/{SERVICE}/0"
 
     def start(self) -> None:
-        """Returns when the sentinels know the replica and each other. Raises RedisUnavailable."""
+        """Returns when the sentinels know the replicas and each other. Raises RedisUnavailable."""
         for node in self.nodes:
             node.start()
             self._wait_until(lambda node=node: _asked(node.client().ping), f"a Redis on port {node.port}")
         for sentinel in self.sentinels:
             sentinel.start()
-        self._wait_until(self.is_whole, "three sentinels that know the replica")
+        self._wait_until(self.is_whole, "three sentinels that know all replicas")
 
     def is_whole(self) -> bool:
-        """Whether every sentinel sees the primary, a replica that follows it, and the other two."""
-        return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel)) for sentinel in self.sentinels)
+        """Whether every sentinel sees the primary, all others following it, and the other sentinels."""
+        num_replicas = len(self.nodes) - 1
+        return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel, num_replicas)) for sentinel in self.sentinels)
 
     def primary(self) -> Node:
         """As the first sentinel that answers knows it. Raises RedisUnavailable."""
@@ -138,10 +140,10 @@ def _asked(question: Callable[[], object]) -> bool:
         return False
 
 
-def _sees_all(sentinel: Node) -> bool:
+def _sees_all(sentinel: Node, num_replicas: int) -> bool:
     with sentinel.client() as client:
         known = client.sentinel_master(SERVICE)
         replicas = client.sentinel_slaves(SERVICE)
     are_well = [not one["is_sdown"] and one["master-link-status"] == "ok" for one in replicas]
     is_well = known["is_master"] and not known["is_sdown"]
-    return bool(is_well and any(are_well) and known["num-other-sentinels"] == NUM_SENTINELS - 1)
+    return bool(is_well and sum(are_well) == num_replicas and known["num-other-sentinels"] == NUM_SENTINELS - 1)

@@ -38,6 +38,7 @@ appendfsync everysec
 auto-aof-rewrite-min-size 8mb
 save ""
 stream-node-max-bytes 256
+repl-diskless-sync-delay 0
 maxmemory ${MAX_MEMORY:-0}
 maxmemory-policy noeviction
 END

@@ -23,6 +23,7 @@ from tests.mailbox_house import AMPLE, a_request, an_answer, answer, take, take_
 from tests.recorded_requests import a_record
 from worker.mailbox.dead_letters import DeadLetters
 from worker.mailbox.line import script_sources
+from worker.mailbox.observatory import Observatory
 from worker.mailbox.protocol import CallOff, Phase
 from worker.mailbox.watch import StatusWatch
 
@@ -114,7 +115,13 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     letters.close()
     answer(worker, *take(worker))
 
-    assert StatusWatch(server.client("api")).status().live_workers == 1
+    watch = StatusWatch(server.client("api"), lambda: {"http_requests": 3.0})
+    assert watch.status().live_workers == 1
+    observatory = Observatory(server.client("api"))
+    seen = observatory.observe()
+    observatory.close()
+    assert (seen.num_api_replicas, seen.totals["http_requests"]) == (1, 3.0)
+    assert seen.redis_memory_bytes > 0
     assert worker_health.is_healthy(server.url("worker"), worker.name.rsplit("-", 2)[0])
 
 

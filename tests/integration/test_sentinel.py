@@ -37,8 +37,8 @@ def fleet(tmp_path: Path) -> Iterator[RedisFleet]:
 
 @pytest.fixture
 def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
-    """With the users of ops/redis/users.acl, those of replicas and sentinels among them."""
-    fleet = RedisFleet(tmp_path, PASSWORDS)
+    """As on a cluster: three, of which one takes nothing alone, with the users of ops/redis/users.acl."""
+    fleet = RedisFleet(tmp_path, PASSWORDS, num_nodes=3)
     try:
         fleet.start()
         yield fleet

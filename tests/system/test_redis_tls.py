@@ -1,7 +1,6 @@
 """The users of ops/redis/users.acl over TLS, on a real Redis that speaks it, with certificates made for the test.
 
-The embedded Redis knows no TLS. Debian's does: `make test-system` installs redis-tools, in which redis-check-rdb is the
-server under another name. The package redis-server is left out, for it would start one.
+The embedded Redis knows no TLS. Debian's does: `make test-system` installs it (ops/system_tools.sh).
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
     folder = tmp_path_factory.mktemp("guarded")
-    found = shutil.which("redis-server") or shutil.which("redis-check-rdb")
-    assert found, "no Redis that speaks TLS: apt install redis-tools"
-    (folder / "redis-server").symlink_to(Path(found).resolve())
-    variables = {"PATH": os.pathsep.join((str(folder), os.environ["PATH"])), "TLS_DIR": str(certificates)}
+    found = shutil.which("redis-server")
+    assert found, "no Redis that speaks TLS: apt install redis-server"
+    variables = {"PATH": os.pathsep.join((str(Path(found).parent), os.environ["PATH"])), "TLS_DIR": str(certificates)}
     server = guarded_redis.start(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}")
     yield server
     server.stop()
