@@ -91,7 +91,8 @@ def capacity(settings: Settings, url: str | None, json: bool) -> None:
     """Print Little's law of the running system, and whether it needs another worker.
 
     The figures are read from GET /metrics at --url or, without it, from the Redis at --redis-url. With --url the goals
-    (longest wait, deadline) are those of the server. docs/capacity.md explains the arithmetic.
+    (longest wait, deadline) are those of the server. A request counts once for each of its sentences. docs/capacity.md
+    explains the arithmetic.
     """
     figures = _read(settings, url)
     say = advice(figures, goals_of(settings).max_utilization)
@@ -155,7 +156,7 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
     yield "mu", "service rate of all workers, batches full", f"{figures.service_rate_tokens_per_s:,.0f}", "tokens/s"
     yield "rho", "utilization", f"{100 * figures.utilization:.1f}", "%"
     yield "Wq", "predicted wait of who comes now", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms"
-    yield "B", "bound of the queue that keeps the deadline", f"{figures.queue_bound_tokens:,}", "tokens"
+    yield "B", "queue bound that keeps the deadline", f"{figures.queue_bound_tokens:,}", "tokens"
     yield "", "waiting now", f"{figures.num_waiting:,}", ""
     yield "", "running now", f"{figures.num_running:,}", ""
     yield "k", "live workers", f"{figures.num_workers:,}", ""

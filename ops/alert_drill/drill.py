@@ -195,7 +195,7 @@ def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
     last_s = max((one.at_s - course.started_s for one in course.told), default=None)
     is_clear = {one.alert: one.is_raised for one in course.told} == dict.fromkeys(raised, False)
     return {
-        "scrapes": {"made": len(course.samples), "missed": course.num_missed},
+        "samples": {"made": len(course.samples), "missed": course.num_missed},
         "base_p95_ms": base_ms,
         "p95_doubled_after_s": doubled_s,
         "raised_after_s": {alert: round(at_s, 1) for alert, at_s in sorted(raised.items())},
