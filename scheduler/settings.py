@@ -84,6 +84,7 @@ class Settings:
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
+    trace_ttl_s: int = _setting(300, "How long the trace of a request is kept, in s; 0: no traces.", Range(0, 3600))
     break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
     alert_webhook: str = _setting("", "URL that alerts are posted to; it may hold a secret. Empty: none.", Range())
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))

@@ -15,7 +15,9 @@ from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
+from worker.mailbox.traces import Traces
 from worker.self_test import BatchInvariance, SelfTest, check_batch_invariance
+from worker.tracing import Tracer
 
 logger = structlog.get_logger(__name__)
 
@@ -27,7 +29,10 @@ def serve(settings: Settings, tokenizer_fingerprint: str, prepare: Callable[[Eng
     """
     engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     self_test = check_batch_invariance(engine.model.weights)
-    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance), settings.grace_s)
+    traces = Traces(settings.trace_ttl_s)
+    if traces.is_on:
+        engine.tracer = Tracer(engine.policy, traces)
+    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance, traces), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
