@@ -2,25 +2,36 @@
 -- Returns { now, { line... }, { job id, status, when it ended }... }, '' for what is not known; nothing where no job of
 -- it is known. Times as RQ writes them.
 local request, now = ARGV[1], clock()
-local lines, tails = {}, ''
+local is_there, lines, ids = {}, {}, {}
+
+local function note(rest) -- what follows the request's id in a line
+  local name = string.match(rest, '^[^ ]*')
+  if is_there[name] then return end -- it was sent twice
+  is_there[name] = true
+  lines[#lines + 1] = request .. rest
+  if name == ':api' then
+    for tail in string.gmatch(string.match(rest, '^:api ([^;]*)'), '%S+') do
+      ids[#ids + 1] = tail == '.' and request or request .. tail
+    end
+  end
+end
 
 local function look_into(text)
   local at = string.find(text, '\n' .. request, 1, true)
   while at do
     local stop = string.find(text, '\n', at + 1, true) or #text + 1
     local rest = string.sub(text, at + 1 + #request, stop - 1)
-    if string.find(rest, '^[ :-]') then lines[#lines + 1] = request .. rest end -- not of a longer id
-    tails = string.match(rest, '^:api ([^;]*)') or tails
+    if string.find(rest, '^[ :-]') then note(rest) end -- else it is of a longer id
     at = string.find(text, '\n' .. request, stop, true)
   end
 end
 
-for minute = math.floor((now - tonumber(ARGV[2])) / 60), math.floor(now / 60) do
-  for _, text in ipairs(redis.call('LRANGE', traces_key(minute, string.sub(request, 1, 1)), 0, -1)) do look_into(text) end
+local shelf = string.sub(request, 1, 1)
+for minute = math.floor(now / 60), math.floor((now - tonumber(ARGV[2])) / 60), -1 do
+  for _, text in ipairs(redis.call('LRANGE', traces_key(minute, shelf), 0, -1)) do look_into(text) end
+  if #ids > 0 and #lines > #ids then break end
 end
 
-local ids = {}
-for tail in string.gmatch(tails, '%S+') do ids[#ids + 1] = tail == '.' and request or request .. tail end
 if #ids == 0 then
   for id in string.gmatch(redis.call('HGET', request_key(request), 'jobs') or '', '%S+') do ids[#ids + 1] = id end
 end
