@@ -28,6 +28,8 @@ from api.schema import Batch, CorrectionBody, parse_batch, parse_body
 from api.trace_page import trace_response
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 from scheduler.settings import Settings
+from scheduler.trace_context import SpanSink
+from scheduler.traces import Marks
 from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
@@ -37,11 +39,11 @@ READINESS = "miniserve.readiness"  # where a server that watches the queue itsel
 logger = structlog.get_logger(__name__)
 
 
-def create_app(corrector: Corrector, settings: Settings) -> Flask:
+def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Flask:
     """The application around a corrector; opens nothing by itself."""
     app = Flask("api", static_folder=None)
     app.extensions[CORRECTOR] = corrector
-    books = app.extensions[BOOKS] = Books.of(settings)
+    books = app.extensions[BOOKS] = Books.of(settings, spans)
     app.config["SETTINGS"] = settings
     app.url_map.strict_slashes = False
     app.before_request(_begin)
@@ -158,13 +160,18 @@ def _keeping_traces(corrector: Corrector, settings: Settings) -> Corrector:
 
 
 def _job(body: CorrectionBody) -> Job:
-    exchange, wishes = _exchange(), _wishes()
-    return Job(exchange.request_id, body.sentence, body.learner_id, wishes, exchange.begin_job())
+    wishes = _wishes()
+    return Job(_exchange().request_id, body.sentence, body.learner_id, wishes, _begin_job())
 
 
 def _batch_job(body: Batch) -> BatchJob:
-    exchange, wishes = _exchange(), _wishes()
-    return BatchJob(exchange.request_id, body.items, body.learner_id, wishes, exchange.begin_job())
+    wishes = _wishes()
+    return BatchJob(_exchange().request_id, body.items, body.learner_id, wishes, _begin_job())
+
+
+def _begin_job() -> Marks:
+    books: Books = current_app.extensions[BOOKS]
+    return books.open(_exchange(), request.environ.get("HTTP_TRACEPARENT"))
 
 
 def _serve_sentence(corrector: Corrector, job: Job) -> Response:

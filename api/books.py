@@ -11,6 +11,7 @@ from api.tallies import Tallies
 from scheduler.errors import ServingError
 from scheduler.messages import Timings
 from scheduler.settings import Settings
+from scheduler.trace_context import SpanSink, TraceContext
 from scheduler.traces import Marks, request_text
 from worker.mailbox.traces import REQUEST_SUFFIX, Traces
 
@@ -28,13 +29,10 @@ class Exchange:
     timings: Timings = Timings()
     marks: Marks | None = None  # of a request for a correction
     is_answer: bool = False  # to somebody who waited for it
+    context: TraceContext | None = None  # of its span, if it has one
     is_stream: bool = False  # over when its last event is out
     route: str = "none"
     status: int = 0
-
-    def begin_job(self) -> Marks:
-        self.marks = Marks(self.started, time.perf_counter())
-        return self.marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,23 @@ class Books:
     log: RequestLog
     traces: Traces
     tallies: Tallies = field(default_factory=Tallies)
+    spans: SpanSink | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> Books:
-        return cls(RequestLog(settings), Traces(settings.trace_ttl_s))
+    def of(cls, settings: Settings, spans: SpanSink | None = None) -> Books:
+        return cls(RequestLog(settings), Traces(settings.trace_ttl_s), spans=spans)
 
     @property
     def has_unwritten(self) -> bool:
-        return self.log.has_lines or self.traces.has_parts
+        return self.log.has_lines or self.traces.has_parts or (self.spans is not None and self.spans.has_spans)
+
+    def open(self, exchange: Exchange, traceparent: str | None) -> Marks:
+        """It has been read, and is to become a job. `traceparent`: the client's header."""
+        marks = exchange.marks = Marks(exchange.started, time.perf_counter())
+        if self.spans is not None:
+            exchange.context = self.spans.begin(traceparent)
+            marks.traceparent = exchange.context and exchange.context.traceparent()
+        return marks
 
     def close(self, exchange: Exchange, elapsed_s: float, outcome: str = "") -> None:
         """It is over; nothing is written of what never became a job."""
@@ -62,11 +69,17 @@ class Books:
             self.tallies.note_answer(elapsed_s)
         if self.log.is_on:
             self.log.note(_line(exchange, marks, now, elapsed_s, outcome))
+        if self.traces.is_on or exchange.context is not None:
+            self._keep_trace(exchange, marks, now - elapsed_s, elapsed_s)
+
+    def _keep_trace(self, exchange: Exchange, marks: Marks, received_at_s: float, elapsed_s: float) -> None:
+        request_id, context = exchange.request_id, exchange.context
+        marks.delivered_s = marks.received_s + elapsed_s
+        text = request_text(request_id, marks, exchange.status, exchange.slug or "", received_at_s)
         if self.traces.is_on and marks.job_ids:
-            request_id = exchange.request_id
-            marks.delivered_s = marks.received_s + elapsed_s
-            text = request_text(request_id, marks, exchange.status, exchange.slug or "", now - elapsed_s)
             self.traces.add(request_id + REQUEST_SUFFIX, text)
+        if context is not None and self.spans is not None:
+            self.spans.note_request(context, f"POST {exchange.route}", request_id, text)
 
     def close_stream(self, exchange: Exchange, end: Answer | ServingError | None) -> None:
         """Its status line was out long before; None: the client left."""

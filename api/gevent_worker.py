@@ -83,7 +83,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._places = places(self.worker_connections)
         door = Door(self.sockets, self._readiness, self._admit, self._places.silent)
         gevent.spawn(self._take_in)
-        for job in (self._readiness.watch, door.run, books.log.run):
+        exporting = [books.spans.run] if books.spans is not None else []
+        for job in (self._readiness.watch, door.run, books.log.run, *exporting):
             get_original("_thread", "start_new_thread")(job, ())  # of the kernel: gevent's would take turns with us
         self._serve_until_told_to_stop()
         self._readiness.is_stopping = True

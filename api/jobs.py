@@ -57,7 +57,7 @@ class BatchJob:
 
     def job(self, number: int) -> Job:
         """Of item `number`, which is a text."""
-        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.wishes)
+        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.wishes, self.marks)
 
 
 @dataclass(frozen=True, slots=True)

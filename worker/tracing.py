@@ -5,10 +5,12 @@ Used from the loop's thread. A trace is complete once the queue has the answer, 
 
 from __future__ import annotations
 
+import time
 from collections import deque
 
 from scheduler.batching import BatchingPolicy, RunningSequence
-from scheduler.messages import FinishReason
+from scheduler.messages import CorrectionRequest, FinishReason
+from scheduler.trace_context import SpanSink
 from worker.mailbox.traces import Traces
 
 _FORM = "%d,%d,%d,%d,%s,%d,%d;%s"  # filled by %, half as long as by an f-string; SequencePart reads it
@@ -18,10 +20,11 @@ _MOST_UNPUBLISHED = 1024  # more than a worker runs at once; while Redis is away
 class Tracer:
     """Of one engine."""
 
-    def __init__(self, policy: BatchingPolicy, traces: Traces) -> None:
+    def __init__(self, policy: BatchingPolicy, traces: Traces, spans: SpanSink | None = None) -> None:
         self._iterations = policy.observations.iterations
         self._traces = traces
-        self._unpublished: deque[tuple[str, str, float]] = deque(maxlen=_MOST_UNPUBLISHED)  # id, text, when
+        self._spans = spans
+        self._unpublished: deque[tuple[CorrectionRequest, str, float]] = deque(maxlen=_MOST_UNPUBLISHED)
 
     def note_end(self, sequence: RunningSequence, reason: FinishReason, now: float) -> None:
         delivery = sequence.delivery
@@ -32,10 +35,14 @@ class Tracer:
         text = _FORM % (*facts, sequence.queue_s * 1e6, prefill_s * 1e6, steps)
         if len(self._unpublished) == _MOST_UNPUBLISHED:
             self._traces.num_dropped += 1
-        self._unpublished.append((request.request_id, text, now))
+        self._unpublished.append((request, text, now))
 
     def note_published(self, now: float) -> None:
         """The queue has the answers of all that ended before."""
-        for request_id, text, ended_s in self._unpublished:
-            self._traces.add(request_id, f"{text};{(now - ended_s) * 1e6:.0f}")
+        for request, text, ended_s in self._unpublished:
+            text = f"{text};{(now - ended_s) * 1e6:.0f}"
+            if self._traces.is_on:
+                self._traces.add(request.request_id, text)
+            if self._spans is not None and request.traceparent is not None:
+                self._spans.note_sequence(request.traceparent, request.request_id, text, time.time())
         self._unpublished.clear()
