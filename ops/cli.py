@@ -142,12 +142,12 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
 
 
 def _prepare(process: str, settings: Settings) -> None:
+    if process in ("api", "worker"):
+        check_spans(settings)
     configure_blas(os.environ)
     from ops import logs
 
     logs.configure(settings, process)
-    if process in ("api", "worker"):
-        check_spans(settings)
 
 
 if __name__ == "__main__":

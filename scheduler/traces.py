@@ -90,10 +90,10 @@ class Marks:
     accepted_s: float = 0.0  # by the queue
     answered_s: float = 0.0  # the last of its answers is here
     delivered_s: float = 0.0
-    traceparent: str | None = None  # of its spans, if it has some
     job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
     prompt_tokens: int = 0
     output_tokens: int = 0
+    traceparent: str | None = None  # of its spans, if it has some
 
 
 @dataclass(frozen=True, slots=True)
