@@ -37,7 +37,8 @@ def test_a_later_version_may_say_more() -> None:
     [
         None, "", "00", "\u0660" * 55, f"00-{TRACE}-{SPAN}", f"00-{TRACE}-{SPAN}-01-x", f"ff-{TRACE}-{SPAN}-01",
         f"00-{TRACE}-{SPAN}-0g", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01", f" 00-{TRACE}-{SPAN}-01",
-        f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE}-{SPAN}-01\n", f"00-{TRACE}0-{SPAN}-01", f"01-{TRACE}-{SPAN}-01more",
+        f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE}-{SPAN}-01\n", f"00-{TRACE}0-{SPAN}-01",
+        f"01-{TRACE}-{SPAN}-01more",
     ],
 )  # fmt: skip
 def test_anything_else_is_no_trace_context(header: str | None) -> None:
