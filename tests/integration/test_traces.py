@@ -14,7 +14,7 @@ from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
 from worker.mailbox import traces as kept
 from worker.mailbox.found_traces import FoundTrace
-from worker.mailbox.line import connect
+from worker.mailbox.line import Line, connect, script
 from worker.mailbox.protocol import MailboxLimits, WorkerReport
 from worker.mailbox.reporter import TRACES_DROPPED
 from worker.mailbox.traces import REQUEST_SUFFIX, Traces
@@ -106,12 +106,14 @@ def test_an_id_nobody_has_has_no_trace(house: RedisHouse, watch: StatusWatch, re
     assert traced(house, request_id) is None
 
 
-def test_the_trace_of_a_longer_id_is_another_ones(house: RedisHouse, watch: StatusWatch) -> None:
+def test_the_trace_of_a_longer_id_is_another_ones(house: RedisHouse, redis_url: str, watch: StatusWatch) -> None:
     for request_id in ("abc", "ab", "abcd"):
         watch.traces.add(request_id, WORKERS_PART)
         watch.traces.add(request_id + REQUEST_SUFFIX, replicas_part(request_id, request_id))
     watch.status()
 
+    _, lines, *_ = Line(connect(redis_url)).ask(script("trace", "ab", 60))[0]
+    assert sorted(line.split()[0] for line in lines) == [b"ab", b"ab:api"]
     assert traced(house, "a") is None
     assert [job.job_id for job in traced(house, "ab").jobs] == ["ab"]
     assert traced(house, "abcd").is_complete

@@ -64,7 +64,9 @@ def test_a_sequence_that_is_called_off_says_so_in_its_trace() -> None:
 
     engine.cancel("r")
     engine.tracer.note_published(101.0)
+    engine.tracer.note_published(102.0)
 
+    assert len(traces._lines) == 1
     assert SequencePart.from_text(lines(traces)["r"]).finish_reason is FinishReason.CANCELLED
 
 
