@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 import time
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -19,28 +20,30 @@ from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api import documents, event_stream, metrics, problems, request_input
+from api.books import Books, Exchange
 from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
 from api.readiness import ready_document
-from api.schema import parse_batch, parse_body
-from api.tallies import Tallies
+from api.schema import Batch, CorrectionBody, parse_batch, parse_body
+from api.trace_page import trace_response
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
-from scheduler.messages import Timings
 from scheduler.settings import Settings
+from scheduler.trace_context import SpanSink
+from scheduler.traces import Marks
 from worker.mailbox.formats import is_request_id
 
 _LOOK_AGAIN_S = 1
 CORRECTOR = "miniserve.corrector"  # where the server finds the corrector to close
-TALLIES = "miniserve.tallies"  # and what this replica counts, for the server to report
+BOOKS = "miniserve.books"  # and what this replica writes down, for the server to report
 READINESS = "miniserve.readiness"  # where a server that watches the queue itself puts what it knows
 logger = structlog.get_logger(__name__)
 
 
-def create_app(corrector: Corrector, settings: Settings) -> Flask:
+def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Flask:
     """The application around a corrector; opens nothing by itself."""
     app = Flask("api", static_folder=None)
     app.extensions[CORRECTOR] = corrector
-    tallies = app.extensions[TALLIES] = Tallies()
+    books = app.extensions[BOOKS] = Books.of(settings, spans)
     app.config["SETTINGS"] = settings
     app.url_map.strict_slashes = False
     app.before_request(_begin)
@@ -49,14 +52,11 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
 
     @app.post("/correct")
     def correct() -> Response:
-        body = parse_body(_read_json(settings))
-        return _serve_sentence(corrector, Job(_exchange().request_id, body.sentence, body.learner_id, _wishes()))
+        return _serve_sentence(corrector, _job(parse_body(_read_json(settings))))
 
     @app.post("/correct/batch")
     def correct_batch() -> Response:
-        body = parse_batch(_read_json(settings))
-        job = BatchJob(_exchange().request_id, body.items, body.learner_id, _wishes())
-        return _serve(corrector, job)
+        return _serve(corrector, _batch_job(parse_batch(_read_json(settings))))
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Response:
@@ -68,6 +68,11 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
         _name_exchange(request_id)
         call_off = _keeping(corrector).cancel(request_id)
         return _json_response({"request_id": request_id, "status": call_off.name.lower()})
+
+    @app.get("/requests/<request_id>/trace")
+    def trace(request_id: str) -> Response:
+        _name_exchange(request_id)
+        return trace_response(request, request_id, _keeping_traces(corrector, settings).trace(request_id))
 
     @app.get("/healthz")
     def healthz() -> Response:
@@ -82,30 +87,18 @@ def create_app(corrector: Corrector, settings: Settings) -> Flask:
     def show_metrics() -> Response:
         seen = corrector.observe()
         if not corrector.keeps_requests:  # without a queue nobody else adds up what this replica counts
-            seen = replace(seen, totals={**seen.totals, **tallies.totals()})
+            seen = replace(seen, totals={**seen.totals, **books.tallies.totals()})
         return Response(metrics.metrics_text(seen, settings), content_type=metrics.MEDIA_TYPE)
 
     return app
 
 
-@dataclass(slots=True)
-class _Exchange:
-    """What is known of the request in hand and must outlive its handler."""
-
-    request_id: str  # of the job, too: nobody can guess the id of another's request
-    started: float
-    correlation_id: str | None = None
-    slug: str | None = None  # of the problem, if it is one
-    timings: Timings = Timings()
-    is_answer: bool = False  # to somebody who waited for it
-
-
-def _exchange() -> _Exchange:
+def _exchange() -> Exchange:
     return g.exchange
 
 
 def _begin() -> None:
-    exchange = g.exchange = _Exchange(secrets.token_hex(16), time.perf_counter())
+    exchange = g.exchange = Exchange(secrets.token_hex(16), time.perf_counter())
     exchange.correlation_id = request_input.correlation_id(request.environ)
 
 
@@ -118,17 +111,20 @@ def _finish(response: Response) -> Response:
         f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
         f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={elapsed_ms:.1f}"
     )
-    route = request.url_rule.rule if request.url_rule else "none"  # never the path: it may hold anything
-    tallies: Tallies = current_app.extensions[TALLIES]
-    tallies.note_response(route, response.status_code, exchange.slug)
-    if exchange.is_answer:
-        tallies.note_answer(elapsed_ms / 1e3)
-    _log(exchange, response.status_code, elapsed_ms)
+    if request.url_rule:
+        exchange.route = request.url_rule.rule  # never the path: it may hold anything
+    exchange.status = response.status_code
+    books: Books = current_app.extensions[BOOKS]
+    books.tallies.note_response(exchange.route, exchange.status, exchange.slug)
+    if exchange.marks is None:
+        _log(exchange, response.status_code, elapsed_ms)
+    elif not exchange.is_stream:
+        books.close(exchange, elapsed_ms / 1e3)
     return response
 
 
-def _log(exchange: _Exchange, status: int, elapsed_ms: float) -> None:
-    # A line costs 25 us, a tenth of a request: successes are logged for those who debug, refusals and faults always.
+def _log(exchange: Exchange, status: int, elapsed_ms: float) -> None:
+    """Of what never became a job: probes and questions are logged for those who debug, refusals and faults always."""
     log = logger.debug if status < 400 else logger.info
     about = {"correlation_id": exchange.correlation_id, "slug": exchange.slug}
     log(
@@ -157,14 +153,35 @@ def _keeping(corrector: Corrector) -> Corrector:
     return corrector
 
 
+def _keeping_traces(corrector: Corrector, settings: Settings) -> Corrector:
+    if not settings.trace_ttl_s:
+        raise NotFound("This server keeps no traces: MINISERVE_TRACE_TTL_S is 0.")
+    return _keeping(corrector)
+
+
+def _job(body: CorrectionBody) -> Job:
+    wishes = _wishes()
+    return Job(_exchange().request_id, body.sentence, body.learner_id, wishes, _begin_job())
+
+
+def _batch_job(body: Batch) -> BatchJob:
+    wishes = _wishes()
+    return BatchJob(_exchange().request_id, body.items, body.learner_id, wishes, _begin_job())
+
+
+def _begin_job() -> Marks:
+    books: Books = current_app.extensions[BOOKS]
+    return books.open(_exchange(), request.environ.get("HTTP_TRACEPARENT"))
+
+
 def _serve_sentence(corrector: Corrector, job: Job) -> Response:
     if not _wants_stream() or request_input.prefers_async(request.environ):
         return _serve(corrector, job)
     following = _keeping(corrector).follow(job)
     _exchange().request_id = following.request_id
-    tallies: Tallies = current_app.extensions[TALLIES]
-    started_s = _exchange().started
-    stream = event_stream.EventStream(following, lambda: tallies.note_answer(time.perf_counter() - started_s))
+    books: Books = current_app.extensions[BOOKS]
+    _exchange().is_stream = True
+    stream = event_stream.EventStream(following, partial(books.close_stream, _exchange()))
     response = Response(stream, content_type=event_stream.MEDIA_TYPE)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"  # nginx passes each event on at once

@@ -7,7 +7,7 @@ corrector.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import Protocol
@@ -20,6 +20,7 @@ from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, Serving
 from scheduler.messages import Completion, FinishReason
 from scheduler.observed import Observed
 from scheduler.settings import Settings
+from worker.mailbox.found_traces import FoundTrace
 from worker.mailbox.protocol import (
     HEARTBEAT_S,
     KEPT_TTL_S,
@@ -59,6 +60,9 @@ class Corrector(Protocol):
     def cancel(self, request_id: str) -> CallOff:
         """End what has no answer yet. Raises NotFound, NotReady."""
 
+    def trace(self, request_id: str) -> FoundTrace | None:
+        """Where the time of a request went; None where nothing is known of it. Raises NotReady."""
+
     def check_ready(self) -> MailboxStatus:
         """Raises NotReady with the reason."""
 
@@ -87,14 +91,14 @@ class QueueCorrector:
         accepted = self._submit(job, drafts, deadline.left_s)
         (draft,) = drafts
         assert isinstance(draft, TextDraft)
-        return self._answer(accepted.request_id, draft, accepted.tickets, _Waiting(deadline, job.wishes.has_left))
+        return self._answer(accepted.request_id, draft, accepted.tickets, _Waiting(deadline, job))
 
     def correct_batch(self, batch: BatchJob) -> BatchAnswer:
         deadline = self._deadline(batch)
         drafts = self._drafting.drafts(batch)
         accepted = self._submit(batch, drafts, deadline.left_s)
         try:
-            return self._collect(drafts, accepted, _Waiting(deadline, batch.wishes.has_left))
+            return self._collect(drafts, accepted, _Waiting(deadline, batch))
         except BaseException:
             for ticket in accepted.tickets:  # those used up already are not hurt by it
                 self._mailbox.abandon(ticket)
@@ -106,7 +110,7 @@ class QueueCorrector:
         accepted = self._submit(job, drafts, deadline.left_s, Manner.FOLLOW)
         (draft,) = drafts
         assert isinstance(draft, TextDraft)
-        events = self._events(accepted, draft, _Waiting(deadline, job.wishes.has_left))
+        events = self._events(accepted, draft, _Waiting(deadline, job))
         next(events)  # from here on closing it lets the request go
         return Following(accepted.request_id, events)
 
@@ -121,6 +125,7 @@ class QueueCorrector:
                 if news or time.monotonic() - told_s >= HEARTBEAT_S:
                     yield from news or (None,)
                     told_s = time.monotonic()
+        waiting.note_answers(outputs)
         yield self._drafting.answer(accepted.request_id, draft, outputs)
 
     def start(self, job: Job | BatchJob) -> Answer | BatchAnswer | Pending:
@@ -186,15 +191,23 @@ class QueueCorrector:
         within_s: float,
         manner: Manner = Manner.WAIT,
     ) -> Accepted:
+        marks = job.marks
+        marks.tokenized_s = time.perf_counter()
         requests = self._drafting.requests(job, drafts)
         if not requests:  # of a batch in which all are refused nothing is kept: nothing would bound it
             return Accepted(job.request_id, ())
         refusals = [draft if isinstance(draft, ServingError) else None for draft in drafts]
         record = record_of(job, refusals, self._drafting.tokenizer_fingerprint, manner)
+        marks.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
+        marks.sent_s = time.perf_counter()
         try:
-            return self._mailbox.submit_recorded(record, requests, within_s)
+            accepted = self._mailbox.submit_recorded(record, requests, within_s)
         except InvalidRequest as error:
             raise InvalidRequest("sentence" if isinstance(job, Job) else "sentences", str(error)) from None
+        marks.accepted_s = time.perf_counter()
+        if accepted.request_id == job.request_id:  # else it has a trace already, of who came first with the same key
+            marks.job_ids = tuple([request.request_id for request in requests])
+        return accepted
 
     def _collect(self, drafts: Drafts, accepted: Accepted, waiting: _Waiting) -> BatchAnswer:
         tickets = iter(accepted.tickets)
@@ -215,7 +228,11 @@ class QueueCorrector:
     def _answer(self, request_id: str, draft: TextDraft, tickets: Sequence[Ticket], waiting: _Waiting) -> Answer:
         with waiting.deadline.named():
             completions = self._mailbox.wait_all(tickets, waiting.deadline.left_s, waiting.has_left)
+        waiting.note_answers(completions)
         return self._drafting.answer(request_id, draft, completions)
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        return self._mailbox.trace(request_id)
 
     def check_ready(self) -> MailboxStatus:
         return check_status(self._mailbox.status())
@@ -230,9 +247,14 @@ class QueueCorrector:
 class _Waiting:
     """For the jobs of one HTTP request: until when, and whether for somebody."""
 
-    def __init__(self, deadline: _Deadline, has_left: Callable[[], bool] | None) -> None:
+    def __init__(self, deadline: _Deadline, job: Job | BatchJob) -> None:
         self.deadline = deadline
-        self.has_left = has_left
+        self.has_left = job.wishes.has_left
+        self._marks = job.marks
+
+    def note_answers(self, completions: Sequence[Completion]) -> None:
+        self._marks.answered_s = time.perf_counter()
+        self._marks.output_tokens += sum([len(completion.output_ids) for completion in completions])
 
     def is_over(self) -> bool:
         return self.has_left is not None and self.has_left()

@@ -61,6 +61,7 @@ class Drafting:
                 max_output_tokens=MAX_OUTPUT_TOKENS,
                 tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
                 learner_id=job.learner_id,
+                traceparent=job.marks.traceparent,
             )
 
     def story(self, draft: TextDraft) -> Story:

@@ -13,7 +13,7 @@ import structlog
 
 from api import documents, problems
 from api.agent import Edit
-from api.jobs import Following
+from api.jobs import Answer, Following
 from scheduler.errors import ServingError
 
 MEDIA_TYPE = "text/event-stream"
@@ -24,11 +24,13 @@ logger = structlog.get_logger(__name__)
 class EventStream:
     """The body of a response. Closing it, as servers do when a client is gone, lets the request go."""
 
-    def __init__(self, following: Following, on_done: Callable[[], None]) -> None:
+    def __init__(self, following: Following, on_over: Callable[[Answer | ServingError | None], None]) -> None:
+        """`on_over` is called once, with how it ended; None: the client left."""
         self._request_id = following.request_id
         self._events = following.events
-        self._on_done = on_done
+        self._on_over = on_over
         self._is_over = False
+        self._ended_in: Answer | ServingError | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -49,17 +51,17 @@ class EventStream:
             return _COMMENT
         if isinstance(event, Edit):
             return _event("edit", documents.edit_document(event))
-        self._is_over = True
-        self._on_done()
+        self._is_over, self._ended_in = True, event
         return _event("done", documents.outcome_document(event))
 
     def close(self) -> None:
         self._events.close()
+        on_over, self._on_over = self._on_over, lambda _: None
+        on_over(self._ended_in)
 
     def _end(self, error: ServingError) -> bytes:
         """The status line is out: the problem comes as the last event."""
-        self._is_over = True
-        logger.info("stream ended", request_id=self._request_id, slug=error.slug)
+        self._is_over, self._ended_in = True, error
         return _event("problem", problems.problem(error, self._request_id))
 
 

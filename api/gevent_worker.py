@@ -24,7 +24,7 @@ from gevent.pool import Pool
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api.app import CORRECTOR, READINESS, TALLIES
+from api.app import BOOKS, CORRECTOR, READINESS
 from api.door import Door
 from api.open_files import places
 from api.readiness import Readiness
@@ -34,7 +34,7 @@ from worker.mailbox import redis_status_watch
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to get out
 LINGER_S = 0.5  # for who sends on a connection that was kept alive, and does not know yet
 _LAST_WORDS_S = 0.2  # for what was called off at the very end to reach Redis
-_LAST_REPORT_S = 0.5  # two of the questions that the counts go with
+_LAST_REPORT_S = 0.5  # two of the questions that the counts go with; for the last lines of the log, too
 _LOOK_EVERY_S = 0.1  # at the signal to stop, which arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
 _STATUS_TIMEOUT_S = 0.5
@@ -72,8 +72,9 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.alive = False  # Ctrl-C is a warm shutdown, too
 
     def run(self) -> None:
-        settings, tallies = self.wsgi.config["SETTINGS"], self.wsgi.extensions[TALLIES]
-        self._readiness = Readiness(redis_status_watch(settings, _STATUS_TIMEOUT_S, tallies.totals).status)
+        settings, books = self.wsgi.config["SETTINGS"], self.wsgi.extensions[BOOKS]
+        watch = redis_status_watch(settings, _STATUS_TIMEOUT_S, books.tallies.totals, books.traces)
+        self._readiness = Readiness(watch.status)
         self.wsgi.extensions[READINESS] = self._readiness
         self._arrivals: deque[tuple[int, Any]] = deque()
         self._has_arrived = Event()
@@ -82,7 +83,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._places = places(self.worker_connections)
         door = Door(self.sockets, self._readiness, self._admit, self._places.silent)
         gevent.spawn(self._take_in)
-        for job in (self._readiness.watch, door.run):
+        exporting = [books.spans.run] if books.spans is not None else []
+        for job in (self._readiness.watch, door.run, books.log.run, *exporting):
             get_original("_thread", "start_new_thread")(job, ())  # of the kernel: gevent's would take turns with us
         self._serve_until_told_to_stop()
         self._readiness.is_stopping = True
@@ -99,7 +101,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         if has_waiters:
             gevent.sleep(_LAST_WORDS_S)
         counted_s = time.monotonic()
-        self._wait_while(lambda: self._readiness.asked_s < counted_s, _LAST_REPORT_S)
+        self._wait_while(lambda: self._readiness.asked_s < counted_s or books.has_unwritten, _LAST_REPORT_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
         sys.stdout.flush()
         sys.stderr.flush()

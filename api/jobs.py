@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from api import problems
 from api.agent import Correction, Edit
 from scheduler.errors import ServingError
 from scheduler.messages import Timings
+from scheduler.traces import Marks
 from worker.mailbox.protocol import Manner, Phase, Record
 
 
@@ -37,6 +38,7 @@ class Job:
     sentence: str
     learner_id: str | None = None
     wishes: Wishes = NO_WISHES
+    marks: Marks = field(default_factory=Marks, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class BatchJob:
     items: Sequence[str | ServingError]
     learner_id: str | None = None
     wishes: Wishes = NO_WISHES
+    marks: Marks = field(default_factory=Marks, compare=False)
 
     def id_of(self, number: int) -> str:
         """Of item `number`, from 1."""
@@ -54,7 +57,7 @@ class BatchJob:
 
     def job(self, number: int) -> Job:
         """Of item `number`, which is a text."""
-        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.wishes)
+        return Job(self.id_of(number), str(self.items[number - 1]), self.learner_id, self.wishes, self.marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ _SIZES = {
 _COUNTERS = {  # field of the totals: help
     "prompt_tokens": "Prompt tokens read.",
     "generation_tokens": "Output tokens generated.",
+    "traces_dropped": "Parts of traces that Redis could not take in time.",
     "deferred_for_budget": "Sentences that once stood first in line and did not fit into the KV cache.",
 }
 _FAILURES = {  # type: how the queue counts it

@@ -29,6 +29,7 @@ from gunicorn.glogging import Logger
 
 from api.open_files import allow_connections
 from scheduler.settings import Settings, hide_password
+from scheduler.trace_context import SpanSink
 from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:
@@ -49,18 +50,20 @@ _PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
 
 MakeCorrector = Callable[[Settings], "Corrector"]
+MakeSpans = Callable[[Settings], SpanSink | None]
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
+def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpans = lambda _: None) -> None:
     """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free.
 
-    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it.
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it; so is
+    `make_spans`.
     """
     listener = bind(settings.host, settings.port)
     allow_connections(MAX_CONNECTIONS)
-    _Server(settings, listener, make_corrector).run()
+    _Server(settings, listener, make_corrector, make_spans).run()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -102,9 +105,12 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object: where it asks for its settings and for the WSGI callable."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, make_corrector: MakeCorrector) -> None:
+    def __init__(
+        self, settings: Settings, listener: socket.socket, make_corrector: MakeCorrector, make_spans: MakeSpans
+    ) -> None:
         self._settings = settings
         self._make_corrector = make_corrector
+        self._make_spans = make_spans
         self._listener = listener
         super().__init__()
 
@@ -115,7 +121,7 @@ class _Server(BaseApplication):
     def load(self) -> Flask:
         from api.app import create_app
 
-        return create_app(self._make_corrector(self._settings), self._settings)
+        return create_app(self._make_corrector(self._settings), self._settings, self._make_spans(self._settings))
 
     def _config(self) -> dict[str, Any]:
         return {

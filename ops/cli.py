@@ -11,11 +11,12 @@ import os
 
 import click
 
-from ops.options import ALL_SETTINGS, with_settings
+from ops.options import ALL_SETTINGS, check_spans, with_settings
 from scheduler.settings import Settings
 from worker.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
+_TRACING = ("trace_ttl_s", "otel_endpoint", "otel_share")
 # Name: module, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "monitor": ("ops.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
@@ -92,7 +93,7 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 @main.command()
 @with_settings(
     "redis_url", "host", "port", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s",
-    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms", *_LOGGING,
+    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING,
     is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
@@ -100,14 +101,15 @@ def api(settings: Settings) -> None:
     _prepare("api", settings)
     from api import wsgi
     from ops.correctors import make_corrector
+    from ops.spans import span_export
 
-    wsgi.serve(settings, make_corrector)
+    wsgi.serve(settings, make_corrector, lambda settings: span_export(settings, "api"))
 
 
 @main.command()
 @with_settings(
     "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
-    "max_slots", "max_iteration_tokens", "result_ttl_s", *_LOGGING, is_redis_required=True,
+    "max_slots", "max_iteration_tokens", "result_ttl_s", *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""
@@ -116,9 +118,11 @@ def worker(settings: Settings) -> None:
     _prepare("worker", settings)
     from api.tokenizer import Tokenizer
     from ops.faults import broken, fault_of
+    from ops.spans import span_export
     from worker import process
 
-    process.serve(broken(settings), Tokenizer.load().fingerprint, prepare=fault_of(settings).engine)
+    spans = span_export(settings, "worker")
+    process.serve(broken(settings), Tokenizer.load().fingerprint, fault_of(settings).engine, spans)
 
 
 @main.command(cls=_TakesSentence)
@@ -138,6 +142,8 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
 
 
 def _prepare(process: str, settings: Settings) -> None:
+    if process in ("api", "worker"):
+        check_spans(settings)
     configure_blas(os.environ)
     from ops import logs
 

@@ -19,6 +19,7 @@ from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
 from scheduler.observed import Observed
 from scheduler.settings import Settings
+from worker.mailbox.found_traces import FoundTrace
 from worker.mailbox.protocol import CallOff, MailboxStatus
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class BlockingCorrector:
 
     def cancel(self, request_id: str) -> CallOff:
         return self._corrector.cancel(request_id)
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        return self._corrector.trace(request_id)
 
     def check_ready(self) -> MailboxStatus:
         return self._corrector.check_ready()

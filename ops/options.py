@@ -111,3 +111,13 @@ def _check_webhook(context: click.Context, parameter: click.Parameter, value: st
     if fault := webhook_fault(value):
         raise click.BadParameter(f"it {fault}")  # not shown: all of it may be a secret
     return value
+
+
+def check_spans(settings: Settings) -> None:
+    """Raises click.UsageError where spans are wanted and the packages that make them are not there."""
+    from ops.spans import check_installed
+
+    try:
+        check_installed(settings)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None

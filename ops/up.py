@@ -30,6 +30,7 @@ import click
 from ops import banner, embedded_redis, processes
 from ops.faults import fault_of
 from ops.model_facts import read_model_facts
+from ops.options import check_spans
 from ops.supervisor import Child, Signals, Supervisor
 from scheduler.redis_url import SentinelUrl, is_sentinel_url
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
@@ -111,6 +112,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     except (OSError, ValueError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
     _check_mode(settings, with_dashboard)
+    check_spans(settings)
     if with_dashboard and settings.dashboard_port == settings.port:
         raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
     _check_port(settings.host, settings.port, "--port")

@@ -44,6 +44,7 @@ class RunningSequence:
     deadline_s: float = inf
     output_ids: list[int] = field(default_factory=list)
     first_token_s: float = 0.0
+    first_iteration: int = 0  # the number of the one that gave the first token
 
     @property
     def request_id(self) -> str:
@@ -192,6 +193,7 @@ class BatchingPolicy(ABC):
         for sequence, token in zip(plan, tokens, strict=True):
             if not sequence.output_ids:
                 sequence.first_token_s = now
+                sequence.first_iteration = self.observations.iterations.number
             sequence.output_ids.append(token)
             reason = self._finish_reason(sequence)
             if reason is not None:

@@ -45,6 +45,7 @@ class CorrectionRequest:
     max_output_tokens: int
     tokenizer_fingerprint: str
     learner_id: str | None = None
+    traceparent: str | None = None  # under which its spans belong (W3C Trace Context); None: it has none
 
     @property
     def reserved_tokens(self) -> int:
@@ -53,7 +54,7 @@ class CorrectionRequest:
 
     def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object. Spelled out, because `asdict` takes 18 us and runs for every request."""
-        return {
+        wire = {
             "version": WIRE_VERSION,
             "request_id": self.request_id,
             "prompt_ids": self.prompt_ids,
@@ -62,6 +63,9 @@ class CorrectionRequest:
             "tokenizer_fingerprint": self.tokenizer_fingerprint,
             "learner_id": self.learner_id,
         }
+        if self.traceparent is not None:
+            wire["traceparent"] = self.traceparent
+        return wire
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
@@ -75,6 +79,7 @@ class CorrectionRequest:
                 max_output_tokens=int(wire["max_output_tokens"]),
                 tokenizer_fingerprint=str(wire["tokenizer_fingerprint"]),
                 learner_id=wire.get("learner_id"),
+                traceparent=wire.get("traceparent"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a correction request: {error!r}") from error

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple
 
 from scheduler.messages import Completion, CorrectionRequest
+from scheduler.traces import Iterations
 
 # 1 ms to 10 s in steps of a half, about: a quantile read from them is off by a quarter at most.
 TIME_BUCKETS_S = (
@@ -149,6 +150,7 @@ class Observations:
         self.counters = Counters()
         self.sums = IterationSums()
         self.histograms = EngineHistograms()
+        self.iterations = Iterations()
 
     def note_iteration(self, iteration: Iteration) -> None:
         prompt_tokens, num_prefills, num_decodes, seconds = iteration
@@ -161,6 +163,7 @@ class Observations:
         counters.decode_iterations += num_decodes > 0
         counters.decode_steps += num_decodes
         self.sums.add_iteration(prompt_tokens, num_decodes, seconds)
+        self.iterations.note(seconds, num_prefills + num_decodes)
         if num_decodes:
             histograms.inter_token_latency.observe(seconds, num_decodes)
         histograms.iteration_tokens.observe(prompt_tokens + num_decodes)

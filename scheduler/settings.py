@@ -84,6 +84,9 @@ class Settings:
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
+    trace_ttl_s: int = _setting(300, "How long the trace of a request is kept, in s; 0: no traces.", Range(0, 3600))
+    otel_endpoint: str = _setting("", "OTLP/HTTP collector for spans, as http://host:4318; empty: no spans.", Range())
+    otel_share: float = _setting(1.0, "Share of requests with spans, where the client does not decide it.", Range(0, 1))
     break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
     alert_webhook: str = _setting("", "URL that alerts are posted to; it may hold a secret. Empty: none.", Range())
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
@@ -95,6 +98,8 @@ class Settings:
             _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
         if self.break_ and not self.uses_queue:
             raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
+        if self.otel_endpoint and not self.otel_endpoint.startswith(("http://", "https://")):
+            raise SettingsError(f"{variable('otel_endpoint')} must begin with http:// or https://")
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
         if fault := webhook_fault(self.alert_webhook):

@@ -109,6 +109,8 @@ class Actor:
         except MailboxDown as error:
             self._note_down(error)
             return Inbox()
+        if self._engine.tracer is not None:
+            self._engine.tracer.note_published(self._clock())
         if self._is_cut_off:
             self._is_cut_off = False
             logger.info("the queue is reachable again")

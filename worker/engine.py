@@ -18,6 +18,7 @@ from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.model import CONTEXT_STEP, MiniGPT, PackedBatch
 from worker.sampling import greedy
+from worker.tracing import Tracer
 from worker.weights import Weights, load_weights
 
 
@@ -28,6 +29,7 @@ class Engine:
         limits, num_positions = policy.limits, model.config.num_positions
         self.model = model
         self.policy = policy
+        self.tracer: Tracer | None = None  # who hears of every sequence that ends
         self._clock = clock
         self._token_rows = np.zeros((limits.max_slots, num_positions), dtype=np.intp)  # arena row of each position
         self._num_cached = np.zeros(limits.max_slots, dtype=np.intp)  # tokens whose keys and values are in the arena
@@ -56,7 +58,7 @@ class Engine:
             return None
         sequence = self.policy.cancel(request_id)
         if sequence is not None:
-            self._free(sequence)
+            self._leave(sequence, reason, self._clock())
         return Completion(request_id, reason)
 
     def step(self) -> list[Completion]:
@@ -71,9 +73,10 @@ class Engine:
         logits = self.model.forward(self._pack(plan))
         tokens = greedy(logits, len(plan.prefills), self.model.config.eos_bias)
         self._remember(plan, tokens)
-        finished = self.policy.commit(plan, tokens, self._clock())
-        for sequence, _ in finished:
-            self._free(sequence)
+        now = self._clock()
+        finished = self.policy.commit(plan, tokens, now)
+        for sequence, completion in finished:
+            self._leave(sequence, completion.finish_reason, now)
         return late + [completion for _, completion in finished]
 
     def fail_all(self, error: str) -> list[Completion]:
@@ -108,8 +111,10 @@ class Engine:
         )
         self._num_cached[sequence.slot] = 0
 
-    def _free(self, sequence: RunningSequence) -> None:
+    def _leave(self, sequence: RunningSequence, reason: FinishReason, now: float) -> None:
         self.model.arena.free(self._token_rows[sequence.slot, : sequence.reserved_tokens])
+        if self.tracer is not None:
+            self.tracer.note_end(sequence, reason, now)
 
     def _pack(self, plan: StepPlan) -> PackedBatch:
         requests = [sequence.delivery.request for sequence in plan.prefills]

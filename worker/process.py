@@ -7,32 +7,50 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from time import monotonic
+from threading import Thread
+from time import monotonic, sleep
 
 import structlog
 
 from scheduler.settings import Settings
+from scheduler.trace_context import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
+from worker.mailbox.traces import Traces
 from worker.self_test import BatchInvariance, SelfTest, check_batch_invariance
+from worker.tracing import Tracer
 
+_LAST_SPANS_S = 1.0
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings, tokenizer_fingerprint: str, prepare: Callable[[Engine], Engine]) -> None:
+def serve(
+    settings: Settings,
+    tokenizer_fingerprint: str,
+    prepare: Callable[[Engine], Engine],
+    spans: SpanSink | None = None,
+) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.
 
     `prepare` gets the engine before it serves, and gives back the one that does.
     """
     engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     self_test = check_batch_invariance(engine.model.weights)
-    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance), settings.grace_s)
+    traces = Traces(settings.trace_ttl_s)
+    if traces.is_on or spans is not None:
+        engine.tracer = Tracer(engine.policy, traces, spans)
+    if spans is not None:
+        Thread(target=spans.run, name="spans", daemon=True).start()
+    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance, traces), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
     _log(self_test)
     actor.run()
+    give_up_s = monotonic() + _LAST_SPANS_S
+    while spans is not None and spans.has_spans and monotonic() < give_up_s:
+        sleep(0.02)
 
 
 def _log(found: SelfTest) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from scheduler.batching import BatchingPolicy
 from worker.mailbox.protocol import WorkerReport
+from worker.status_line import StatusLine
 
 _WINDOW_REPORTS = 4  # a second's worth
 
@@ -17,10 +18,12 @@ class Vitals:
     def __init__(self, policy: BatchingPolicy, clock: Callable[[], float]) -> None:
         self._policy = policy
         self._clock = clock
+        self._status_line = StatusLine(policy, clock())
         self._computed: deque[tuple[float, int]] = deque(maxlen=_WINDOW_REPORTS + 1)  # time, tokens by then
 
     def report(self) -> WorkerReport:
         policy, now = self._policy, self._clock()
+        self._status_line.look(now)
         gauges = {
             "num_running": policy.num_running,
             "num_waiting": policy.num_waiting,

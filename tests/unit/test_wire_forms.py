@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, Timings, WireError
 
-REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "anna")
+REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "anna", "00-1-2-01")
 PROGRESS = Progress("id1", (5, 1))
 COMPLETION = Completion("id1", FinishReason.LENGTH, (5, 1), Timings(0.1, 0.2, 0.3), "broken")
 

@@ -22,6 +22,7 @@ from worker.mailbox.protocol import (
 if TYPE_CHECKING:
     from worker.mailbox.api_end import RedisApiMailbox
     from worker.mailbox.observatory import Observatory
+    from worker.mailbox.traces import Traces
     from worker.mailbox.watch import StatusWatch
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -39,12 +40,17 @@ __all__ = [
 ]
 
 
-def redis_worker_mailbox(settings: Settings, batch_invariance: str = "") -> RedisWorkerMailbox:
-    """The worker's end at `settings.redis_url`; connects with `open`. /readyz shows what the self-test found."""
+def redis_worker_mailbox(
+    settings: Settings, batch_invariance: str = "", traces: Traces | None = None
+) -> RedisWorkerMailbox:
+    """The worker's end at `settings.redis_url`; connects with `open`. /readyz shows what the self-test found.
+
+    Its beats take along what they find in `traces`.
+    """
     from worker.mailbox.line import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
-    return RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=batch_invariance)
+    return RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=batch_invariance, traces=traces)
 
 
 def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
@@ -63,9 +69,14 @@ def redis_observatory(settings: Settings) -> Observatory:
     return Observatory(connect(settings.redis_url))
 
 
-def redis_status_watch(settings: Settings, timeout_s: float, totals: Callable[[], Mapping[str, float]]) -> StatusWatch:
-    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic, and reports `totals`."""
+def redis_status_watch(
+    settings: Settings, timeout_s: float, totals: Callable[[], Mapping[str, float]], traces: Traces | None = None
+) -> StatusWatch:
+    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic.
+
+    Reports `totals`, and takes along what is in `traces`.
+    """
     from worker.mailbox.line import connect
     from worker.mailbox.watch import StatusWatch
 
-    return StatusWatch(connect(settings.redis_url, timeout_s), totals)
+    return StatusWatch(connect(settings.redis_url, timeout_s), totals, traces)

@@ -21,6 +21,7 @@ from scheduler.messages import Completion, CorrectionRequest, Progress, WireErro
 from scheduler.observed import Observed
 from worker.mailbox import bounds, formats
 from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
+from worker.mailbox.found_traces import FoundTrace, found_trace
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.observatory import observe_command, observed_of
@@ -82,6 +83,12 @@ class RedisApiMailbox(ApiMailbox):
             return None
         document, maker, *jobs = reply
         return Found(document.decode(), maker.decode(), tuple(found_job(*job) for job in jobs))
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        ttl_s = self._limits.trace_ttl_s
+        if not ttl_s or not formats.is_request_id(request_id):
+            return None
+        return found_trace(request_id, self._ask(script("trace", request_id, ttl_s)))
 
     def _ask(self, command: Command) -> Any:
         try:

@@ -18,6 +18,8 @@ from scheduler.messages import Completion, CorrectionRequest, FinishReason, Prog
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
+_TRACEPARENT_KEY = b',"traceparent":'
+_TRACEPARENT = re.compile(_TRACEPARENT_KEY + rb'"[^"]*"')
 _STATUS = {
     FinishReason.LENGTH: "length",
     FinishReason.CANCELLED: "canceled",
@@ -60,7 +62,9 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
 
 
 def body_hash(encoded: bytes, request_id: str) -> str:
-    """Of `encode_request`'s bytes; equal for equal work: everything but the id."""
+    """Of `encode_request`'s bytes; equal for equal work: everything but the id, and whose trace it belongs to."""
+    if _TRACEPARENT_KEY in encoded:
+        encoded = _TRACEPARENT.sub(b"", encoded, count=1)
     return hashlib.blake2b(encoded.replace(f'"{request_id}"'.encode(), b"", 1), digest_size=16).hexdigest()
 
 

@@ -22,6 +22,7 @@ from redis import ResponseError
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.protocol import BEAT_S, WorkerReport
 from worker.mailbox.reporter import Reporter
+from worker.mailbox.traces import Traces
 
 logger = logging.getLogger(__name__)
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
@@ -30,7 +31,14 @@ _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 class Heartbeat:
     """`num_held`, `tokens_per_s` and `turned_s` are written by the worker's thread and read by this one."""
 
-    def __init__(self, line: Line, name: str, lease_s: float, on_lease_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        line: Line,
+        name: str,
+        lease_s: float,
+        on_lease_lost: Callable[[], None],
+        traces: Traces | None = None,
+    ) -> None:
         self.num_held = 0
         self.tokens_per_s = 0.0
         self.turned_s = time.monotonic()
@@ -43,7 +51,7 @@ class Heartbeat:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._report: Callable[[], WorkerReport] = WorkerReport
-        self._reporter = Reporter()
+        self._reporter = Reporter(traces)
 
     def start(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         """The first beat registers the worker, in the caller's thread. Raises LineDown."""
@@ -59,7 +67,7 @@ class Heartbeat:
             self._thread.join(timeout=1.0)
             if not self._thread.is_alive() and not self._is_down:
                 with suppress(LineDown):
-                    self._line.ask(self._reporter.command(self._report().totals))
+                    self._line.ask(*self._reporter.commands(self._report().totals))
         self._line.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
@@ -89,9 +97,8 @@ class Heartbeat:
 
     def _tell(self) -> Any:
         report = self._report()
-        reply, taken = self._line.ask(self._command(report), self._reporter.command(report.totals))
-        if not isinstance(taken, ResponseError):
-            self._reporter.note_taken()
+        reply, *told = self._line.ask(self._command(report), *self._reporter.commands(report.totals))
+        self._reporter.note_replies(told)
         return _checked(reply)
 
     def _command(self, report: WorkerReport) -> Command:

@@ -23,9 +23,9 @@ from scheduler.redis_url import is_sentinel_url
 from worker.mailbox.sentinels import client_of_the_primary
 
 SCRIPTS = (
-    "enqueue", "cancel", "check", "find", "status", "observe",  # asked by the API
+    "enqueue", "cancel", "check", "find", "status", "observe", "trace",  # asked by the API
     "drain", "finish", "tell", "resync", "leave", "beat", "reconcile",  # asked by workers
-    "report",  # asked by both
+    "report", "keep",  # asked by both
     "revive", "drop",  # asked by operators
 )  # fmt: skip
 Command = tuple[Any, ...]

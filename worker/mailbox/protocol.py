@@ -18,6 +18,7 @@ from scheduler.errors import ServingError
 from scheduler.messages import Completion, CorrectionRequest, Inbox, Progress, Room
 from scheduler.observed import Observed
 from scheduler.settings import Settings
+from worker.mailbox.found_traces import FoundTrace
 
 MAX_ATTEMPTS = 3  # then the request is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
@@ -43,6 +44,7 @@ class MailboxLimits:
     result_ttl_s: int = 60
     kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
     timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
+    trace_ttl_s: int = 300  # 0: there are none
 
     @classmethod
     def from_settings(cls, settings: Settings) -> MailboxLimits:
@@ -52,6 +54,7 @@ class MailboxLimits:
             result_ttl_s=settings.result_ttl_s,
             kept_ttl_s=max(KEPT_TTL_S, settings.result_ttl_s),
             timeout_s=max(1, round(settings.request_timeout_s)),
+            trace_ttl_s=settings.trace_ttl_s,
         )
 
 
@@ -211,6 +214,10 @@ class ApiMailbox(Protocol):
 
     def find(self, request_id: str) -> Found | None:
         """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
+        return None
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        """What is kept of a request's trace; None where nothing is known of it. Raises NotReady."""
         return None
 
     def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:

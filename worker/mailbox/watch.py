@@ -1,7 +1,7 @@
 """The question behind /readyz, on a connection of its own: for a thread that must not wait for other traffic.
 
 The API's other questions go through its one sender, in turn with all requests; under an overload that is too late. What
-the replica has counted goes along with the question.
+the replica has counted, and its parts of traces, go along with the question.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from redis import Redis, ResponseError
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxStatus
 from worker.mailbox.reporter import Reporter
+from worker.mailbox.traces import Traces
 
 
 class StatusWatch:
     """Used from one thread."""
 
-    def __init__(self, client: Redis, totals: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, client: Redis, totals: Callable[[], Mapping[str, float]], traces: Traces | None = None) -> None:
         self._line = Line(client)
         self._totals = totals
-        self._reporter = Reporter(is_api=True)
+        self._reporter = Reporter(traces, is_api=True)
 
     def status(self) -> MailboxStatus:
         """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
         try:
-            reply, taken = self._line.ask(status_command(), self._reporter.command(self._totals()))
+            reply, *told = self._line.ask(status_command(), *self._reporter.commands(self._totals()))
         except LineDown:
             return MailboxStatus(redis_ok=False)
-        if not isinstance(taken, ResponseError):
-            self._reporter.note_taken()
+        self._reporter.note_replies(told)
         return MailboxStatus(redis_ok=False) if isinstance(reply, ResponseError) else status_of(reply)
 
 

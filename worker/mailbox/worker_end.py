@@ -28,6 +28,7 @@ from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.protocol import LEASE_S, MAX_ATTEMPTS, MAX_BLOCK_S, MailboxDown, WorkerReport
 from worker.mailbox.rates import ServiceRate
+from worker.mailbox.traces import Traces
 
 logger = logging.getLogger(__name__)
 
@@ -47,13 +48,18 @@ class RedisWorkerMailbox:
     """Keeps the WorkerMailbox protocol."""
 
     def __init__(
-        self, client: Redis, name: str | None = None, lease_s: float = LEASE_S, batch_invariance: str = ""
+        self,
+        client: Redis,
+        name: str | None = None,
+        lease_s: float = LEASE_S,
+        batch_invariance: str = "",
+        traces: Traces | None = None,
     ) -> None:
         self.name = name or new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._lease_s = lease_s
         self._line = Line(client)
-        self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost)
+        self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost, traces)
         self._heartbeat.batch_invariance = batch_invariance
         self._rate = ServiceRate()
         self._held: set[str] = set()

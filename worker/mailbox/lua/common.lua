@@ -25,6 +25,8 @@
 --                                       its body, who can read it; lives as long as the answer that ended last
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 --   miniserve:rates               HASH  worker -> tokens/s it can finish
+--   miniserve:traces:<minute>:<shelf>  LIST  texts of lines "\n<name> <part of a trace>" that came in that minute; the
+--                                       shelf is the first letter of the names: a job's id, or '<request>:api'
 --   miniserve:duplicates          STRING  answers dropped because another one was first
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
@@ -38,6 +40,7 @@ local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
+local function traces_key(minute, shelf) return string.format('miniserve:traces:%d:%s', minute, shelf) end
 local function count(what) redis.call('HINCRBY', COUNTS, what, 1) end
 
 local the_time -- no time passes within a script

@@ -1,0 +1,139 @@
+"""The trace of a request, in the two parts that are kept of it: what its worker saw, and what its API replica saw.
+
+A part is one short line of numbers, times in whole microseconds, and holds no word of a user. Each counts by one
+process's clock; where they meet is for the reader to say (api/waterfall.py). Writing them is on every request's way,
+so the texts of iterations are made once for the whole batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason
+
+_KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
+_REQUEST_FORM = "%s;%d,%s,%.6f;%d,%d,%d,%d,%d,%d"  # filled by %, half as long as by an f-string
+OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
+
+
+class TraceError(ValueError):
+    """A part that cannot be read: of another version, or not ours."""
+
+
+class Step(NamedTuple):
+    """One iteration as one of its sequences sees it."""
+
+    seconds: float  # since the iteration before
+    batch_size: int
+
+
+class Iterations:
+    """The last ones of an engine, by number from 1. Only `note` is called for each."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._texts: list[str] = []
+
+    def note(self, seconds: float, batch_size: int) -> None:
+        self.number += 1
+        self._texts.append(f"{seconds * 1e6:.0f}:{batch_size}")
+        if len(self._texts) > 2 * _KEPT_ITERATIONS:
+            del self._texts[:-_KEPT_ITERATIONS]
+
+    def text_since(self, number: int) -> str:
+        """Of this one and all after it, as they stand in a part."""
+        return " ".join(self._texts[number - self.number - 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePart:
+    """What a worker saw of one job, counted from its acceptance."""
+
+    attempt: int
+    slot: int
+    prompt_tokens: int
+    output_tokens: int
+    finish_reason: FinishReason
+    queue_s: float
+    prefill_s: float
+    publish_s: float  # from the last token until the queue had the answer
+    steps: tuple[Step, ...]  # the first is the prefill's; its own time is `prefill_s`
+
+    @classmethod
+    def from_text(cls, text: str) -> SequencePart:
+        """Raises TraceError."""
+        try:
+            facts, steps, publish_us = text.split(";")
+            *counts, reason, queue_us, prefill_us = facts.split(",")
+            attempt, slot, prompt_tokens, output_tokens = map(int, counts)
+            times_s = [int(us) / 1e6 for us in (queue_us, prefill_us, publish_us)]
+            pairs = [step.split(":") for step in steps.split()]
+            told = tuple(Step(int(us) / 1e6, int(batch_size)) for us, batch_size in pairs)
+            return cls(attempt, slot, prompt_tokens, output_tokens, FinishReason(reason), *times_s, steps=told)
+        except (ValueError, TypeError) as error:
+            raise TraceError(f"not what a worker saw: {error!r}") from error
+
+
+@dataclass(slots=True)
+class Marks:
+    """When a request came to which point, in seconds of the clock that its API replica goes by; 0: never.
+
+    Filled in on its way through the API; one of them belongs to one HTTP request.
+    """
+
+    received_s: float = 0.0
+    parsed_s: float = 0.0
+    tokenized_s: float = 0.0
+    sent_s: float = 0.0  # to the queue
+    accepted_s: float = 0.0  # by the queue
+    answered_s: float = 0.0  # the last of its answers is here
+    delivered_s: float = 0.0
+    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    traceparent: str | None = None  # of its spans, if it has some
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPart:
+    """What an API replica saw of one HTTP request, in seconds since it was received; 0: it never came to that."""
+
+    job_ids: tuple[str, ...]
+    status: int
+    slug: str
+    received_at_s: float  # since 1970
+    parsed_s: float
+    tokenized_s: float
+    sent_s: float
+    accepted_s: float
+    answered_s: float
+    delivered_s: float
+
+    @classmethod
+    def from_text(cls, request_id: str, text: str) -> RequestPart:
+        """Raises TraceError."""
+        try:
+            tails, about, times = text.split(";")
+            status, slug, received_at_s = about.split(",")
+            job_ids = tuple(request_id if tail == OWN_ID else request_id + tail for tail in tails.split())
+            times_s = [int(us) / 1e6 for us in times.split(",")]
+            return cls(job_ids, int(status), slug, float(received_at_s), *times_s)
+        except (ValueError, TypeError) as error:
+            raise TraceError(f"not what an API replica saw: {error!r}") from error
+
+
+def request_text(request_id: str, marks: Marks, status: int, slug: str, received_at_s: float) -> str:
+    """The part to keep; what `RequestPart` reads."""
+    zero = marks.received_s
+    times = (marks.parsed_s, marks.tokenized_s, marks.sent_s, marks.accepted_s, marks.answered_s, marks.delivered_s)
+    offsets = [(at_s - zero) * 1e6 if at_s else 0 for at_s in times]
+    about = (_tails(request_id, marks.job_ids), status, slug, received_at_s)
+    return _REQUEST_FORM % (*about, *offsets)
+
+
+def _tails(request_id: str, job_ids: Sequence[str]) -> str:
+    if len(job_ids) == 1 and job_ids[0] == request_id:
+        return OWN_ID
+    return " ".join([job_id[len(request_id) :] or OWN_ID for job_id in job_ids])

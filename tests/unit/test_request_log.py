@@ -1,0 +1,112 @@
+"""The line that is logged of each request: its form, its cost to those who do not read it, and what is not in it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+
+from api.app import BOOKS, create_app
+from api.request_log import RequestLine, RequestLog
+from scheduler import errors
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector
+from tests.mailbox_house import eventually
+
+LINE = RequestLine("abc", "/correct", 200, "answered", 11, 7, 1.25, 2.5, 9.75, 14.04, 1_700_000_000.25, None)
+
+
+def logged(line: RequestLine, log_format: str) -> str:
+    texts: list[str] = []
+    RequestLog(Settings(log_format=log_format), texts.append).note(line)
+    (text,) = texts
+    return text
+
+
+def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
+    assert json.loads(logged(LINE, "json")) == {
+        "event": "request", "level": "info", "process": "api", "timestamp": "2023-11-14T22:13:20.250000Z",
+        "request_id": "abc", "route": "/correct", "status": 200, "outcome": "answered", "prompt_tokens": 11,
+        "output_tokens": 7, "queue_ms": 1.2, "prefill_ms": 2.5, "decode_ms": 9.8, "total_ms": 14.0,
+    }  # fmt: skip
+
+
+def test_a_line_for_people_begins_as_all_others_do() -> None:
+    text = logged(LINE, "console")
+
+    assert text.startswith("2023-11-14T22:13:20.250000Z [info     ] request                        request_id=abc ")
+    assert text.endswith(" total_ms=14.0 process=api\n")
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) -> None:
+    text = logged(LINE._replace(correlation_id='x", "status": 500, "y": "\u2028'), log_format)
+
+    assert text.count("\n") == 1 and len(text.splitlines()) == 1
+    if log_format == "json":
+        assert json.loads(text)["correlation_id"].startswith('x", "status": 500')
+        assert json.loads(text)["status"] == 200
+
+
+@pytest.mark.parametrize(("level", "num_lines"), [("debug", 1), ("info", 1), ("warning", 0), ("error", 0)])
+def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
+    texts: list[str] = []
+
+    RequestLog(Settings(log_level=level), texts.append).note(LINE)
+
+    assert len(texts) == num_lines
+
+
+def test_a_reader_who_hangs_costs_lines_and_holds_nobody_up() -> None:
+    is_free, texts = threading.Event(), []
+
+    def write(text: str) -> None:
+        is_free.wait()
+        texts.append(text)
+
+    log = RequestLog(Settings(), write)
+    threading.Thread(target=log.run, daemon=True).start()
+    eventually(lambda: log._has_writer)
+    for _ in range(10_000):
+        log.note(LINE)
+    is_free.set()
+    eventually(lambda: not log.has_lines)
+    eventually(lambda: "".join(texts).count("\n") >= 4096)
+
+    assert "".join(texts).count("\n") < 9_000
+    assert max(map(len, texts)) <= 4096
+
+
+def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[object, list[str]]:
+    app, texts = create_app(corrector, settings), []
+    app.extensions[BOOKS] = replace(app.extensions[BOOKS], log=RequestLog(settings, texts.append))
+    return app.test_client(), texts
+
+
+def test_every_request_has_one_line_and_none_has_its_text() -> None:
+    corrector = FakeCorrector()
+    client, texts = app_with_lines(corrector, Settings(log_format="json"))
+
+    client.post("/correct", json={"sentence": "Zanzibarian goed"}, headers={"X-Request-ID": "mine"})
+    client.post("/correct/batch", json={"sentences": ["Zanzibarian goed"]})
+    corrector.error = errors.QueueFull("Zanzibarian", 1.0)
+    client.post("/correct", json={"sentence": "Zanzibarian goed"})
+
+    documents = [json.loads(text) for text in texts]
+    assert [(one["route"], one["status"], one["outcome"]) for one in documents] == [
+        ("/correct", 200, "answered"), ("/correct/batch", 200, "answered"), ("/correct", 503, "queue-full"),
+    ]  # fmt: skip
+    assert documents[0]["correlation_id"] == "mine"
+    assert (documents[0]["prefill_ms"], documents[0]["decode_ms"]) == (3.4, 5.6)
+    assert "Zanzibarian" not in "".join(texts)
+
+
+def test_questions_about_requests_are_no_lines_of_this_log() -> None:
+    client, texts = app_with_lines(FakeCorrector(), Settings())
+
+    client.get("/healthz")
+    client.get("/requests/abc")
+
+    assert texts == []
