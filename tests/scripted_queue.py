@@ -73,9 +73,9 @@ class ScriptedQueue:
         self.run(script("leave", "reaper"))
 
     def report(self, reporter: Reporter, is_reply_lost: bool = False, **totals: float) -> None:
-        self.run(reporter.command({name.replace("__", ":"): value for name, value in totals.items()}))
+        self.run(reporter.commands({name.replace("__", ":"): value for name, value in totals.items()})[0])
         if not is_reply_lost:
-            reporter.note_taken()
+            reporter.note_replies([0])
 
     def observe(self) -> Observed:
         """Looks at the books, too."""

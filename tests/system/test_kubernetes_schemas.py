@@ -1,4 +1,4 @@
-"""ops/kubernetes against the schemas of Kubernetes, fields that no schema has refused. `make test-system` installs them:
+"""ops/kubernetes against the schemas of Kubernetes, no unknown field allowed. `make test-system` installs them:
 100 MB, too much for every `make install`. KEDA's objects are not among them; tests/unit looks at their form."""
 
 from __future__ import annotations

@@ -10,6 +10,12 @@ import pytest
 from worker.mailbox.reporter import Reporter
 
 
+def report_of(reporter: Reporter, totals: dict[str, float]) -> tuple:
+    """The first command; without traces there is no other."""
+    (report,) = reporter.commands(totals)
+    return report
+
+
 def words_of(command: tuple) -> tuple[str, int, str, dict[str, float]]:
     """Process, number, whether it is an API replica, differences."""
     process, number, is_api, *words = command[3:]
@@ -33,9 +39,9 @@ class Sums:
 def test_a_report_holds_what_changed_since_the_one_before() -> None:
     reporter = Reporter()
 
-    first = words_of(reporter.command({"a": 5, "b": 0, "c": 1.5}))
-    reporter.note_taken()
-    second = words_of(reporter.command({"a": 7, "b": 0, "c": 1.5, "d": 1}))
+    first = words_of(report_of(reporter, {"a": 5, "b": 0, "c": 1.5}))
+    reporter.note_replies([0])
+    second = words_of(report_of(reporter, {"a": 7, "b": 0, "c": 1.5, "d": 1}))
 
     assert first[1:] == (1, "", {"a": 5, "c": 1.5})
     assert second[1:] == (2, "", {"a": 2, "d": 1})
@@ -44,44 +50,44 @@ def test_a_report_holds_what_changed_since_the_one_before() -> None:
 
 def test_a_report_without_reply_is_sent_again_as_it_was() -> None:
     reporter = Reporter()
-    lost = reporter.command({"a": 5})
+    lost = report_of(reporter, {"a": 5})
 
-    assert reporter.command({"a": 9, "b": 1}) == lost
+    assert report_of(reporter, {"a": 9, "b": 1}) == lost
 
-    reporter.note_taken()
-    assert words_of(reporter.command({"a": 9, "b": 1}))[1:] == (2, "", {"a": 4, "b": 1})
+    reporter.note_replies([0])
+    assert words_of(report_of(reporter, {"a": 9, "b": 1}))[1:] == (2, "", {"a": 4, "b": 1})
 
 
 def test_nothing_new_is_a_report_without_fields() -> None:
     reporter = Reporter()
-    reporter.command({"a": 5})
-    reporter.note_taken()
+    report_of(reporter, {"a": 5})
+    reporter.note_replies([0])
 
-    assert words_of(reporter.command({"a": 5}))[1:] == (2, "", {})
+    assert words_of(report_of(reporter, {"a": 5}))[1:] == (2, "", {})
 
 
 def test_whole_numbers_stay_whole_and_others_keep_every_digit() -> None:
-    command = Reporter().command({"whole": 12, "part": 0.1 + 0.2, "tiny": 1e-7, "even": 2.0})
+    command = report_of(Reporter(), {"whole": 12, "part": 0.1 + 0.2, "tiny": 1e-7, "even": 2.0})
 
     assert command[6:] == ("whole", "12", "part", "0.30000000000000004", "tiny", "1e-07", "even", "2.0")
 
 
 def test_later_changes_of_the_callers_numbers_do_not_get_into_a_report_that_was_made() -> None:
     reporter, totals = Reporter(), {"a": 1}
-    reporter.command(totals)
+    report_of(reporter, totals)
 
     totals["a"] = 10
-    reporter.note_taken()
+    reporter.note_replies([0])
 
-    assert words_of(reporter.command(totals))[3] == {"a": 9}
+    assert words_of(report_of(reporter, totals))[3] == {"a": 9}
 
 
 def test_an_api_replica_says_that_it_is_one() -> None:
-    assert words_of(Reporter(is_api=True).command({}))[2] == "1"
+    assert words_of(report_of(Reporter(is_api=True), {}))[2] == "1"
 
 
 def test_no_two_processes_have_the_same_name() -> None:
-    names = {words_of(Reporter().command({}))[0] for _ in range(50)}
+    names = {words_of(report_of(Reporter(), {}))[0] for _ in range(50)}
 
     assert len(names) == 50
 
@@ -96,14 +102,14 @@ def test_the_sums_are_exact_once_the_last_report_is_taken_whatever_was_lost(seed
         number = rng.randrange(3)
         counted[number][rng.choice("abcd")] += rng.randrange(5)
         fate = rng.choice(("arrives", "is lost", "loses its reply"))
-        command = reporters[number].command(counted[number])
+        command = report_of(reporters[number], counted[number])
         if fate != "is lost":
             sums.take(command)
         if fate == "arrives":
-            reporters[number].note_taken()
+            reporters[number].note_replies([0])
     for reporter, totals in zip(reporters, counted, strict=True):
         for _ in range(2):  # one that may have been lost before, then the rest
-            sums.take(reporter.command(totals))
-            reporter.note_taken()
+            sums.take(report_of(reporter, totals))
+            reporter.note_replies([0])
 
     assert sums.totals == sum(counted, Counter()), f"seed {seed}"

@@ -7,7 +7,7 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import TALLIES, create_app
+from api.app import BOOKS, create_app
 from api.tallies import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
@@ -29,7 +29,7 @@ def client(corrector: FakeCorrector) -> FlaskClient:
 
 def totals_of(client: FlaskClient) -> dict[str, float]:
     """Those above zero, without the sum of times."""
-    totals = client.application.extensions[TALLIES].totals()
+    totals = client.application.extensions[BOOKS].tallies.totals()
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
 
 
