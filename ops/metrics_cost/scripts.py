@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from redis import Redis, ResponseError
+from redis import Redis
 
 from ops import embedded_redis
 from ops.metrics_cost.trees import Tree
