@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -214,6 +217,19 @@ def test_rq_dashboard_shows_its_pages_by_the_rights_of_its_user_and_deletes_noth
     assert set(statuses.values()) == {200}
     assert take(worker) == ["kept"]
     answer(worker, "kept")
+
+
+def test_rq_info_shows_queue_and_workers_by_the_rights_of_api(house: GuardedHouse, server: GuardedRedis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("waiting"))
+    rq = Path(sys.executable).with_name("rq")
+
+    done = subprocess.run([sys.executable, rq, "info", "-u", server.url("api")], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert worker.name in done.stdout
+    assert take(worker) == ["waiting"]
+    answer(worker, "waiting")
 
 
 @pytest.mark.parametrize(
