@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-FRESH_S = 10.0  # a round of the monitor takes half a second, and four where Redis hangs
+FRESH_S = 10.0  # a round of the monitor takes a quarter of a second, and up to four where Redis hangs
 _PREFIX = f"miniserve-monitor-{os.getuid()}-"
 _STALE_S = 3600.0
 

@@ -1,4 +1,4 @@
-"""`miniserve monitor`: looks at the whole system twice a second and says when an alert is raised or cleared.
+"""`miniserve monitor`: looks at the whole system four times a second and says when an alert is raised or cleared.
 
 It says so in the log and to a webhook; how it stands at any time is in `miniserve top` and GET /metrics. Alerts live
 here: a second monitor would say everything twice, and one that is started anew says again what is still wrong.
@@ -30,7 +30,7 @@ from worker.mailbox.protocol import MailboxDown
 
 logger = structlog.get_logger(__name__)
 
-EVERY_S = 0.4  # a dead worker counts as live for 2.5 s; it is to be told within 3
+EVERY_S = 0.25  # a dead worker counts as live for 2.5 s, and is to be told within 3
 _STATUS_EVERY_S = 60.0
 _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
