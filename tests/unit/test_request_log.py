@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
 import pytest
+from flask.testing import FlaskClient
+from structlog.testing import capture_logs
 
+from api import request_log
 from api.app import BOOKS, create_app
 from api.request_log import RequestLine, RequestLog
 from scheduler import errors
@@ -18,10 +23,23 @@ from tests.mailbox_house import eventually
 LINE = RequestLine("abc", "/correct", 200, "answered", 11, 7, 1.25, 2.5, 9.75, 14.04, 1_700_000_000.25, None)
 
 
+class Out:
+    """Where the lines go."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.has_room = True
+
+    def put(self, text: str) -> bool:
+        if self.has_room:
+            self.texts.append(text)
+        return self.has_room
+
+
 def logged(line: RequestLine, log_format: str) -> str:
-    texts: list[str] = []
-    RequestLog(Settings(log_format=log_format), texts.append).note(line)
-    (text,) = texts
+    out = Out()
+    RequestLog(Settings(log_format=log_format), out.put).note(line)
+    (text,) = out.texts
     return text
 
 
@@ -52,37 +70,81 @@ def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) 
 
 @pytest.mark.parametrize(("level", "num_lines"), [("debug", 1), ("info", 1), ("warning", 0), ("error", 0)])
 def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
-    texts: list[str] = []
+    out = Out()
 
-    RequestLog(Settings(log_level=level), texts.append).note(LINE)
+    RequestLog(Settings(log_level=level), out.put).note(LINE)
 
-    assert len(texts) == num_lines
+    assert len(out.texts) == num_lines
 
 
 def test_a_reader_who_hangs_costs_lines_and_holds_nobody_up() -> None:
-    is_free, texts = threading.Event(), []
-
-    def write(text: str) -> None:
-        is_free.wait()
-        texts.append(text)
-
-    log = RequestLog(Settings(), write)
+    is_free, out = threading.Event(), Out()
+    log = RequestLog(Settings(), lambda text: is_free.wait() and out.put(text))
     threading.Thread(target=log.run, daemon=True).start()
     eventually(lambda: log._has_writer)
+
     for _ in range(10_000):
         log.note(LINE)
     is_free.set()
     eventually(lambda: not log.has_lines)
-    eventually(lambda: "".join(texts).count("\n") >= 4096)
 
-    assert "".join(texts).count("\n") < 9_000
-    assert max(map(len, texts)) <= 4096
+    eventually(lambda: 4096 <= "".join(out.texts).count("\n") < 9_000)
+    assert max(map(len, out.texts)) <= 4096
 
 
-def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[object, list[str]]:
-    app, texts = create_app(corrector, settings), []
-    app.extensions[BOOKS] = replace(app.extensions[BOOKS], log=RequestLog(settings, texts.append))
-    return app.test_client(), texts
+def test_what_there_is_no_room_for_comes_later_in_its_order() -> None:
+    out = Out()
+    log = RequestLog(Settings(), out.put)
+    out.has_room = False
+    for number in range(30):
+        log.note(LINE._replace(request_id=f"r{number}"))
+
+    with capture_logs() as lines:
+        out.has_room = True
+        log.write()
+
+    assert [line.split("request_id=")[1].split()[0] for line in "".join(out.texts).splitlines()] == [
+        f"r{number}" for number in range(30)
+    ]
+    assert lines == []
+
+
+def test_lines_that_were_dropped_are_counted_in_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_log, "_MOST_LINES", 10)
+    out = Out()
+    log = RequestLog(Settings(), out.put)
+    out.has_room = False
+    for _ in range(25):
+        log.note(LINE)
+
+    with capture_logs() as lines:
+        out.has_room = True
+        log.write()
+        log.write()
+
+    assert [(line["log_level"], line["num_dropped"]) for line in lines] == [("warning", 15)]
+
+
+def test_a_pipe_that_nobody_reads_is_filled_by_half_at_most() -> None:
+    script = (
+        "import sys; from api.request_log import RequestLog, RequestLine; from scheduler.settings import Settings\n"
+        "log = RequestLog(Settings())\n"
+        "for _ in range(2000): log.note(RequestLine('abc', '/correct', 200, 'answered', 1, 1, 1, 1, 1, 1, 1, None))\n"
+        "print('not held up', file=sys.stderr, flush=True); print('done', flush=True)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+    assert process.stdout.readline() == "done\n"
+    _, logged = process.communicate()
+    assert 16_384 < len(logged) < 40_000 and logged.endswith("not held up\n")
+
+
+def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
+    app, out = create_app(corrector, settings), Out()
+    app.extensions[BOOKS] = replace(app.extensions[BOOKS], log=RequestLog(settings, out.put))
+    return app.test_client(), out.texts
 
 
 def test_every_request_has_one_line_and_none_has_its_text() -> None:
