@@ -10,8 +10,9 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -38,6 +39,7 @@ class Node:
     script: str
     env: dict[str, str]
     directory: Path
+    options: dict[str, Any] = field(default_factory=dict)  # of its clients
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -49,20 +51,25 @@ class Node:
         with (self.directory / "log").open("ab") as log:
             self.process = processes.spawn(["sh", str(_SCRIPTS / self.script)], self.env, output=log)
 
-    def client(self, **login: str) -> Redis:
-        return Redis(port=self.port, socket_timeout=1.0, **login)
+    def answers(self) -> bool:
+        with self.client() as client:
+            return _asked(client.ping)
+
+    def client(self) -> Redis:
+        return Redis(host="127.0.0.1", port=self.port, socket_timeout=1.0, **self.options)
 
 
 class RedisFleet:
-    """`passwords`: variables of start-redis.sh; without any everybody may do everything."""
+    """`variables`: more of the scripts', such as passwords; without these everybody may do everything."""
 
-    def __init__(self, directory: Path, passwords: Mapping[str, str] | None = None, num_nodes: int = 2) -> None:
+    def __init__(self, directory: Path, variables: Mapping[str, str] | None = None, num_nodes: int = 2) -> None:
         self._directory = directory
-        self._passwords = dict(passwords or {})
+        self._variables = dict(variables or {})
+        self._authority = f"{self._variables['TLS_DIR']}/ca.crt" if "TLS_DIR" in self._variables else ""
         ports = [free_port() for _ in range(num_nodes + NUM_SENTINELS)]
         self._shared = self._environment(ports[:num_nodes], ports[num_nodes:])
-        self.nodes = [self._node(f"redis-{port}", port, "start-redis.sh") for port in ports[:num_nodes]]
-        self.sentinels = [self._node(f"sentinel-{port}", port, "start-sentinel.sh") for port in ports[num_nodes:]]
+        self.nodes = [self._node("redis", number, port) for number, port in enumerate(ports[:num_nodes])]
+        self.sentinels = [self._node("sentinel", number, port) for number, port in enumerate(ports[num_nodes:])]
 
     def _environment(self, ports: list[int], sentinel_ports: list[int]) -> dict[str, str]:
         tools = str(find_redis_server().parent)
@@ -72,24 +79,28 @@ class RedisFleet:
         places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
                   "BIND": "127.0.0.1", "MIN_REPLICAS": min_replicas}  # fmt: skip
         path = os.pathsep.join((tools, os.environ.get("PATH", os.defpath)))
-        return {"PATH": path, **places, **_SENTINEL_TIMES, **self._passwords}
+        return {"PATH": path, **places, **_SENTINEL_TIMES, **self._variables}
 
-    def _node(self, name: str, port: int, script: str) -> Node:
-        directory = self._directory / name
-        folders = {variable: str(directory) for variable in ("REDIS_DIR", "RUN_DIR", "SENTINEL_DIR")}
+    def _node(self, kind: str, number: int, port: int) -> Node:
+        """Those of the same number are a pod: the Redis reads what the sentinel beside it has learnt."""
+        directory = self._directory / f"{kind}-{number}"
+        folders = {variable: str(directory) for variable in ("REDIS_DIR", "RUN_DIR")}
+        folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
         place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
-        return Node(port, script, {**self._shared, **place, **folders}, directory)
+        options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}
+        return Node(port, f"start-{kind}.sh", {**self._shared, **place, **folders}, directory, options)
 
     def url(self, login: str = "") -> str:
         """`login`: such as `api:password@`."""
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels)
-        return f"redis+sentinel://{login}{hosts}/{SERVICE}/0"
+        scheme, options = ("rediss", f"?ssl_ca_certs={self._authority}") if self._authority else ("redis", "")
+        return f"{scheme}+sentinel://{login}{hosts}/{SERVICE}/0{options}"
 
     def start(self) -> None:
         """Returns when the sentinels know the replicas and each other. Raises RedisUnavailable."""
         for node in self.nodes:
             node.start()
-            self._wait_until(lambda node=node: _asked(node.client().ping), f"a Redis on port {node.port}")
+            self._wait_until(node.answers, f"a Redis on port {node.port}")
         for sentinel in self.sentinels:
             sentinel.start()
         self._wait_until(self.is_whole, "three sentinels that know all replicas")

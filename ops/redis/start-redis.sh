@@ -5,13 +5,12 @@
 # RUN_DIR                for what is written at every start: configuration and users, passwords in it
 # API_PASSWORD, WORKER_PASSWORD, DASHBOARD_PASSWORD, REPLICA_PASSWORD, SENTINEL_PASSWORD
 #                        of the users of users.acl; none at all: everybody may do everything
-# TLS_DIR                holds tls.crt, tls.key and ca.crt: nothing but TLS is spoken then
-# SENTINELS, SERVICE, FIRST_PRIMARY, ANNOUNCE ("HOST PORT" of this one): see primary.sh; empty: it is alone
+# TLS_DIR, SENTINELS, SERVICE, FIRST_PRIMARY, ANNOUNCE ("HOST PORT" of this one): see primary.sh; empty: it is alone
 # MAX_MEMORY             such as 400mb; empty: no limit
 set -eu
 here=$(dirname "$0")
 . "$here/primary.sh"
-: "${PORT:=6379}" "${REDIS_DIR:=/data}" "${RUN_DIR:=/run/redis}" "${BIND:=* -::*}" "${ANNOUNCE:=}" "${TLS_DIR:=}"
+: "${PORT:=6379}" "${REDIS_DIR:=/data}" "${RUN_DIR:=/run/redis}" "${BIND:=* -::*}" "${ANNOUNCE:=}"
 umask 077
 
 write_users() {
@@ -42,12 +41,7 @@ repl-diskless-sync-delay 0
 maxmemory ${MAX_MEMORY:-0}
 maxmemory-policy noeviction
 END
-  if [ -n "$TLS_DIR" ]; then
-    printf '%s\n' "port 0" "tls-port $PORT" "tls-auth-clients no" "tls-replication yes" \
-      "tls-cert-file $TLS_DIR/tls.crt" "tls-key-file $TLS_DIR/tls.key" "tls-ca-cert-file $TLS_DIR/ca.crt"
-  else
-    echo "port $PORT"
-  fi
+  write_ports
   if [ -n "${API_PASSWORD:-}" ]; then echo "aclfile $RUN_DIR/users.acl"; fi
   if [ -n "$SENTINELS" ]; then write_place; fi
 }

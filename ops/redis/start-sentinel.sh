@@ -2,7 +2,7 @@
 # Writes a configuration for this sentinel, unless it has one, and becomes it. What it learns it writes there itself.
 #
 # PORT, SENTINEL_DIR     where it listens and what it knows; ANNOUNCE "HOST PORT": as the others reach it
-# SENTINELS, SERVICE, FIRST_PRIMARY: see primary.sh
+# TLS_DIR, SENTINELS, SERVICE, FIRST_PRIMARY: see primary.sh
 # QUORUM                 so many must miss the primary; a majority then chooses who replaces it
 # DOWN_AFTER_MS          how long it must be missed
 # FAILOVER_TIMEOUT_MS    an attempt that fails is made again after twice this
@@ -19,7 +19,7 @@ if [ ! -s "$file" ]; then
   cat >"$file.new" <<END
 bind $BIND
 protected-mode no
-port $PORT
+$(write_ports)
 dir $SENTINEL_DIR
 sentinel resolve-hostnames yes
 sentinel announce-hostnames yes

@@ -17,10 +17,11 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from ops import processes, worker_health
+from ops.chaos.fleet import RedisFleet
 from ops.embedded_redis import free_port
 from tests import guarded_redis
 from tests.guarded_redis import GuardedHouse, GuardedRedis
-from tests.mailbox_house import a_request, an_answer, answer, take
+from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, send, wait_until
 from worker.mailbox.line import Line, LineDown, connect
 
@@ -93,6 +94,30 @@ def _is_ready(url: str) -> bool:
         return send(url, "GET", "/readyz").status == 200
     except OSError:
         return False
+
+
+def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
+    fleet = RedisFleet(tmp_path, {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates)}, num_nodes=3)
+    try:
+        fleet.start()
+        line = Line(connect(fleet.url("api:api-secret@")))
+        assert line.ask(("SET", "miniserve:x", "1")) == [b"OK"]
+        first, dead = line.run_id, fleet.kill_primary()
+
+        assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
+
+        assert line.run_id != first
+        assert fleet.primary() is not dead
+        fleet.bring_back(dead)
+    finally:
+        fleet.stop()
+
+
+def _asked(line: Line) -> list | None:
+    try:
+        return line.ask(("SET", "miniserve:x", "2"))
+    except LineDown:
+        return None
 
 
 @pytest.mark.parametrize("authority", ["stranger.crt", "", "missing.crt"])
