@@ -23,9 +23,11 @@ _BEFORE = "67b060a"  # the last commit without metrics
 @click.option("--clients", type=click.IntRange(1, 1024), default=16, show_default=True, help="Of the closed loop.")
 @click.option("--seconds", type=click.FloatRange(1, 600), default=20.0, show_default=True, help="Each turn of a tree.")
 @click.option("--rounds", type=click.IntRange(0, 100), default=8, show_default=True, help="Turns; 0: only the pieces.")
-@click.option("--scrape-every", type=click.FloatRange(0.1, 600), default=5.0, show_default=True, help="Seconds.")
+@click.option(
+    "--scrape-every", "scrape_every_s", type=click.FloatRange(0.1, 600), default=5.0, show_default=True, help="Seconds."
+)
 @click.option("--json", "path", type=click.Path(dir_okay=False, path_type=Path), help="File for all figures.")
-def main(before: str, clients: int, seconds: float, rounds: int, scrape_every: float, path: Path | None) -> None:
+def main(before: str, path: Path | None, **asked: Any) -> None:
     """What metrics cost, in microseconds of CPU per request.
 
     First the pieces by themselves: counting, reporting, telling, and what the scripts cost Redis, with those of the
@@ -35,7 +37,7 @@ def main(before: str, clients: int, seconds: float, rounds: int, scrape_every: f
     Takes two minutes and (2 x rounds x seconds); leave the machine alone meanwhile. It is a bar of 2 %: with less than
     eight rounds of 20 s the standard error is about as large. Needs the git repository, and Linux.
     """
-    load = Load(clients, seconds, rounds, scrape_every)
+    load = Load(**asked)
     try:
         with tempfile.TemporaryDirectory() as folder, checked_out(before, Path(folder) / "before") as earlier:
             figures = _measure((earlier, Tree("now", HERE)), load)
