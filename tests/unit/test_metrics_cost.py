@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,12 @@ def test_the_share_of_a_piece_is_by_request_and_by_the_second():
     assert pieces.Piece("b", us=100.0, per_s=4.0).us_per_request(500.0) == pytest.approx(0.8)
 
 
+def test_every_piece_can_be_measured(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pieces, "_us", lambda call, times=1: call() is None or 1.0)
+
+    assert len({piece.name for piece in pieces.measure(scrape_every_s=5.0)}) == 6
+
+
 def test_the_cpu_time_of_processes_below_is_told_by_their_role():
     """A stand-in that burns as `... worker`, started by another one."""
     inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BURN!r}, 'miniserve worker'])"
@@ -43,7 +50,7 @@ def test_the_cpu_time_of_processes_below_is_told_by_their_role():
     try:
         spent = eventually(lambda: (found := cpu_seconds(outer.pid))["worker"] > 0.05 and found, within_s=20)
     finally:
-        os.killpg(outer.pid, 9)
+        os.killpg(outer.pid, signal.SIGKILL)
         outer.wait()
 
     assert (spent["api"], spent["redis-server"]) == (0.0, 0.0)
