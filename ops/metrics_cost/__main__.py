@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -23,26 +24,32 @@ _BEFORE = "67b060a"  # the last commit without metrics
 @click.option("--clients", type=click.IntRange(1, 1024), default=16, show_default=True, help="Of the closed loop.")
 @click.option("--seconds", type=click.FloatRange(1, 600), default=20.0, show_default=True, help="Each turn of a tree.")
 @click.option("--rounds", type=click.IntRange(0, 100), default=8, show_default=True, help="Turns; 0: only the pieces.")
-@click.option("--scrape-every", type=click.FloatRange(0.1, 600), default=5.0, show_default=True, help="Seconds.")
+@click.option(
+    "--scrape-every", "scrape_every_s", type=click.FloatRange(0.1, 600), default=5.0, show_default=True, help="Seconds."
+)
+@click.option(
+    "--now", "options", default="", help="Options of `miniserve up` for the working tree: what is switched off."
+)
 @click.option("--json", "path", type=click.Path(dir_okay=False, path_type=Path), help="File for all figures.")
-def main(before: str, clients: int, seconds: float, rounds: int, scrape_every: float, path: Path | None) -> None:
+def main(before: str, options: str, path: Path | None, **asked: Any) -> None:
     """What metrics cost, in microseconds of CPU per request.
 
     First the pieces by themselves: counting, reporting, telling, and what the scripts cost Redis, with those of the
     earlier commit beside them. Then both trees under the same closed loop in turn, and the CPU seconds of API, worker
-    and Redis per answer: the ratio is the cost of all that has come since that commit.
+    and Redis per answer: the ratio is the cost of all that has come since that commit. A part of it is told apart by
+    another commit with --before, or by what can be switched off with --now.
 
     Takes two minutes and (2 x rounds x seconds); leave the machine alone meanwhile. It is a bar of 2 %: with less than
     eight rounds of 20 s the standard error is about as large. Needs the git repository, and Linux.
     """
-    load = Load(clients, seconds, rounds, scrape_every)
+    load = Load(**asked)
     try:
         with tempfile.TemporaryDirectory() as folder, checked_out(before, Path(folder) / "before") as earlier:
-            figures = _measure((earlier, Tree("now", HERE)), load)
+            figures = _measure((earlier, Tree("now", HERE, tuple(shlex.split(options)))), load)
     except (TreeError, RuntimeError) as error:
         raise click.ClickException(str(error)) from None
     if path is not None:
-        about = {"before": before, "now": git_commit(), "cpu": cpu_name(), "load": asdict(load)}
+        about = {"before": before, "now": git_commit(), "options": options, "cpu": cpu_name(), "load": asdict(load)}
         path.write_text(json.dumps(about | figures, indent=2) + "\n", encoding="utf-8")
 
 

@@ -102,8 +102,8 @@ def _api_report(tallies: Tallies) -> Callable[[], None]:
 
 
 def _send(reporter: Reporter, totals: dict[str, float]) -> None:
-    _CONNECTION.pack_commands([reporter.command(totals)])
-    reporter.note_taken()
+    _CONNECTION.pack_commands(reporter.commands(totals))
+    reporter.note_replies([0])
 
 
 def _telling(observations: Observations, tallies: Tallies) -> Callable[[], bytes]:

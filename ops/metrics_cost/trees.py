@@ -20,6 +20,7 @@ class Tree:
 
     name: str
     folder: Path
+    options: tuple[str, ...] = ()  # of its `miniserve up`
 
 
 class TreeError(RuntimeError):

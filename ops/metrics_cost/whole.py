@@ -87,7 +87,7 @@ def compare(trees: Sequence[Tree], load: Load) -> Iterator[Sample]:
 
 @contextmanager
 def _serving(tree: Tree) -> Iterator[bench.System]:
-    with running_from(tree), bench.serving(["--log-level", "error"]) as system:
+    with running_from(tree), bench.serving(["--log-level", "error", *tree.options]) as system:
         yield system
 
 

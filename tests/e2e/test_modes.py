@@ -20,6 +20,7 @@ from ops.loadtest.connection import Target
 from ops.loadtest.generator import Expected, Generator
 from scheduler.settings import MODES, QUEUE_MODES, Settings
 from tests.e2e.test_bad_input import BAD_BODIES, JSON
+from tests.exposed_metrics import families_of
 from tests.running_system import RunningSystem, descendants, post_sentence, send, wait_until
 
 NUM_SENTENCES = 1000
@@ -39,6 +40,21 @@ def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other
     assert reply.status == 200
     assert reply.body | {"request_id": ""} == expected.body | {"request_id": ""}
     assert reply.headers.keys() >= {"X-Request-ID", "Server-Timing"}
+
+
+def test_metrics_are_told_in_every_mode(other: RunningSystem) -> None:
+    def told() -> dict[str, float]:
+        families = families_of(send(other.url, "GET", "/metrics").body.encode())
+        return {sample.name: sample.value for family in families.values() for sample in family.samples}
+
+    post_sentence(other.url, "He goed to school")
+    names = ("time_to_first_token_seconds_count", "e2e_request_latency_seconds_count", "requests_accepted_total")
+    wait_until(lambda: all(told()[f"miniserve_{name}"] for name in names), 5, "what was served is told")
+
+    values = told()
+    assert values["miniserve_workers"] >= 1
+    assert values["miniserve_api_replicas"] == 1
+    assert values["miniserve_num_requests_running"] == values["miniserve_num_requests_waiting"] == 0
 
 
 @pytest.fixture(scope="module")

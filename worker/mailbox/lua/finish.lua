@@ -20,7 +20,7 @@ end
 for at = 2, #ARGV, 4 do
   local id, status, payload, error_text = unpack(ARGV, at, at + 3)
   local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl',
-    'cancel_requested', 'deadline')
+    'cancel_requested', 'deadline', 'accepted_at')
   redis.call('ZREM', WIP, id .. ':' .. worker)
   if job[1] == 'started' and job[2] == worker then
     local is_over = true
@@ -37,7 +37,7 @@ for at = 2, #ARGV, 4 do
     else
       local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
       store(id, status, payload, error_text, ttl)
-      local tokens = settle(id, status, ttl, now, now_iso)
+      local tokens = settle(id, status, ttl, now, now_iso, job[8])
       if is_cut and tokens > 0 then count('done_length') end
       released = released + tokens
     end

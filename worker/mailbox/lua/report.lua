@@ -4,9 +4,15 @@ local process, number, is_api = unpack(ARGV, 1, 3)
 local now = clock()
 local key = 'miniserve:reported:' .. process
 if tonumber(redis.call('GET', key) or 0) < tonumber(number) then
-  for at = 4, #ARGV, 2 do
-    local is_whole = string.find(ARGV[at + 1], '^-?%d+$')
-    redis.call(is_whole and 'HINCRBY' or 'HINCRBYFLOAT', TOTALS, ARGV[at], ARGV[at + 1])
+  local fields, sums = {}, {}
+  for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
+  -- One command for all of them: of one HINCRBY for each a bad one would leave a half, to be added again and again.
+  if #fields > 0 then
+    for at, sum in ipairs(redis.call('HMGET', TOTALS, unpack(fields))) do
+      sums[2 * at - 1] = fields[at]
+      sums[2 * at] = string.format('%.17g', tonumber(sum or 0) + tonumber(ARGV[2 * at + 3]))
+    end
+    redis.call('HSET', TOTALS, unpack(sums))
   end
   redis.call('SET', key, number, 'EX', 3600)
 end
