@@ -53,46 +53,46 @@ def finish(house: RedisHouse, request_id: str, *job_ids: str) -> None:
 
 
 def test_parts_that_beats_bring_are_found_by_any_replica(house: RedisHouse, redis_url: str, watch: StatusWatch) -> None:
-    finish(house, "r", "r-1", "r-2")
+    finish(house, "rq", "rq-1", "rq-2")
     traces = Traces(ttl_s=60)
     worker = RedisWorkerMailbox(connect(redis_url), traces=traces)
-    before = traced(house, "r")
-    traces.add("r-1", WORKERS_PART)
-    traces.add("r-2", WORKERS_PART.replace("stop", "length"))
+    before = traced(house, "rq")
+    traces.add("rq-1", WORKERS_PART)
+    traces.add("rq-2", WORKERS_PART.replace("stop", "length"))
     worker.open(lambda: True)
-    half = traced(house, "r")
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r-1", "r-2"))
+    half = traced(house, "rq")
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq-1", "rq-2"))
     watch.status()
     worker.close()
 
-    found = traced(house, "r")
+    found = traced(house, "rq")
 
     assert before.is_pending and half.is_pending
     assert half.jobs[0].part == SEQUENCE and half.request is None
     assert found.is_complete and not found.is_pending
     assert [job.part.finish_reason for job in found.jobs] == [FinishReason.STOP, FinishReason.LENGTH]
-    assert isinstance(found.request, RequestPart) and found.request.job_ids == ("r-1", "r-2")
+    assert isinstance(found.request, RequestPart) and found.request.job_ids == ("rq-1", "rq-2")
 
 
 def test_a_request_that_waits_or_runs_is_pending(house: RedisHouse, watch: StatusWatch) -> None:
-    house.api().submit_recorded(a_record("r", is_async=True), [a_request("r")])
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r"))
+    house.api().submit_recorded(a_record("rq", is_async=True), [a_request("rq")])
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
     watch.status()
 
-    queued = traced(house, "r")
+    queued = traced(house, "rq")
     take(house.worker())
 
     assert queued.is_pending
-    assert traced(house, "r").is_pending
+    assert traced(house, "rq").is_pending
 
 
 def test_parts_that_never_come_are_not_waited_for(house: RedisHouse, redis_url: str) -> None:
-    finish(house, "r", "r")
-    soon = traced(house, "r")
+    finish(house, "rq", "rq")
+    soon = traced(house, "rq")
     with Redis.from_url(redis_url) as client:
-        client.hset("rq:job:r", "ended_at", "2023-01-01T00:00:00.000000Z")
+        client.hset("rq:job:rq", "ended_at", "2023-01-01T00:00:00.000000Z")
 
-    later = traced(house, "r")
+    later = traced(house, "rq")
 
     assert soon.is_pending
     assert not later.is_pending and not later.is_complete
@@ -100,7 +100,7 @@ def test_parts_that_never_come_are_not_waited_for(house: RedisHouse, redis_url: 
 
 @pytest.mark.parametrize("request_id", ["unknown", "", "a:b", "x" * 200, "mit blank", "%", "[^r]"])
 def test_an_id_nobody_has_has_no_trace(house: RedisHouse, watch: StatusWatch, request_id: str) -> None:
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r"))
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
     watch.status()
 
     assert traced(house, request_id) is None
@@ -122,30 +122,30 @@ def test_the_trace_of_a_longer_id_is_another_ones(house: RedisHouse, redis_url: 
 def test_a_trace_outlives_its_job_and_is_forgotten_in_its_time(
     house: RedisHouse, redis_url: str, watch: StatusWatch
 ) -> None:
-    watch.traces.add("r", WORKERS_PART)
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r"))
+    watch.traces.add("rq", WORKERS_PART)
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
     watch.status()
 
     with Redis.from_url(redis_url) as client:
         ttls = [client.ttl(key) for key in client.scan_iter("miniserve:traces:*")]
 
-    assert traced(house, "r").is_complete
+    assert traced(house, "rq").is_complete
     assert ttls and all(0 < ttl <= 60 for ttl in ttls)
 
 
 def test_with_traces_off_nothing_is_asked_or_kept(house: RedisHouse, watch: StatusWatch) -> None:
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r"))
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
     watch.status()
 
-    assert house.api(MailboxLimits(trace_ttl_s=0)).trace("r") is None
+    assert house.api(MailboxLimits(trace_ttl_s=0)).trace("rq") is None
 
 
 def test_a_part_of_another_version_counts_as_missing(house: RedisHouse, watch: StatusWatch) -> None:
-    watch.traces.add("r", "what nobody here can read")
-    watch.traces.add("r" + REQUEST_SUFFIX, replicas_part("r", "r"))
+    watch.traces.add("rq", "what nobody here can read")
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
     watch.status()
 
-    found = traced(house, "r")
+    found = traced(house, "rq")
 
     assert found.request is not None and found.jobs[0].part is None
 
@@ -162,13 +162,13 @@ def test_parts_wait_for_a_redis_that_is_away_and_the_overflow_is_counted(
         traces.add("first", WORKERS_PART)
         eventually(lambda: not traces._lines)
         for number in range(15):
-            traces.add(f"r{number}", WORKERS_PART)
+            traces.add(f"rq{number}", WORKERS_PART)
         client.config_set("maxmemory", 0)
         eventually(lambda: not traces.has_parts)
         dropped = eventually(lambda: client.hget("miniserve:totals", TRACES_DROPPED))
     worker.close()
 
-    for name in ("first", "r14"):  # known by its worker's part alone once the request is
+    for name in ("first", "rq14"):  # known by its worker's part alone once the request is
         private_house.api().submit_recorded(a_record(name), [a_request(name)])
         assert traced(private_house, name).jobs[0].part == SEQUENCE
     assert int(dropped) == 5

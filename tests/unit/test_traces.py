@@ -120,8 +120,8 @@ def test_parts_that_may_be_lost_are_sent_again_until_they_are_taken() -> None:
     again = traces.to_send()
     traces.note_taken()
 
-    assert first == again == {"a": "\na1 one", "b": "\nb1 two"}
-    assert traces.to_send() == {"a": "\na2 three"}
+    assert first == again == {"a1": "\na1 one", "b1": "\nb1 two"}
+    assert traces.to_send() == {"a2": "\na2 three"}
 
 
 def test_while_nobody_takes_them_the_oldest_parts_go_and_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

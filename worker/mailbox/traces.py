@@ -1,8 +1,8 @@
 """Parts of traces on their way into Redis: collected where they arise, sent with what the process sends anyway.
 
 Nothing here is on a request's way but an append. Many parts go into Redis as one text, for a value of its own for each
-would cost Redis ten times as much; shelved by the first letter of their ids, which are random, so that one who looks
-for a trace reads a sixteenth of them. While Redis is away the oldest parts are dropped, and counted.
+would cost Redis ten times as much; shelved by the first two letters of their ids, which are random, so that one who
+looks for a trace reads one in 256 of them. While Redis is away the oldest parts are dropped, and counted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Traces:
             shelves: dict[str, list[str]] = {}
             for _ in range(min(len(self._lines), _MOST_AT_ONCE)):
                 line = self._lines.popleft()
-                shelves.setdefault(line[1], []).append(line)
+                shelves.setdefault(line[1:3], []).append(line)
             self._sent = {shelf: "".join(lines) for shelf, lines in shelves.items()}
         return self._sent
 

@@ -26,7 +26,7 @@
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 --   miniserve:rates               HASH  worker -> tokens/s it can finish
 --   miniserve:traces:<minute>:<shelf>  LIST  texts of lines "\n<name> <part of a trace>" that came in that minute; the
---                                       shelf is the first letter of the names: a job's id, or '<request>:api'
+--                                       shelf is the first two letters of the names: a job's id, or '<request>:api'
 --   miniserve:duplicates          STRING  answers dropped because another one was first
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'

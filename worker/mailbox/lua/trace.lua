@@ -26,7 +26,7 @@ local function look_into(text)
   end
 end
 
-local shelf = string.sub(request, 1, 1)
+local shelf = string.sub(request, 1, 2)
 for minute = math.floor(now / 60), math.floor((now - tonumber(ARGV[2])) / 60), -1 do
   for _, text in ipairs(redis.call('LRANGE', traces_key(minute, shelf), 0, -1)) do look_into(text) end
   if #ids > 0 and #lines > #ids then break end
