@@ -26,7 +26,7 @@ _PREFIX = "miniserve_"
 _TIMES = {  # field of the totals: help; the metric is `<field>_seconds`
     "time_to_first_token": "Acceptance to the first output token, queueing included.",
     "inter_token_latency": "Between two output tokens of a sequence that follow each other.",
-    E2E: "An HTTP request that was answered, from its last byte to the answer's first, or to a stream's last.",
+    E2E: "An HTTP request that was answered, from its head to the answer's first byte, or to a stream's last.",
     "request_queue_time": "Acceptance to first scheduling.",
     "request_prefill_time": "The iteration that read the prompt and gave the first token.",
     "request_decode_time": "From the first token to the last.",
@@ -67,7 +67,7 @@ _CAPACITY: dict[str, tuple[str, Callable[[Capacity], float]]] = {
     "utilization": ("Tokens offered per token of the service rate (rho).", lambda found: found.utilization),
     "number_in_system": ("Mean number of accepted, unfinished sentences (L).", lambda found: found.number_in_system),
     "time_in_system_seconds": ("Mean time from acceptance to the end (W).", lambda found: found.time_in_system_s),
-    "littles_law_residual": ("|L - lambda W| / L: more than 0.1 in a steady state means lost requests or a broken "
+    "littles_law_residual": ("abs(L - lambda W) / L: more than 0.1 in a steady state means lost requests or a broken "
                              "metric.", lambda found: found.residual),
     "predicted_wait_seconds": ("Queue time of a sentence that arrives now.", lambda found: found.predicted_wait_s),
     "workers_needed": ("Workers that keep the wait under the SLO.", lambda found: found.workers_needed),
@@ -143,6 +143,8 @@ def _counters(seen: Observed) -> Iterable[Metric]:
     yield _labelled("request_success", "Sentences answered.", ("finished_reason",), {(k,): v for k, v in done.items()})
     failures = {(kind,): counts.get(name, 0) for kind, name in _FAILURES.items()}
     yield _labelled("request_failure", "Sentences accepted and not answered.", ("type",), failures)
+    late = {(place,): counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
+    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", ("place",), late)
     refusals = {(kind,): counts.get(name, 0) for kind, name in _REFUSALS.items()}
     refusals |= {(kind,): totals.get(f"{REJECTED}:{kind}", 0) for kind in ("not-ready", "shutting-down")}
     yield _labelled("admission_rejections", "HTTP requests refused at once.", ("type",), refusals)

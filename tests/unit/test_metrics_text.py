@@ -25,7 +25,7 @@ GAUGES = {
 }  # fmt: skip
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
-    "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers",
+    "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers", "deadline_misses",
     "traces_dropped",
 }  # fmt: skip
 TIMES = {
@@ -34,7 +34,7 @@ TIMES = {
 }  # fmt: skip
 SIZES = {"iteration_tokens", "batch_size"}
 LABELS = {
-    "request_success_total": {"finished_reason"}, "request_failure_total": {"type"},
+    "request_success_total": {"finished_reason"}, "request_failure_total": {"type"}, "deadline_misses_total": {"place"},
     "admission_rejections_total": {"type"}, "http_responses_total": {"route", "status"},
 }  # fmt: skip
 
