@@ -48,9 +48,9 @@ class ScriptedQueue:
         if not is_consistent:
             self.run(script("reconcile"))
 
-    def drain(self, worker: str, room: Room = AMPLE, num_held: int = 0) -> list[str]:
+    def drain(self, worker: str, room: Room = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
         """The ids that it delivers."""
-        arguments = (worker, _LEASE_S, room.tokens, int(room.may_look_ahead), room.requests, num_held)
+        arguments = (worker, _LEASE_S, room.tokens, int(room.may_look_ahead), room.requests, num_held, service_s)
         return [delivery[0].decode() for delivery in self.run(script("drain", *arguments))[2]]
 
     def delivered(self, worker: str) -> list[Any]:

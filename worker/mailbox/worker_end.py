@@ -36,6 +36,7 @@ _LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
 _LOOK_AGAIN_S = 0.02
 _LONGEST_HOLD_OFF_S = 0.2
+_NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 
 
 def new_worker_name() -> str:
@@ -62,6 +63,7 @@ class RedisWorkerMailbox:
         self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost, traces)
         self._heartbeat.batch_invariance = batch_invariance
         self._rate = ServiceRate()
+        self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: set[str] = set()
         self._suspects: set[str] = set()  # of those it ever held: an earlier worker died with them
         self._unsent: dict[str, Completion] = {}
@@ -88,9 +90,8 @@ class RedisWorkerMailbox:
         self._heartbeat.num_held, self._heartbeat.turned_s = num_held, time.monotonic()
         self._suspects &= self._held
         tokens = room.tokens if room.requests and not self._suspects else 0
-        drain = script(
-            "drain", self.name, self._lease_s, tokens, int(room.may_look_ahead), room.requests, len(self._held)
-        )
+        about = (tokens, int(room.may_look_ahead), room.requests, len(self._held), f"{self._service_s:.3f}")
+        drain = script("drain", self.name, self._lease_s, *about)
         inbox = self._round_trip(drain, self._tell_commands(progress))
         if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
             if self._held:  # a claim would bring whatever comes first, a suspect too
@@ -133,6 +134,9 @@ class RedisWorkerMailbox:
                 continue
             self._held.discard(completion.request_id)
             self._unsent[completion.request_id] = completion
+            if completion.finish_reason in (FinishReason.STOP, FinishReason.LENGTH):
+                lately_s = completion.timings.prefill_s + completion.timings.decode_s
+                self._service_s += _NEWEST_WEIGHT * (lately_s - self._service_s)
 
     def _round_trip(self, drain: Command, tell: Sequence[Command] = ()) -> Inbox:
         resyncs = self._needs_resync

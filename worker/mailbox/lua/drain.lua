@@ -2,8 +2,13 @@
 -- A suspect, which an earlier worker died with, comes alone: to a worker that holds nothing, and with nothing beside it.
 -- So of a batch that killed its worker each runs by itself, and only what kills again is given up.
 -- Returns { lost lease, cancelled ids, { id, attempt, waited us, data, streams, deadline in us }... }
-local worker, lease_s, free_tokens, may_look_ahead, max_jobs, num_held = unpack(ARGV)
+-- ARGV: worker, lease s, free tokens, '1' where one more may be held, most jobs, number held, seconds that a request
+-- took lately from its start to its end.
+local worker, lease_s, free_tokens, may_look_ahead, max_jobs, num_held, service_s = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
+-- Beside others it will take as long as they did: who would be late is dropped now. If it were started, an overloaded
+-- worker would spend all its tokens on requests whose deadline comes while they run, and answer nobody.
+local needed_s = num_held > 0 and tonumber(service_s or 0) or 0
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
@@ -39,7 +44,7 @@ local function load(id)
     call_off(id, job[5], 'waiting', now)
     return nil
   end
-  if job[2] == 'queued' and job[6] and job[6] ~= '' and tonumber(job[6]) < now then
+  if job[2] == 'queued' and job[6] and job[6] ~= '' and tonumber(job[6]) < now + needed_s then
     call_off(id, 'expired', 'waiting', now)
     return nil
   end
