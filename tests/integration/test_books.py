@@ -152,3 +152,14 @@ def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
 
     seen = queue.observe()
     assert (seen.counts["refused_full"], seen.now.refused, seen.counts["accepted"]) == (1, 1, 1)
+
+
+def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
+    queue.client.set("miniserve:law_us", -(2**63) + 1)
+    queue.now_s = 1_000_000.0
+    before = queue.observe().now
+
+    assert queue.accept("a") == "accepted"
+    queue.now_s += 60.0
+
+    assert queue.observe().now.area_s - before.area_s == pytest.approx(60.0, abs=0.5)
