@@ -126,12 +126,15 @@ class RequestLog:
 
 
 def _to_stderr(text: str) -> bool:
-    """Past Python's own stream, whose lock others need who must not wait. False: there is no room."""
-    if not _has_room():
+    """Past Python's own stream, whose lock others need who must not wait. False: there is no room, or nobody there."""
+    try:
+        if not _has_room():
+            return False
+        left = text.encode()
+        while left:
+            left = left[os.write(_STDERR, left) :]
+    except OSError:  # the reader is gone: no reason to end the writer's thread, or to answer 500
         return False
-    left = text.encode()
-    while left:
-        left = left[os.write(_STDERR, left) :]
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -139,6 +140,18 @@ def test_a_pipe_that_nobody_reads_is_filled_by_half_at_most() -> None:
     assert process.stdout.readline() == "done\n"
     _, logged = process.communicate()
     assert 16_384 < len(logged) < 40_000 and logged.endswith("not held up\n")
+
+
+def test_a_log_whose_reader_is_gone_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(request_log, "_STDERR", writing)
+    try:
+        client = create_app(FakeCorrector(), Settings()).test_client()
+
+        assert client.post("/correct", json={"sentence": "He goed."}).status_code == 200
+    finally:
+        os.close(writing)
 
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
