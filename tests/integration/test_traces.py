@@ -74,6 +74,21 @@ def test_parts_that_beats_bring_are_found_by_any_replica(house: RedisHouse, redi
     assert isinstance(found.request, RequestPart) and found.request.job_ids == ("rq-1", "rq-2")
 
 
+def test_the_attempt_that_answered_is_told_and_not_the_one_that_was_dropped(
+    house: RedisHouse, watch: StatusWatch
+) -> None:
+    watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))
+    watch.traces.add("rq", "1,0,11,2,cancelled,9,9;5:1 5:1;7")  # by a worker that had lost its lease
+    watch.traces.add("rq", WORKERS_PART.replace("1,3,11", "2,3,11"))
+    watch.traces.add("rq", "1,0,11,2,cancelled,8,8;5:1 5:1;7")  # by another that stood still for longer
+    watch.status()
+
+    found = traced(house, "rq")
+
+    assert found.is_complete
+    assert (found.jobs[0].part.attempt, found.jobs[0].part.finish_reason) == (2, FinishReason.STOP)
+
+
 def test_a_request_that_waits_or_runs_is_pending(house: RedisHouse, watch: StatusWatch) -> None:
     house.api().submit_recorded(a_record("rq", is_async=True), [a_request("rq")])
     watch.traces.add("rq" + REQUEST_SUFFIX, replicas_part("rq", "rq"))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from scheduler.messages import FinishReason
 from scheduler.traces import RequestPart, SequencePart, TraceError
 from worker.mailbox.traces import REQUEST_SUFFIX
 
 _UNFINISHED = (b"queued", b"started")
+_ANSWERED = (FinishReason.STOP, FinishReason.LENGTH)
 # Parts are under way for a beat, and for another where Redis did not take the first. What is not there then never
 # comes: its process died, or the job ended where no worker saw it.
 _ON_THEIR_WAY_S = 2.0
@@ -51,22 +53,33 @@ def found_trace(request_id: str, reply: list[Any]) -> FoundTrace | None:
     if not reply:
         return None
     now, lines, *rows = reply
-    parts = dict(line.decode().split(" ", 1) for line in lines)
+    texts: dict[str, list[str]] = {}
+    for line in lines:
+        name, text = line.decode().split(" ", 1)
+        texts.setdefault(name, []).append(text)
     jobs = [
-        TracedJob(job_id.decode(), _read(parts.get(job_id.decode()), SequencePart.from_text), _is_over(*facts, now))
+        TracedJob(job_id.decode(), _last_attempt(texts.get(job_id.decode(), ())), _is_over(*facts, now))
         for job_id, *facts in rows
     ]
-    own = _read(parts.get(request_id + REQUEST_SUFFIX), lambda text: RequestPart.from_text(request_id, text))
-    return FoundTrace(own, tuple(jobs))
+    own = _read(texts.get(request_id + REQUEST_SUFFIX, ()), lambda text: RequestPart.from_text(request_id, text))
+    return FoundTrace(next(iter(own), None), tuple(jobs))
 
 
-def _read(text: str | None, reader: Callable[[str], T]) -> T | None:
-    """None where there is none, or one that another version has written."""
-    try:
-        return reader(text) if text else None
-    except TraceError as error:
-        logger.warning("a part of a trace cannot be read: %s", error)
-        return None
+def _last_attempt(texts: Sequence[str]) -> SequencePart | None:
+    """A worker that lost its lease tells of what it had to drop, perhaps after the one that answered."""
+    parts = _read(texts, SequencePart.from_text)
+    return max(parts, key=lambda part: (part.finish_reason in _ANSWERED, part.attempt), default=None)
+
+
+def _read(texts: Sequence[str], reader: Callable[[str], T]) -> list[T]:
+    """Without those that another version has written."""
+    parts = []
+    for text in texts:
+        try:
+            parts.append(reader(text))
+        except TraceError as error:
+            logger.warning("a part of a trace cannot be read: %s", error)
+    return parts
 
 
 def _is_over(status: bytes, ended_at: bytes, now: bytes) -> bool:

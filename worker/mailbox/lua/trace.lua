@@ -2,13 +2,16 @@
 -- Returns { now, { line... }, { job id, status, when it ended }... }, '' for what is not known; nothing where no job of
 -- it is known. Times as RQ writes them.
 local request, now = ARGV[1], clock()
-local is_there, lines, ids = {}, {}, {}
+local is_there, num_names, lines, ids = {}, 0, {}, {}
 
 local function note(rest) -- what follows the request's id in a line
-  local name = string.match(rest, '^[^ ]*')
-  if is_there[name] then return end -- it was sent twice
-  is_there[name] = true
+  if is_there[rest] then return end -- it was sent twice
+  is_there[rest] = true
   lines[#lines + 1] = request .. rest
+  local name = string.match(rest, '^[^ ]*')
+  if is_there[name] then return end -- of another attempt
+  is_there[name] = true
+  num_names = num_names + 1
   if name == ':api' then
     for tail in string.gmatch(string.match(rest, '^:api ([^;]*)'), '%S+') do
       ids[#ids + 1] = tail == '.' and request or request .. tail
@@ -29,7 +32,7 @@ end
 local shelf = string.sub(request, 1, 2)
 for minute = math.floor(now / 60), math.floor((now - tonumber(ARGV[2])) / 60), -1 do
   for _, text in ipairs(redis.call('LRANGE', traces_key(minute, shelf), 0, -1)) do look_into(text) end
-  if #ids > 0 and #lines > #ids then break end
+  if #ids > 0 and num_names > #ids then break end
 end
 
 if #ids == 0 then
