@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from redis import Redis
 
@@ -86,6 +88,16 @@ def test_a_row_of_history_is_the_moment_that_was_told_then(queue: ScriptedQueue)
     assert seen.history == (then,)
     assert then.iterations == {"n": 2, "t": 0.125}
     assert (then.area_s, then.accepted, then.ended) == (pytest.approx(6.0), 2, 0)
+
+
+def test_what_a_later_version_writes_into_history_is_overlooked(queue: ScriptedQueue) -> None:
+    queue.accept("a")
+    queue.now_s = 1.0
+    queue.beat("w")
+    row = json.loads(queue.client.lindex("miniserve:history", -1))
+    queue.client.lset("miniserve:history", -1, json.dumps(row | {"something_new": 1}))
+
+    assert [moment.accepted for moment in queue.observe().history] == [1]
 
 
 def test_a_clock_that_was_set_back_stops_neither_the_area_nor_history(queue: ScriptedQueue) -> None:

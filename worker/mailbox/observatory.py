@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 from redis import Redis, ResponseError
@@ -10,6 +11,8 @@ from redis import Redis, ResponseError
 from scheduler.observed import Moment, Observed, WorkerFacts
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown
+
+_MOMENT = tuple(spec.name for spec in fields(Moment))
 
 
 class Observatory:
@@ -67,8 +70,9 @@ def _pairs(flat: list[bytes]) -> list[tuple[str, bytes]]:
 
 def _moment(raw: bytes) -> Moment:
     row = json.loads(raw)
+    known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
     # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
-    return Moment(**row | {"iterations": row["iterations"] or {}})
+    return Moment(**known | {"iterations": row["iterations"] or {}})
 
 
 def _facts(row: list[bytes]) -> WorkerFacts:
