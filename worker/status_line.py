@@ -7,6 +7,7 @@ may hang, and the heart must beat on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from threading import Thread
 from typing import Any
@@ -66,4 +67,5 @@ class _Speaker:
     def tell(self, facts: dict[str, Any]) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = Thread(target=self._context.run, args=(lambda: logger.info("status", **facts),), daemon=True)
-            self._thread.start()
+            with suppress(RuntimeError):  # no thread can be had: a line is not worth a beat
+                self._thread.start()
