@@ -46,7 +46,8 @@ class Books:
 
     @classmethod
     def of(cls, settings: Settings, spans: SpanSink | None = None) -> Books:
-        return cls(RequestLog(settings), Traces(settings.trace_ttl_s), spans=spans)
+        traces = Traces(settings.trace_ttl_s if settings.uses_queue else 0)  # else nobody would fetch them
+        return cls(RequestLog(settings), traces, spans=spans)
 
     @property
     def has_unwritten(self) -> bool:
