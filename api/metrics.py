@@ -150,7 +150,12 @@ def _counters(seen: Observed) -> Iterable[Metric]:
     yield _labelled("admission_rejections", "HTTP requests refused at once.", ("type",), refusals)
     responses = [name.split(":") for name in totals if name.startswith(f"{HTTP}:")]
     by_route = {(route, status): totals[f"{HTTP}:{route}:{status}"] for _, route, status in responses}
-    yield _labelled("http_responses", "HTTP responses, probes at the door excluded.", ("route", "status"), by_route)
+    yield _labelled(
+        "http_responses",
+        "HTTP responses but those at the door: probes, and 503 where a replica has no place or ends.",
+        ("route", "status"),
+        by_route,
+    )
 
 
 def _labelled(name: str, help: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]) -> Metric:
