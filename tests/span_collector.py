@@ -57,9 +57,6 @@ class SpanCollector:
         self._server.shutdown()
         self._server.server_close()
 
-    def named(self, name: str) -> list[Span]:
-        return [span for span in self.spans if span.name == name]
-
 
 def _spans(request: ExportTraceServiceRequest) -> list[Span]:
     found = []
