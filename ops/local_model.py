@@ -218,12 +218,12 @@ class ThreadedModel(ApiMailbox):
         limits, pending, pending_tokens = self._limits, len(self._pending), self._pending_tokens()
         tokens = sum(request.reserved_tokens for request in requests)
         if pending + len(requests) > limits.max_requests or pending_tokens + tokens > limits.max_tokens:
-            self._ledger.counts["refused_full"] += 1
+            self._ledger.refuse("refused_full", len(requests))
             raise queue_full(pending, pending_tokens, self._rate.tokens_per_s, limits)
         try:
             check_in_time(pending_tokens, tokens, self._rate.tokens_per_s, within_s)
         except DeadlineExceeded:
-            self._ledger.counts["refused_late"] += 1
+            self._ledger.refuse("refused_late", len(requests))
             raise
 
     def _pending_tokens(self) -> int:

@@ -20,7 +20,7 @@ class Moment:
     accepted: int = 0
     ended: int = 0  # done, failed, cancelled, expired or removed
     iterations: Mapping[str, float] = field(default_factory=dict)  # see scheduler.observations.IterationSums
-    refused: int = 0  # because the queue was full or the answer would have been late: offered, too
+    refused: int = 0  # sentences, for the queue was full or the answer would have been late: offered, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ def a_record(request_id: str, key: str = "", *, digest: str = "same", is_async: 
 
 
 def counts(redis_url: str) -> dict[str, int]:
-    """Of requests; without the sum of their times."""
+    """Of requests; without the sum of their times, and of the sentences of those refused."""
     with Redis.from_url(redis_url) as client:
         told = {name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items()}
-    return {name: count for name, count in told.items() if name != "stay_us"}
+    return {name: count for name, count in told.items() if name not in ("stay_us", "refused_sentences")}
 
 
 def is_conserved(redis_url: str) -> bool:

@@ -31,6 +31,11 @@ class Ledger:
         self.num_open += 1
         self.counts["accepted"] += 1
 
+    def refuse(self, why: str, num_sentences: int) -> None:
+        """One HTTP request."""
+        self.counts[why] += 1
+        self.counts["refused_sentences"] += num_sentences
+
     def end(self, completion: Completion, accepted_s: float, now: float) -> None:
         self._integrate(now)
         self.num_open -= 1
@@ -47,7 +52,7 @@ class Ledger:
             area_s=self._area_s,
             stay_s=self._stay_s,
             accepted=self.counts["accepted"],
-            refused=self.counts["refused_full"] + self.counts["refused_late"],
+            refused=self.counts["refused_sentences"],
             ended=self.counts["accepted"] - self.num_open,
             iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
         )

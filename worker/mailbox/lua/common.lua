@@ -15,7 +15,8 @@
 --   miniserve:reserved_tokens     STRING  the sum of that hash
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations. done_length: those of
---                                       the done that were cut. stay_us: the time all that ended had been in the system
+--                                       the done that were cut. stay_us: the time all that ended had been in the system.
+--                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs
 --   miniserve:law_us              STRING  the times of all ends less those of all acceptances
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
@@ -203,13 +204,12 @@ local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
 
 local function moment(now)
   local row = { at_s = now, area_s = integral_us() / 1000000 }
-  local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_full', 'refused_late',
-    unpack(ENDS))
+  local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_sentences', unpack(ENDS))
   row.accepted = tonumber(counts[1] or 0)
   row.stay_s = tonumber(counts[2] or 0) / 1000000
-  row.refused = tonumber(counts[3] or 0) + tonumber(counts[4] or 0)
+  row.refused = tonumber(counts[3] or 0)
   row.ended = 0
-  for at = 5, #counts do row.ended = row.ended + tonumber(counts[at] or 0) end
+  for at = 4, #counts do row.ended = row.ended + tonumber(counts[at] or 0) end
   row.iterations = {}
   local totals = redis.call('HGETALL', TOTALS)
   for at = 1, #totals, 2 do

@@ -36,12 +36,14 @@ if num_new > 0 then
   local requests, reserved = redis.call('HLEN', RESERVATIONS), tonumber(redis.call('GET', RESERVED_TOKENS) or 0)
   if requests + num_new > tonumber(max_requests) or reserved + new_tokens > tonumber(max_tokens) then
     count('refused_full')
+    redis.call('HINCRBY', COUNTS, 'refused_sentences', num_new)
     return { 'full', requests, reserved, tostring(service_rate()) }
   end
   -- 0: not known yet. An empty queue takes whatever comes, or a rate that was measured wrong once would stand for ever.
   local rate = within_s ~= '' and reserved > 0 and service_rate() or 0
   if rate > 0 and (reserved + new_tokens) / rate > tonumber(within_s) then
     count('refused_late')
+    redis.call('HINCRBY', COUNTS, 'refused_sentences', num_new)
     return { 'late', reserved + new_tokens, tostring(rate) }
   end
 end
