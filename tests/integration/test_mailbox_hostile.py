@@ -8,7 +8,7 @@ import time
 import pytest
 from redis import Redis
 
-from scheduler.errors import QueueFull, RequestFailed
+from scheduler.errors import NotReady, QueueFull, RequestFailed
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
 from worker.mailbox.line import LineDown
 from worker.mailbox.protocol import MailboxDown, MailboxLimits
@@ -103,6 +103,20 @@ def test_an_answer_that_redis_stored_before_it_ran_full_is_not_sent_again(privat
 
     assert redis.hget("rq:job:a", "status") == b"finished"
     assert worker.num_duplicates == 0
+
+
+def test_a_redis_without_memory_accepts_nothing_that_it_could_not_hand_out(private_house: RedisHouse) -> None:
+    api, redis = private_house.api(), private_house._connect()
+    api.submit(a_request("a"))
+    redis.config_set("maxmemory", "1mb")
+    try:
+        with pytest.raises(NotReady, match="out of memory"):
+            api.submit(a_request("b"))
+    finally:
+        redis.config_set("maxmemory", "0")
+
+    assert redis.hlen("miniserve:reservations") == redis.llen("rq:queue:correct") == 1
+    assert not redis.exists("rq:job:b")
 
 
 def test_a_refusal_waits_for_the_backlog_at_the_rate_the_worker_has_shown(house: RedisHouse) -> None:

@@ -48,6 +48,10 @@ if num_new > 0 then
   end
 end
 
+-- First of all, for a Redis without memory refuses a script at its first write only, and only what needs some: what it
+-- took would wait in vain, as it refuses DRAIN.
+if num_new > 0 then redis.call('SADD', 'rq:queues', QUEUE) end
+
 local now = clock()
 local now_iso = iso(now)
 local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
@@ -103,7 +107,6 @@ if request_id ~= '' then
   if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', ttl) end
 end
 if #accepted > 0 then
-  redis.call('SADD', 'rq:queues', QUEUE)
   in_slices('RPUSH', QUEUE, accepted)
 end
 return { num_known > 0 and 'attached' or 'accepted' }
