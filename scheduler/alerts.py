@@ -17,10 +17,11 @@ from scheduler.observed import Observed
 from scheduler.window import Window, last_seconds, rising
 
 RUNBOOK = "docs/operations.md"
+REDIS_UNREACHABLE = "redis-unreachable"
 # For a Redis without maxmemory: more than a full queue and ten minutes of kept answers take.
 ASSUMED_MAX_MEMORY_BYTES = 1 << 30
 DEAD_LETTERS_WINDOW_S = 600.0
-START_S = 10.0  # for the first worker to come, where none was seen yet
+START_S = 10.0  # for the first worker to come, where none was seen yet or Redis was away
 MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
 MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
 
@@ -39,7 +40,7 @@ class Situation:
     observed: Observed | None = None
     capacity: Capacity | None = None
     new_dead_letters: int = 0  # within DEAD_LETTERS_WINDOW_S
-    is_starting: bool = False  # the first worker is still to come
+    is_starting: bool = False  # the first worker is still to come, or to come back
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,16 @@ class Alerts:
         return tuple(change for change in changes if change is not None)
 
     def _is_starting(self, observed: Observed | None, now: float) -> bool:
-        """A system that is being started is no outage; one that lost its workers is, from the first moment."""
-        if self._starts_until is None:
-            self._starts_until = now + START_S
+        """A system that is being started is no outage, nor is one whose workers have to find their Redis again; one
+        that lost its workers is, from the first moment."""
+        if self._starts_until is None or (observed is None and self._is_redis_told()):
+            self._has_seen_worker, self._starts_until = False, now + START_S
         self._has_seen_worker = self._has_seen_worker or (observed is not None and bool(observed.workers))
         return not self._has_seen_worker and now < self._starts_until
+
+    def _is_redis_told(self) -> bool:
+        """Not at once, so that answers that are missed now and then hide no outage of the workers."""
+        return any(alert.rule.name == REDIS_UNREACHABLE for alert in self.raised)
 
     def _new_dead_letters(self, num: int, now: float) -> int:
         """How many more than the fewest of the window. Those that were there before we looked are no news."""
@@ -174,7 +180,7 @@ def rules(goals: Goals) -> tuple[Rule, ...]:
 def _outage_rules() -> tuple[Rule, ...]:
     return (
         Rule(
-            "redis-unreachable", Severity.CRITICAL,
+            REDIS_UNREACHABLE, Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=2.0),
             read=lambda situation: float(situation.observed is None),
             raised="Redis has not answered for a second: start it again, or mend the way to it. "

@@ -12,6 +12,7 @@ here=$(dirname "$0")
 . "$here/primary.sh"
 : "${PORT:=6379}" "${REDIS_DIR:=/data}" "${RUN_DIR:=/run/redis}" "${BIND:=* -::*}" "${ANNOUNCE:=}"
 umask 077
+passwords=${API_PASSWORD:-}${WORKER_PASSWORD:-}${DASHBOARD_PASSWORD:-}${REPLICA_PASSWORD:-}${SENTINEL_PASSWORD:-}
 
 write_users() {
   users=$(sed -e '/^#/d' -e '/^$/d' -e :a -e '/\\$/N;s/ *\\\n */ /;ta' "$here/users.acl")
@@ -42,7 +43,7 @@ maxmemory ${MAX_MEMORY:-0}
 maxmemory-policy noeviction
 END
   write_ports
-  if [ -n "${API_PASSWORD:-}" ]; then echo "aclfile $RUN_DIR/users.acl"; fi
+  if [ -n "$passwords" ]; then echo "aclfile $RUN_DIR/users.acl"; fi
   if [ -n "$SENTINELS" ]; then write_place; fi
 }
 
@@ -56,6 +57,6 @@ write_place() {
 }
 
 mkdir -p "$REDIS_DIR" "$RUN_DIR"
-if [ -n "${API_PASSWORD:-}" ]; then write_users; fi
+if [ -n "$passwords" ]; then write_users; fi
 write_configuration >"$RUN_DIR/redis.conf"
 exec redis-server "$RUN_DIR/redis.conf"

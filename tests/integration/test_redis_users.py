@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -169,6 +170,21 @@ def test_a_worker_hears_no_channel_and_only_it_waits_for_the_queue(server: Guard
         worker.execute_command("SUBSCRIBE", "miniserve:reply:1")
     with server.client("api") as api, pytest.raises(NoPermissionError):
         api.blmove("rq:queue:correct", "miniserve:claim:x", 0.01)
+
+
+def test_one_password_of_any_user_shuts_out_all_who_have_none(tmp_path: Path) -> None:
+    told = tmp_path / "redis-server"  # in its place: what it would be told
+    told.write_text('#!/bin/sh\ncat "$1"\n')
+    told.chmod(0o755)
+    place = {"REDIS_DIR": str(tmp_path), "RUN_DIR": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["sh", SCRIPTS / "start-redis.sh"], env={**place, "WORKER_PASSWORD": "w"}, capture_output=True
+    )
+
+    assert f"aclfile {tmp_path}/users.acl" in done.stdout.decode()
+    users = re.findall(r"^user (\w+) ", (tmp_path / "users.acl").read_text(), re.MULTILINE)
+    assert users == ["default", "worker"]
 
 
 @pytest.mark.parametrize("user", ["api", "worker", "dashboard", "replica", "sentinel"])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ops.embedded_redis import free_port
-from tests import debian_tools
+from tests import system_tools
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
@@ -34,7 +34,7 @@ class Balancer:
         (folder / "patience.conf").write_text("proxy_read_timeout 2s;\n")
         text = CONFIGURATION.replace("/tmp/", f"{folder}/").replace("/dev/stdout", f"{folder}/access.log")
         (folder / "nginx.conf").write_text(text.replace("listen 8080", f"listen {self.url.removeprefix('http://')}"))
-        nginx = debian_tools.find("nginx", "nginx")
+        nginx = system_tools.find("nginx")
         self.command = [nginx, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
         self._process: subprocess.Popen[bytes] | None = None
 

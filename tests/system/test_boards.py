@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import debian_tools
+from tests import system_tools
 
 OPS = Path(__file__).resolve().parents[2] / "ops"
 BOARDS = sorted((OPS / "grafana" / "boards").glob("*.json"))
 
 
 def _promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [debian_tools.find("promtool", "prometheus"), *map(str, arguments)]
+    command = [system_tools.find("promtool"), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 

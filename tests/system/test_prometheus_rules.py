@@ -6,13 +6,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests import debian_tools
+from tests import system_tools
 
 FOLDER = Path(__file__).resolve().parents[2] / "ops" / "prometheus"
 
 
 def _promtool(*arguments: str, folder: Path = FOLDER) -> subprocess.CompletedProcess[str]:
-    command = [debian_tools.find("promtool", "prometheus"), *arguments]
+    command = [system_tools.find("promtool"), *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
 
 

@@ -6,7 +6,6 @@ The embedded Redis knows no TLS. Debian's does: `make test-system` installs it (
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from redis.exceptions import RedisError
 from ops import processes, worker_health
 from ops.chaos.fleet import RedisFleet
 from ops.embedded_redis import free_port
-from tests import guarded_redis
+from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, send, wait_until
@@ -27,7 +26,7 @@ from worker.mailbox.line import Line, LineDown, connect
 
 
 def openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    subprocess.run([system_tools.find("openssl"), *arguments], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +47,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
     folder = tmp_path_factory.mktemp("guarded")
-    found = shutil.which("redis-server")
-    assert found, "no Redis that speaks TLS: apt install redis-server"
-    variables = {"PATH": os.pathsep.join((str(Path(found).parent), os.environ["PATH"])), "TLS_DIR": str(certificates)}
+    folder_of_redis = str(Path(system_tools.find("redis-server")).parent)
+    variables = {"PATH": os.pathsep.join((folder_of_redis, os.environ["PATH"])), "TLS_DIR": str(certificates)}
     server = guarded_redis.start(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}")
     yield server
     server.stop()

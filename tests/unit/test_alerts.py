@@ -101,6 +101,27 @@ def test_a_system_that_is_being_started_has_ten_seconds_for_its_first_worker() -
     assert [change.alert.rule.name for change in clock.hold(*no_worker, 4)] == ["no-live-worker"]
 
 
+def test_after_an_outage_of_redis_workers_have_ten_seconds_to_come_back() -> None:
+    clock, no_worker = Clock(), (replace(WELL, workers=()), replace(CALM, predicted_wait_s=30.0))
+    clock.hold(WELL, CALM, 5)
+    clock.hold(None, None, 20)
+
+    back, later = clock.hold(*no_worker, 9.5), clock.hold(*no_worker, 4)
+
+    assert [(change.alert.rule.name, change.is_raised) for change in back] == [("redis-unreachable", False)]
+    assert [change.alert.rule.name for change in later] == ["no-live-worker"]
+
+
+def test_an_answer_of_redis_that_is_missed_once_hides_no_missing_worker() -> None:
+    clock = Clock()
+    clock.hold(WELL, CALM, 5)
+    clock.hold(None, None, 0.5)
+
+    (change,) = clock.hold(replace(WELL, workers=()), CALM, 0.5)
+
+    assert change.alert.rule.name == "no-live-worker"
+
+
 def test_a_value_that_trembles_about_the_limit_raises_nothing() -> None:
     clock, changes, bars = Clock(), [], rule("utilization-high").bars
     for _ in range(30):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ def test_every_container_is_looked_after_by_a_probe(objects: list[dict[str, Any]
     assert api["readinessProbe"]["httpGet"]["path"] == "/readyz"
     assert worker["readinessProbe"]["exec"]["command"] == ["python", "-m", "ops.worker_health"]
     assert "livenessProbe" not in worker, "a Redis that is away would end all workers"
+
+
+def test_our_image_is_of_the_version_that_these_manifests_belong_to(objects: list[dict[str, Any]]) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+    tags = {containers(find(objects, "Deployment", role))[0]["image"].rpartition(":")[2]
+            for role in ("api", "worker", "monitor")}  # fmt: skip
+    assert tags == {version}
 
 
 def test_modules_that_probes_run_are_in_the_repository(objects: list[dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ KUBERNETES = ROOT / "ops" / "kubernetes"
 # Of KEDA's ScaledObject, what we use: name -> whether it must be there.
 SPEC = {"scaleTargetRef": True, "triggers": True, "minReplicaCount": False, "maxReplicaCount": False,
         "pollingInterval": False, "advanced": False}  # fmt: skip
-METADATA = {"prometheus": {"serverAddress", "query", "threshold"}, "cpu": {"value"}}
+METADATA = {"prometheus": {"serverAddress", "query", "threshold", "ignoreNullValues"}, "cpu": {"value"}}
 METRIC_TYPES = {"prometheus": {"AverageValue", "Value"}, "cpu": {"Utilization", "AverageValue"}}
 
 
@@ -67,6 +67,10 @@ def test_every_metric_that_is_asked_for_is_told_by_the_api(scaled: dict[str, dic
     assert len(names) == 3
     for name in names:
         assert f'"{name}"' in told, name
+
+
+def test_a_query_that_brings_nothing_takes_no_worker_away(scaled: dict[str, dict[str, Any]]) -> None:
+    assert {trigger["metadata"]["ignoreNullValues"] for trigger in scaled["worker"]["triggers"]} == {"false"}
 
 
 def test_thresholds_are_the_settings_they_stand_for(scaled: dict[str, dict[str, Any]]) -> None:

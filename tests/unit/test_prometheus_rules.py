@@ -11,7 +11,15 @@ import yaml
 
 from api.metrics import goals_of
 from ops.capacity import METRICS
-from scheduler.alerts import ASSUMED_MAX_MEMORY_BYTES, DEAD_LETTERS_WINDOW_S, MIN_SAMPLES, MOST_UNSTEADY, Rule, rules
+from scheduler.alerts import (
+    ASSUMED_MAX_MEMORY_BYTES,
+    DEAD_LETTERS_WINDOW_S,
+    MIN_SAMPLES,
+    MOST_UNSTEADY,
+    START_S,
+    Rule,
+    rules,
+)
 from scheduler.capacity import AUDIT_S
 from scheduler.settings import Settings
 
@@ -57,6 +65,7 @@ def test_the_numbers_behind_the_limits_are_the_same() -> None:
 
     assert f"vector({ASSUMED_MAX_MEMORY_BYTES})" in RECORDS["miniserve:redis_memory:ratio"]
     assert f"[{DEAD_LETTERS_WINDOW_S / 60:g}m]" in RECORDS["miniserve:dead_letters:new10m"]
+    assert f"[{START_S:g}s]" in ALERTS["no-live-worker"]["expr"]
     assert f">= {MIN_SAMPLES} " in judged and f"<= {MOST_UNSTEADY:g} *" in judged
     assert set(re.findall(r"\[(\w+)\]", judged)) == {f"{AUDIT_S / 60:g}m"}
 
