@@ -70,6 +70,8 @@ def measure_at(stage: Stage, system: System, load: float, offered_per_s: float) 
             system.pause(1.0)
         while not traffic.is_over:
             system.pause(0.1)
+    if len(looks) < 2:
+        raise click.ClickException(f"{system.urls[0]}/metrics did not answer at a load of {load:g}: no figures")
     waits = (
         looks[-1]
         .histogram("miniserve_request_queue_time_seconds")

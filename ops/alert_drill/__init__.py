@@ -7,5 +7,5 @@
 | who gets the alerts | inbox |
 | options, table, file | __main__ |
 
-The engine is slowed, so that neither client nor API is the limit. docs/operations.md names the page with the figures.
+The engine is slowed, so that neither client nor API is the limit. docs/operations.md has the figures.
 """

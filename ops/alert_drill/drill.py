@@ -36,6 +36,7 @@ _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _HONEST = (503, 504)
 # What says as much about the machine as about us.
 TIMES = (
+    "alerts raised by the load",
     "answered too late or refused",
     "utilization alert s before p95 doubled", "predicted wait off by %", "no-live-worker told after s",
     "unready after s",

@@ -49,7 +49,15 @@ def test_every_expression_names_series_that_are_told(path: Path) -> None:
 def test_histograms_are_read_by_rate_and_by_le(path: Path) -> None:
     for expression in _expressions(path):
         if "_bucket[" in expression:
-            assert re.search(r"sum by \(le\) \((rate|increase)\(miniserve_\w+_bucket\[", expression), expression
+            once = r"sum by \(le\) \(max without \(instance, pod\) \(rate\(miniserve_\w+_bucket\["
+            assert re.search(once, expression), expression
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
+def test_a_number_counts_once_however_many_replicas_are_scraped(path: Path) -> None:
+    for expression in _expressions(path):
+        series = re.findall(r"miniserve_\w+", expression)
+        assert expression.count("max without (instance, pod) (") == len(series), expression
 
 
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
