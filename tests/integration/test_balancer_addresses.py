@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,11 @@ while [ ! -e "$BALANCER_DIRECTORY/end" ]; do sleep 0.05; done
 """
 
 
+def _as_without_nohup() -> None:
+    """A shell cannot trap what was ignored when it began, as SIGHUP is under nohup. The real nginx does not care."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class House:
     """The folder the script runs in."""
 
@@ -39,7 +45,9 @@ class House:
             "MINISERVE_REQUEST_TIMEOUT_S": "12.5",
         }
         env = {**os.environ, **own, "PATH": f"{folder}:{os.environ['PATH']}"}
-        self.process = subprocess.Popen(["sh", str(SCRIPT)], env=env, start_new_session=True)
+        self.process = subprocess.Popen(
+            ["sh", str(SCRIPT)], env=env, start_new_session=True, preexec_fn=_as_without_nohup
+        )
 
     def tell(self, *addresses: str) -> None:
         """What the name server says from now on."""
