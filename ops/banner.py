@@ -23,7 +23,9 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     facts = read_model_facts()
     url = base_url(settings.host, settings.port)
     redis_url = hide_password(settings.redis_url)
-    next_port = settings.port + 1 if settings.port < 65535 else settings.port - 1
+    taken = (settings.dashboard_port,) if with_dashboard else ()
+    step = 1 if settings.port < 65534 else -1
+    next_port = next(port for port in (settings.port + step, settings.port + 2 * step) if port not in taken)
     body = """'{"sentence": "He goed to school"}'"""
     kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
     rows = [
@@ -40,6 +42,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         rows += [
             ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
             ("Redis", redis_url),
+            ("watch", f"{_tool('miniserve')} top --url {url}"),
             ("look inside", f"{_tool('rq')} info -u {shlex.quote(redis_url)}"),
             ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {shlex.quote(redis_url)}"),
         ]

@@ -54,3 +54,15 @@ def test_the_facts_are_those_of_the_shipped_weights() -> None:
     assert (facts.num_layers, facts.width) == (4, 128)
     assert facts.kv_bytes_per_token == 2 * 4 * 128 * 4
     assert 1_000_000 < facts.num_parameters < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("port", "with_dashboard", "replica"), [(8000, False, 8001), (9180, True, 9182), (65535, False, 65534)]
+)
+def test_the_port_for_another_replica_is_not_one_in_use(port: int, with_dashboard: bool, replica: int) -> None:
+    settings = Settings(port=port, redis_url="redis://h:1/0")
+
+    text = "\n".join(banner_lines(settings, with_dashboard=with_dashboard))
+
+    assert f"api --port {replica} --redis-url redis://h:1/0" in text
+    assert f"top --url http://127.0.0.1:{port}" in text
