@@ -62,11 +62,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         with super().timeout_ctx(), contextlib.suppress(TimeoutError):
             yield
 
-    def handle_request(self, *args: Any) -> Any:
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
         self.num_in_flight += 1
+        sock.settimeout(CLIENT_STALL_S)
         try:
-            return super().handle_request(*args)
+            return super().handle_request(listener_name, req, sock, addr)
         finally:
+            sock.settimeout(self.cfg.keepalive)  # between two requests it may be silent for longer
             self.num_in_flight -= 1
 
     def handle_quit(self, sig: int, frame: Any) -> None:

@@ -49,7 +49,7 @@ def test_every_expression_names_series_that_are_told(path: Path) -> None:
 def test_histograms_are_read_by_rate_and_by_le(path: Path) -> None:
     for expression in _expressions(path):
         if "_bucket[" in expression:
-            once = r"sum by \(le\) \(max without \(instance, pod\) \(rate\(miniserve_\w+_bucket\["
+            once = r"sum by \(le\) \(max without \(instance, pod\) \((rate|increase)\(miniserve_\w+_bucket\["
             assert re.search(once, expression), expression
 
 

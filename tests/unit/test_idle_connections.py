@@ -7,9 +7,12 @@ import socket
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.workers.base_async import AsyncWorker
 
 from api import gevent_worker
 from api.gevent_worker import ApiWorker
+from api.unreadable import CLIENT_STALL_S
+from api.wsgi import KEEPALIVE_S
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /correct HT"])
@@ -28,3 +31,22 @@ def test_a_connection_that_stays_silent_is_closed_without_an_error(
         assert client.recv(1) == b""
     assert caplog.records == []
     assert worker.num_open == 0
+
+
+def test_between_two_requests_a_connection_may_be_silent_for_longer_than_within_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = ApiWorker.__new__(ApiWorker)
+    worker.cfg = Config()
+    worker.cfg.set("keepalive", KEEPALIVE_S)
+    within = []
+    monkeypatch.setattr(
+        AsyncWorker, "handle_request", lambda _, name, req, sock, addr: within.append(sock.gettimeout())
+    )
+
+    client, served = socket.socketpair()
+    with client, served:
+        worker.handle_request("name", None, served, ("127.0.0.1", 1))
+
+        assert within == [CLIENT_STALL_S]
+        assert served.gettimeout() == KEEPALIVE_S > CLIENT_STALL_S

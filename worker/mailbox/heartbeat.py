@@ -51,6 +51,7 @@ class Heartbeat:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._report: Callable[[], WorkerReport] = WorkerReport
+        self._last_report = WorkerReport()
         self._reporter = Reporter(traces)
 
     def start(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
@@ -96,10 +97,18 @@ class Heartbeat:
                 logger.info("put %d requests right that were changed from outside", num_changed)
 
     def _tell(self) -> Any:
-        report = self._report()
+        report = self._last_report = self._reported()
         reply, *told = self._line.ask(self._command(report), *self._reporter.commands(report.totals))
         self._reporter.note_replies(told)
         return _checked(reply)
+
+    def _reported(self) -> WorkerReport:
+        """A fault in what it says of itself must not cost a worker its lease: then the last report is told again."""
+        try:
+            return self._report()
+        except Exception:
+            logger.exception("the worker's report failed")
+            return self._last_report
 
     def _command(self, report: WorkerReport) -> Command:
         facts = report.gauges | {
