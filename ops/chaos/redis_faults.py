@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import time
 
-from ops.chaos.drill import (
-    Findings,
-    Stage,
-    at_least,
-    at_most,
-    dropped_answers,
-    num_stored_twice,
-    percentile,
-    problems_of,
-    tally,
-)
+from ops.chaos.drill import Findings, Stage, at_least, at_most, num_stored_twice, problems_of, tally
+from ops.chaos.repeated_kills import Kills, hold_kills
 from ops.chaos.system import Shape, System
 from ops.chaos.traffic import Traffic
 from ops.loadtest.arrivals import OpenLoop
@@ -51,30 +42,15 @@ def drop_subscriber(stage: Stage) -> Findings:
 def kill_redis(stage: Stage) -> Findings:
     """SIGKILL redis-server under load (append-only file, synced every second) and start it again, 50 times. 0 lost for
     clients that stay, and answers flow again at most 2 s after it is up."""
-    num_kills = stage.size(50, 2)
-    questions = stage.questions()
-    with stage.system(Shape()) as system:
-        calm = stage.calm(system, questions)
-        with Traffic(system.urls, questions, OpenLoop(_RATE_PER_S, stage.seed, _CLIENTS)) as traffic:
-            silences_s = [_kill_once(stage, system, traffic, number / num_kills) for number in range(num_kills)]
-            system.pause(_SYNC_S)
-            traffic.send_no_more()
-            stage.follow(system, traffic, len(traffic.ended) or 1, f"{num_kills} kills")
-        outcome = tally(traffic.ended, calm, num_stored_twice(system))
-        details = {
-            "kills": num_kills,
-            "answers_flow_again_s": {"median": percentile(silences_s, 50), "max": percentile(silences_s, 100)},
-            "dropped_answers": dropped_answers(system),
-            "lost": problems_of(traffic.ended),
-        }
-    checks = [*outcome.checks(), at_most("answers flow again after s", round(max(silences_s), 2), 2.0)]
-    return Findings(outcome, checks, details)
+    return hold_kills(
+        stage,
+        Kills(Shape(), _RATE_PER_S, stage.size(50, 2), _kill_once, what="answers flow again after s", most_s=2.0),
+    )
 
 
-def _kill_once(stage: Stage, system: System, traffic: Traffic, share: float) -> float:
+def _kill_once(stage: Stage, system: System, traffic: Traffic) -> float:
     """Returns the seconds between a Redis that answers and the next answer to a client."""
     system.pause(stage.rng.uniform(0.3, 2 * _SYNC_S))
-    stage.show(share, f"{len(traffic.ended):,} answered")
     system.kill_redis()
     system.pause(stage.rng.uniform(0.0, 1.0))
     system.start_redis()
