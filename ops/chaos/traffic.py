@@ -170,9 +170,9 @@ class Traffic:
         self._selector.register(connection, selectors.EVENT_READ, exchange)
 
     def _rest_s(self) -> float:
-        """Until something is due that no answer wakes us for."""
+        """Until something is due that no answer wakes us for. With all connections taken only an answer helps."""
         now = time.monotonic()
-        next_s = self._arrivals.next_s()
+        next_s = self._arrivals.next_s() if len(self._open) < self._arrivals.max_connections else None
         due = [self._started_s + next_s] if next_s is not None and self._takes_more else []
         due += [self._again[0][0]] if self._again else []
         return min([_TICK_S, *(max(0.0, at_s - now) for at_s in due)])
