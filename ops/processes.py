@@ -102,6 +102,11 @@ def stop(process: subprocess.Popen[bytes], patience_s: float) -> int:
     return process.wait()
 
 
+def last_lines(log: Path, most: int = 3) -> str:
+    """How the output of a child ends, in one line."""
+    return " | ".join(log.read_text(errors="replace").splitlines()[-most:]) if log.exists() else "nothing"
+
+
 def miniserve_command(*arguments: str) -> list[str]:
     """How to start another `miniserve` process so that `ps` shows it as `miniserve <role>`."""
     for script in (Path(sys.argv[0]), Path(sys.executable).with_name("miniserve")):

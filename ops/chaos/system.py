@@ -77,7 +77,7 @@ class Member:
             processes.kill_group(self.process.pid)
 
     def said(self) -> str:
-        return " | ".join(self.log.read_text(errors="replace").splitlines()[-3:]) if self.log.exists() else "nothing"
+        return processes.last_lines(self.log)
 
 
 class System:
@@ -162,10 +162,13 @@ class System:
         started_s = time.monotonic()
         while not is_true():
             if time.monotonic() - started_s > within_s:
-                said = "; ".join(f"{member.name} said: {member.said()}" for member in self.members)
-                raise DrillError(f"not within {within_s:g} s: {what} ({said})")
+                raise DrillError(f"not within {within_s:g} s: {what} ({self.said()})")
             self.pause(_LOOK_EVERY_S)
         return time.monotonic() - started_s
+
+    def said(self) -> str:
+        by_member = [f"{member.name} said: {member.said()}" for member in self.members]
+        return "; ".join([*by_member, self.fleet.said()] if self.fleet else by_member)
 
     def kill_one(self, members: list[Member], rng: random.Random) -> None:
         """SIGKILL to one of those that live, once one does."""

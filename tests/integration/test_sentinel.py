@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from worker.mailbox.line import Line, LineDown, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
 FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
+LONGER_THAN_A_SENTINEL_TRUSTS_S = 2.5  # it trusts a clock that has gone on by two
 
 
 @pytest.fixture
@@ -70,6 +72,18 @@ def test_a_primary_that_lost_its_replicas_counts_as_a_broken_line(private_redis:
 
         with pytest.raises(LineDown, match="not the primary"):
             line.ask(command)
+
+
+def test_sentinels_that_stood_still_for_a_while_fail_over_all_the_same(fleet: RedisFleet) -> None:
+    for sentinel in fleet.sentinels:
+        sentinel.process.send_signal(signal.SIGSTOP)
+    time.sleep(LONGER_THAN_A_SENTINEL_TRUSTS_S)
+    for sentinel in fleet.sentinels:
+        sentinel.process.send_signal(signal.SIGCONT)
+
+    dead = fleet.kill_primary()
+
+    wait_until(lambda: fleet.primary() is not dead, FAILOVER_S, "another primary")
 
 
 def test_a_sentinel_that_is_away_is_passed_over(fleet: RedisFleet) -> None:
