@@ -29,8 +29,8 @@ _LOOK_EVERY_S = 0.02
 # Missed for a second is dead here; on half a second a busy machine now and then calls a process dead that lives. The
 # rest of a failover is the sentinels' election.
 _SENTINEL_TIMES = {"DOWN_AFTER_MS": "1000", "FAILOVER_TIMEOUT_MS": "2000", "QUORUM": "2"}
-# A sentinel that stood still for two seconds, or whose clock jumped, trusts nothing it sees (TILT) and fails nothing over
-# for this long; no configuration file takes it. The 30 s it has by itself outlast a client's patience.
+# A sentinel that stood still for two seconds, or whose clock jumped, trusts nothing it sees (TILT) and fails nothing
+# over for this long; no configuration file takes it. The 30 s it has by itself outlast a client's patience.
 _TILT_PERIOD_MS = 1000
 
 
