@@ -52,8 +52,8 @@ def run_alone(engine: Engine, request: CorrectionRequest, waited_s: float = 0.0)
                 return completion
     except Exception:
         logger.exception("iteration failed", request_id=request.request_id)
+        engine.drop_all()
         error = "the model met an internal error; see the log of the API"
-        engine.fail_all(error)
         return Completion(request.request_id, FinishReason.ERROR, error=error)
 
 

@@ -81,7 +81,7 @@ class Actor:
         inbox = self._exchange(room, self._rest_s())
         self._take_in(inbox)
         if self._engine.due_in_s() == 0.0:
-            self._outbox += self._step()
+            self._step()
             self._progress = self._policy.progress()
 
     def _rest_s(self) -> float:
@@ -134,13 +134,22 @@ class Actor:
             if cancelled is not None:
                 self._outbox.append(cancelled)
 
-    def _step(self) -> list[Completion]:
+    def _step(self) -> None:
         try:
-            return self._engine.step()
+            self._outbox += self._engine.step()
         except Exception:
             held = self._policy.held_ids()
-            logger.exception("iteration failed, and with it all that is held", request_ids=held)
-            return self._engine.fail_all("the worker met an internal error in this batch; see its log")
+            logger.exception("iteration failed; what was held is tried again, each by itself", request_ids=held)
+            self._engine.drop_all()
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """As if the process had died: one request that the engine cannot compute must not take the others along."""
+        answers, self._outbox = self._outbox, []
+        try:
+            self._mailbox.give_back(answers)
+        except MailboxDown as error:
+            self._note_down(error)
 
     def _shut_down(self) -> None:
         """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""

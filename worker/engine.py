@@ -79,13 +79,11 @@ class Engine:
             self._leave(sequence, completion.finish_reason, now)
         return late + [completion for _, completion in finished]
 
-    def fail_all(self, error: str) -> list[Completion]:
-        """Give up everything held: after an exception in `step` the arrays cannot be trusted."""
-        held = self.policy.held_ids()
-        for request_id in held:
+    def drop_all(self) -> None:
+        """Forget everything held: after an exception in `step` the arrays cannot be trusted."""
+        for request_id in self.policy.held_ids():
             self.policy.cancel(request_id)
         self.model.arena.free_all()  # also of sequences that were admitted and never placed
-        return [Completion(request_id, FinishReason.ERROR, error=error) for request_id in held]
 
     def _fault(self, request: CorrectionRequest) -> str | None:
         config = self.model.config

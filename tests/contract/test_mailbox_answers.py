@@ -212,6 +212,35 @@ def test_a_request_that_kills_its_workers_takes_nobody_along(house: House) -> No
     assert nothing_is_reserved(api)
 
 
+def test_what_an_engine_failed_on_comes_again_one_by_one_with_the_attempt_counted(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    done, *others = [api.submit(a_request(name)) for name in ("done", "a", "b")]
+    assert take(worker) == ["done", "a", "b"]
+
+    worker.give_back([an_answer("done")])
+    found = []
+    for _ in others:
+        (delivery,) = worker.exchange((), AMPLE, 0).deliveries
+        found.append((delivery.request.request_id, delivery.attempt))
+        answer(worker, delivery.request.request_id)
+
+    assert found == [("a", 2), ("b", 2)]
+    assert [api.wait(ticket, 5).request_id for ticket in (done, *others)] == ["done", "a", "b"]
+    assert nothing_is_reserved(api)
+
+
+def test_a_request_that_is_called_off_while_its_engine_fails_does_not_come_again(house: House) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    api.cancel(ticket.request_id)
+
+    worker.give_back([])
+
+    assert take(worker) == []
+    assert nothing_is_reserved(api)
+
+
 def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) -> None:
     api = house.api()
     ticket = api.submit(a_request("deadly"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler.batching import BatchLimits
+from scheduler.batching import BatchLimits, StepPlan
 from scheduler.continuous import ContinuousBatching
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, Inbox, Room
@@ -101,17 +101,32 @@ def test_a_request_the_model_cannot_run_fails_alone():
             mailbox.wait(failing, timeout_s=5.0)
 
 
-def test_an_exception_in_an_iteration_fails_its_requests_and_the_worker_goes_on():
+def test_a_request_that_the_engine_cannot_compute_fails_after_three_attempts_and_its_neighbours_are_answered():
     mailbox = InMemoryMailbox()
     subject = engine()
-    subject.model.forward = once(subject.model.forward)
+    subject.policy.plan = failing_for("poison", subject.policy.plan)
+    names = ("before", "poison", "behind")
+    before, poison, behind = [mailbox.submit(request(name)) for name in names]
 
     with running(actor(subject, mailbox, grace_s=1.0)):
-        with pytest.raises(RequestFailed):
-            mailbox.wait(mailbox.submit(request("unlucky")), timeout_s=5.0)
+        with pytest.raises(RequestFailed, match="after 3 attempts"):
+            mailbox.wait(poison, timeout_s=5.0)
+        answered = [mailbox.wait(ticket, timeout_s=5.0).request_id for ticket in (before, behind)]
 
-        assert mailbox.wait(mailbox.submit(request("next")), timeout_s=5.0).request_id == "next"
+    assert answered == ["before", "behind"]
     assert subject.model.arena.num_free == 2048
+
+
+def failing_for(request_id: str, plan: Callable) -> Callable:
+    """A plan that cannot be made with this request in it."""
+
+    def plan_or_fail(now: float) -> StepPlan:
+        planned = plan(now)
+        if any(sequence.delivery.request.request_id == request_id for sequence in planned):
+            raise FloatingPointError("made up by a test")
+        return planned
+
+    return plan_or_fail
 
 
 def test_room_that_was_planned_but_never_given_is_not_freed_twice():
@@ -122,7 +137,7 @@ def test_room_that_was_planned_but_never_given_is_not_freed_twice():
     with pytest.raises(FloatingPointError):
         subject.step()
 
-    subject.fail_all("made up by a test")
+    subject.drop_all()
 
     assert subject.model.arena.num_free == 2048
     assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048

@@ -24,7 +24,7 @@ from worker.mailbox.sentinels import client_of_the_primary
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "find", "status", "observe", "trace",  # asked by the API
-    "drain", "finish", "tell", "resync", "leave", "beat", "reconcile",  # asked by workers
+    "drain", "finish", "tell", "resync", "leave", "give_back", "beat", "reconcile",  # asked by workers
     "report", "keep",  # asked by both
     "revive", "drop",  # asked by operators
 )  # fmt: skip

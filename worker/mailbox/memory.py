@@ -202,6 +202,12 @@ class InMemoryWorkerMailbox:
             self._requeue(held)
             self._leave()
 
+    def give_back(self, completions: Sequence[Completion]) -> None:
+        with self._state.arrived:
+            self._finish(completions)
+            self._newly_cancelled()
+            self._requeue(self._held_ids())
+
     def give_up(self) -> None:
         """The worker died: what it held goes back, and those attempts count."""
         with self._state.arrived:
@@ -265,7 +271,7 @@ class InMemoryWorkerMailbox:
         job.attempts += 1
         self._cancelled.discard(job.request.request_id)
         if job.attempts > MAX_ATTEMPTS:
-            text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died"
+            text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed"
             self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
             return []
         now = time.monotonic()

@@ -182,6 +182,11 @@ class WorkerMailbox(Protocol):
         completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call.
         """
 
+    def give_back(self, completions: Sequence[Completion]) -> None:
+        """The engine failed: beside these answers all that is held goes back to the queue, the attempt counted, and
+        comes again alone. Raises MailboxDown; what is held then comes again with the next exchange, uncounted.
+        """
+
     def close(self) -> None:
         """Leave: unfinished requests go back to the queue. Gives up in a few seconds if Redis is down; never raises."""
 

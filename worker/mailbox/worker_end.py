@@ -110,6 +110,13 @@ class RedisWorkerMailbox:
         command = ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
         return self._ask(command)[0] is not None
 
+    def give_back(self, completions: Sequence[Completion]) -> None:
+        self._accept_answers(completions)
+        self._held.clear()
+        replies = self._ask(*self._finish_commands(), script("give_back", self.name))
+        if self._unsent:
+            self._note_finished(replies[0])
+
     def close(self) -> None:
         self._heartbeat.stop()
         give_up_s = time.monotonic() + _LEAVE_PATIENCE_S  # a Redis that hangs is asked once, one that restarts again
@@ -247,6 +254,6 @@ def _open_delivery(request_id: str, fields: list[Any]) -> Delivery:
     """`fields`: as DRAIN and RESYNC give them. Raises WireError."""
     attempt, waited_us, raw, streams, left_us = fields
     if attempt > MAX_ATTEMPTS:
-        raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died")
+        raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed")
     left_s = inf if left_us < 0 else left_us / 1e6
     return Delivery(formats.decode_request(raw, request_id), attempt, waited_us / 1e6, left_s, streams == b"1")

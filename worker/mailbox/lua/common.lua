@@ -245,7 +245,7 @@ local function requeue(ids, attempts_back)
   return #waiting
 end
 
--- Take everything a worker holds away from it; used when it leaves and when it died.
+-- Take everything a worker holds away from it; used when it leaves, when it died, and when its engine failed.
 local function take_from(worker, attempts_back)
   local ids = ids_run_by(worker)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
