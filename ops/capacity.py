@@ -159,8 +159,8 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
     yield "B", "queue bound that keeps the deadline", f"{figures.queue_bound_tokens:,}", "tokens"
     yield "", "waiting now", f"{figures.num_waiting:,}", ""
     yield "", "running now", f"{figures.num_running:,}", ""
-    yield "k", "live workers", f"{figures.num_workers:,}", ""
-    yield "k*", "workers needed", f"{figures.workers_needed:,}", ""
+    yield "m", "live workers", f"{figures.num_workers:,}", ""
+    yield "m*", "workers needed", f"{figures.workers_needed:,}", ""
 
 
 def print_table(figures: Figures, say: str) -> None:

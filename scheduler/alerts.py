@@ -191,8 +191,8 @@ def _outage_rules() -> tuple[Rule, ...]:
             "no-live-worker", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=1.0),
             read=_workers_missing,
-            raised="0 workers are live, 1 is the least: start one. What was accepted waits for it, "
-                   "no more is accepted.",
+            raised="0 workers are live, 1 is the least: start one. What was accepted, and what still "
+                   "comes, waits for it and ends in 504 at its deadline.",
             cleared="A worker is live again.",
         ),
     )  # fmt: skip
