@@ -142,12 +142,12 @@ def test_books_of_a_redis_without_counts_tell_nothing(books: Books) -> None:
 
 
 def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> None:
-    def look(at_s: float, size: int) -> _Look:
-        return _Look(at_s, {"worker 1": size}, 100, 1000)
+    def look(at_s: float, size: int, num_keys: int = 50) -> _Look:
+        return _Look(at_s, {"worker 1": size}, num_keys, 1000)
 
-    looks = [look(0, 10), look(200, 100), look(230, 100), look(500, 900), look(1750, 103), look(1800, 103)]
+    looks = [look(0, 10), look(200, 100), look(450, 900, 100), look(1750, 103, 104), look(1800, 103, 104)]
 
-    assert _growth(looks) == {"worker 1 rss": 3.0, "redis keys": 0.0, "redis memory": 0.0}
+    assert _growth(looks) == {"worker 1 rss": 3.0, "redis keys": 4.0, "redis memory": 0.0}
 
 
 def test_the_list_of_drills_names_each_with_its_bar() -> None:
