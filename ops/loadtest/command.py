@@ -113,8 +113,7 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 @option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of the times.")
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File with one sentence a line, instead of the 1,200 that ship.")  # fmt: skip
-# Without a variable: MINISERVE_SLO_MS is the server's, and of the wait in the queue alone.
-@click.option("--slo-ms", type=click.FloatRange(0.1, 600_000), help="Latency target: goodput counts what keeps it.")
+@option("--slo-ms", type=click.FloatRange(0.1, 600_000), help="Latency target: goodput counts what keeps it.")
 @option("--expect", is_flag=True, help="Compare every answer with that of the model run here, without a server.")
 @option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="JSON file for the figures.")
 @option("--ceiling", is_flag=True, help="First measure the generator itself, against fixed answers.")
