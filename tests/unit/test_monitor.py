@@ -86,8 +86,8 @@ def test_every_change_is_posted_with_a_text_that_says_it_all() -> None:
     (payload, *_) = looking.posted
 
     assert payload["text"] == (
-        "miniserve critical raised: no-live-worker. 0 workers are live, 1 is the least: start one. What was accepted "
-        "waits for it, no more is accepted. See docs/operations.md#no-live-worker."
+        "miniserve critical raised: no-live-worker. 0 workers are live, 1 is the least: start one. What was accepted, "
+        "and what still comes, waits for it and ends in 504 at its deadline. See docs/operations.md#no-live-worker."
     )
     assert (payload["status"], payload["alert"], payload["severity"]) == ("raised", "no-live-worker", "critical")
 
