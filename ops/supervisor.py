@@ -72,6 +72,7 @@ class Child:
     is_optional: bool = False  # the others are of use without it: it is given up where they would be hopeless
     has_ended: bool = False  # given up
     last_words: Callable[[], str] = lambda: "what it said stands above"
+    remedy: str = ""  # what a person can do where it keeps dying
 
     def start(self, now: float) -> None:
         self.process = self.launch()
@@ -122,7 +123,8 @@ class Supervisor:
             if child.due_at is None and not child.is_alive():
                 how = child.note_death(now)
                 what_next = "given up, the others go on" if child.has_ended else "starting it again"
-                self._say(f"{child.name} (pid {child.process.pid}) ended with {how}; {what_next}")
+                advice = f"; {child.remedy}" if child.remedy and child.is_hopeless else ""
+                self._say(f"{child.name} (pid {child.process.pid}) ended with {how}; {what_next}{advice}")
             elif child.due_at is not None and child.due_at <= now:
                 child.start(now)
         due = [child.due_at for child in kept if child.due_at is not None and not child.has_ended]

@@ -185,6 +185,7 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
 
     child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
     child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
+    child.remedy = f"if {command[0]} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
     return child, replace(settings, redis_url=server.url)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from ops import embedded_redis, processes
 from ops.embedded_redis import free_port
+from tests.bundled_redis import only_the_bundled_redis
 from tests.running_system import (
     START_PATIENCE_S,
     RunningSystem,
@@ -69,6 +70,17 @@ def test_kill_9_leaves_neither_a_process_nor_a_file(own_temp: Path) -> None:
         system.process.wait()
 
         _assert_nothing_left(system, children, own_temp)
+
+
+def test_the_redis_that_comes_with_it_serves_where_the_system_has_none(tmp_path: Path) -> None:
+    with RunningSystem(env=only_the_bundled_redis(tmp_path)) as system:
+        before = system.pids("redis-server")
+        assert "site-packages" in command_line(before[0]) or "embedded-redis" in command_line(before[0])
+
+        replies = [post_sentence(system.url, f"He goed to school {number} times") for number in range(20)]
+
+        assert [reply.status for reply in replies] == [200] * 20
+        assert system.pids("redis-server") == before
 
 
 def test_every_dead_child_is_back_and_the_system_answers() -> None:

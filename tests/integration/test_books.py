@@ -156,7 +156,7 @@ def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
 
 
 def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
-    queue.client.set("miniserve:law_us", -(2**63) + 1)
+    queue.client.hset("miniserve:law", "us", -(2**63) + 1)
     queue.now_s = 1_000_000.0
     before = queue.observe().now
 

@@ -77,12 +77,14 @@ def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds(
 
 
 def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
-    child = _child("worker 1", [sys.executable, "-c", "raise SystemExit(1)"])
+    child = _child("redis", [sys.executable, "-c", "raise SystemExit(1)"])
+    child.remedy = "take another one"
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
 
     assert _run_until(supervisor, signals, lambda: supervisor.hopeless() is child)
     assert child.num_quick_deaths == MOST_QUICK_DEATHS
+    assert [line.endswith("; take another one") for line in said] == [False, False, True]
 
 
 def test_an_optional_child_that_never_runs_is_given_up_with_a_line_and_costs_nobody_else(

@@ -17,7 +17,7 @@
 --                                       removed); the difference is the length of the reservations. done_length: those of
 --                                       the done that were cut. stay_us: the time all that ended had been in the system.
 --                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs
---   miniserve:law_us              STRING  the times of all ends less those of all acceptances
+--   miniserve:law                 HASH  us: the times of all ends less those of all acceptances
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
 --   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
@@ -32,7 +32,7 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RESERVED_TOKENS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:reserved_tokens'
-local COUNTS, LAW, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:law_us', 'miniserve:totals', 'miniserve:history'
+local COUNTS, LAW, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:law', 'miniserve:totals', 'miniserve:history'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
@@ -81,18 +81,19 @@ end
 
 -- Of the number of reservations over time, for Little's law. Each request adds the time of its end less that of its
 -- acceptance, one when it comes and the other when it goes: what is still open is made up for when somebody looks. Not
--- with INCRBY: the times of 100,000 that are open overflow its 64 bits, and it would refuse every further request.
+-- with INCRBY: the times of 100,000 that are open overflow its 64 bits, and it would refuse every further request. Not
+-- with INCRBYFLOAT: in a script it makes Redis 6.2 write past its own memory where that was built without jemalloc.
 local LAW_SINCE_S = 1700000000 -- times count from here, which keeps their sums exact to some us
 local function law_us() return math.floor((clock() - LAW_SINCE_S) * 1000000) end
 
 local function integral_us()
-  return redis.call('HLEN', RESERVATIONS) * law_us() + tonumber(redis.call('GET', LAW) or 0)
+  return redis.call('HLEN', RESERVATIONS) * law_us() + tonumber(redis.call('HGET', LAW, 'us') or 0)
 end
 
 -- Whether it was not there yet.
 local function reserve(id, tokens)
   if redis.call('HSETNX', RESERVATIONS, id, tokens) == 0 then return false end
-  redis.call('INCRBYFLOAT', LAW, -law_us())
+  redis.call('HINCRBYFLOAT', LAW, 'us', -law_us())
   redis.call('INCRBY', RESERVED_TOKENS, tokens)
   count('accepted')
   return true
@@ -104,7 +105,7 @@ local function release(id, outcome, accepted_at)
   local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
   if tokens > 0 then
     redis.call('HDEL', RESERVATIONS, id)
-    redis.call('INCRBYFLOAT', LAW, law_us())
+    redis.call('HINCRBYFLOAT', LAW, 'us', law_us())
     redis.call('DECRBY', RESERVED_TOKENS, tokens)
     count(outcome or 'removed')
     local since = tonumber(accepted_at or redis.call('HGET', job_key(id), 'accepted_at') or nil)
