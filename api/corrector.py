@@ -275,7 +275,9 @@ class _Deadline:
         except DeadlineExceeded:
             if self.left_s > 0.0:  # it was the job's deadline, not ours
                 raise
-            told = f"No answer within {self.within_s:g} s; the request was cancelled. Try again later."
+            told = (
+                f"No answer within {self.within_s:g} s; the request was cancelled. Give it longer, or try again later."
+            )
             raise DeadlineExceeded(told) from None
 
     @property

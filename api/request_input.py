@@ -67,10 +67,16 @@ def correlation_id(environ: Mapping[str, Any]) -> str | None:
     except UnicodeDecodeError:
         text = header
     if len(text) > MAX_REQUEST_ID_CHARACTERS or not text.isprintable():
-        raise InvalidHeader(
-            f"X-Request-ID has {len(text)} characters; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable."
-        )
+        found = _fault_of(text, str.isprintable)
+        raise InvalidHeader(f"X-Request-ID {found}; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable.")
     return header
+
+
+def _fault_of(text: str, is_allowed: Callable[[str], bool]) -> str:
+    for place, character in enumerate(text, 1):
+        if not is_allowed(character):
+            return f"has U+{ord(character):04X} as character {place}"
+    return f"has {len(text):,} characters"
 
 
 def deadline_s(environ: Mapping[str, Any]) -> float | None:
@@ -92,9 +98,8 @@ def idempotency_digest(environ: Mapping[str, Any]) -> str:
     if header is None:
         return ""
     if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
-        raise InvalidHeader(
-            f"Idempotency-Key has {len(header)} characters; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII."
-        )
+        found = _fault_of(header, lambda character: character.isascii() and character.isprintable())
+        raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
     return hashlib.blake2b(header.encode(), key=_ONLY_TENANT, digest_size=16).hexdigest()
 
 

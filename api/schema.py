@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
@@ -62,7 +63,7 @@ def parse_batch(raw: bytes) -> Batch:
     if not 1 <= len(body.sentences) <= MAX_SENTENCES:
         found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
         raise InvalidRequest("sentences", found)
-    return Batch(tuple(map(_checked_item, body.sentences)), body.learner_id)
+    return Batch(tuple(map(_checked_item, count(), body.sentences)), body.learner_id)
 
 
 def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
@@ -78,9 +79,9 @@ def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
     return body
 
 
-def _checked_item(item: Any) -> str | InvalidRequest:
+def _checked_item(index: int, item: Any) -> str | InvalidRequest:
     if not isinstance(item, str):
-        return InvalidRequest("sentences", "An item of `sentences` has the wrong type; each must be a string.")
+        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
     try:
         check_sentence(item)
     except InvalidRequest as error:

@@ -35,5 +35,5 @@ def _wants_text(request: Request) -> bool:
     if wanted is None:
         return request.accept_mimetypes.best_match(["application/json", _TEXT]) == _TEXT
     if wanted not in _FORMATS:
-        raise InvalidRequest("format", f"format is {' or '.join(_FORMATS)}.")
+        raise InvalidRequest("format", f"`format` must be {' or '.join(_FORMATS)}; without it Accept decides.")
     return wanted == "text"

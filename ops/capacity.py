@@ -20,6 +20,7 @@ from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import MailboxDown
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+_LITTLE_USED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def advice(figures: Figures, max_utilization: float) -> str:
     if figures.utilization <= 0:
         return start + "nothing has come of late."
     who = "it is" if figures.num_workers == 1 else f"all {figures.num_workers} are"
-    start += f"at the present {figures.arrival_rate_per_s:,.3g} requests/s {who} {figures.utilization:.0%} used. "
+    used = f"{figures.utilization:.0%}" if figures.utilization >= _LITTLE_USED else f"{figures.utilization:.1%}"
+    start += f"at the present {_rate(figures.arrival_rate_per_s)} requests/s {who} {used} used. "
     return start + _next_step(figures, max_utilization)
 
 
@@ -138,9 +140,16 @@ def _next_step(figures: Figures, max_utilization: float) -> str:
             f"the use below {max_utilization:.0%}" if figures.utilization > max_utilization else "the wait in its limit"
         )
         return f"Add {missing} worker{'s' if missing > 1 else ''}: {figures.workers_needed} keep {goal}."
-    enough_per_s = figures.arrival_rate_per_s * max_utilization / figures.utilization
     spare = f" {figures.workers_needed} would do for now." if missing < 0 else ""
-    return f"Enough until about {enough_per_s:,.3g} requests/s.{spare}"
+    if figures.utilization < _LITTLE_USED:  # ten times the load would be a guess, and other things would be full first
+        return f"Enough for now; ask again under load for how much more.{spare}"
+    enough_per_s = figures.arrival_rate_per_s * max_utilization / figures.utilization
+    return f"Enough until about {_rate(enough_per_s)} requests/s.{spare}"
+
+
+def _rate(per_s: float) -> str:
+    """Three figures, never with an exponent."""
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
 def as_json(figures: Figures, say: str) -> str:

@@ -47,7 +47,8 @@ def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters,
                 num_failed += 1
                 click.echo(f"miniserve: {error}", err=True)
     except MailboxDown as error:
-        raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
+        told = f"{hide_password(settings.redis_url)} does not answer: {error}. Name the Redis with --redis-url"
+        raise click.ClickException(told) from None
     finally:
         letters.close()
     raise SystemExit(1 if num_failed else 0)

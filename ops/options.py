@@ -91,6 +91,9 @@ class RangedType(click.ParamType):
         words = {int: "integer", float: "number", str: "text"}
         self.name = "|".join(filter(None, allowed.choices)) if allowed.choices else words[kind]
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return f"[{self.name}]" if self.allowed.choices else None  # as they are to be typed, not in capitals
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             converted = self.kind(value)

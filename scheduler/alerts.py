@@ -191,7 +191,7 @@ def _outage_rules() -> tuple[Rule, ...]:
             "no-live-worker", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=1.0),
             read=_workers_missing,
-            raised="0 workers are live, 1 is the least: start one. What was accepted, and what still "
+            raised="{value:.0f} worker is missing, none is live: start one. What was accepted, and what still "
                    "comes, waits for it and ends in 504 at its deadline.",
             cleared="A worker is live again.",
         ),
@@ -204,14 +204,14 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
         Rule(
             "predicted-wait-long", Severity.CRITICAL,
             Bars(raise_above=slo_s, clear_at=0.8 * slo_s, raise_after_s=5.0, clear_after_s=15.0),
-            read=_of_capacity(lambda capacity: capacity.predicted_wait_s),
+            read=_of_workers(lambda capacity: capacity.predicted_wait_s),
             raised="Who comes now waits {value:,.3g} s in the queue, the limit is {limit:g} s: {remedy}.",
             cleared="Who comes now waits {value:,.3g} s in the queue.",
         ),
         Rule(
             "utilization-high", Severity.WARNING,
             Bars(raise_above=most, clear_at=most - 0.1, raise_after_s=2.0, clear_after_s=15.0),
-            read=_of_capacity(lambda capacity: capacity.utilization),
+            read=_of_workers(lambda capacity: capacity.utilization),
             raised="The workers are {value:.0%} used, the limit is {limit:.0%}: {remedy}, before the queue grows.",
             cleared="The workers are {value:.0%} used.",
         ),
@@ -251,8 +251,15 @@ def _of_observed(value: Callable[[Observed], float]) -> Callable[[Situation], fl
     return lambda situation: None if situation.observed is None else value(situation.observed)
 
 
-def _of_capacity(value: Callable[[Capacity], float]) -> Callable[[Situation], float | None]:
-    return lambda situation: None if situation.capacity is None else value(situation.capacity)
+def _of_workers(value: Callable[[Capacity], float]) -> Callable[[Situation], float | None]:
+    """Nothing where none is live: that is an alert of its own, and "add a worker" would be a second voice for it."""
+
+    def read(situation: Situation) -> float | None:
+        if situation.capacity is None or situation.observed is None or not situation.observed.workers:
+            return None
+        return value(situation.capacity)
+
+    return read
 
 
 def _workers_missing(situation: Situation) -> float | None:

@@ -17,9 +17,9 @@ from ops.loadtest.arrivals import Arrivals, Limits, arrivals_of
 from ops.loadtest.connection import Target
 from ops.loadtest.generator import Expected, Generator
 from ops.loadtest.measurements import Measurements, is_clean
-from ops.options import option, with_settings
+from ops.options import RangedType, option, with_settings
 from scheduler.errors import ServingError
-from scheduler.settings import Settings
+from scheduler.settings import Range, Settings
 
 DEFAULT_DURATION_S = 10.0
 _CEILING_S = 3.0
@@ -107,9 +107,8 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
         help="Closed loop: clients, each with one request at a time; 8 unless told.")  # fmt: skip
 @option("--total", type=click.IntRange(1, 10_000_000), help="End after so many requests.")
 @option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
-@option(
-    "--rate", type=click.FloatRange(0.01, 100_000), help="Open loop: requests per second, at random times (Poisson)."
-)
+@option("--rate", type=RangedType(float, Range(0.01, 100_000)),
+        help="Open loop: requests per second, at random times (Poisson).")  # fmt: skip
 @option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of the times.")
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File with one sentence a line, instead of the 1,200 that ship.")  # fmt: skip

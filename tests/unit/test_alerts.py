@@ -94,6 +94,15 @@ def test_a_worker_that_is_gone_is_told_at_the_first_look() -> None:
     assert (change.alert.rule.name, change.alert.rule.severity) == ("no-live-worker", Severity.CRITICAL)
 
 
+def test_while_no_worker_is_live_nobody_is_told_to_add_one_a_second_time() -> None:
+    clock, overloaded = Clock(), replace(CALM, utilization=2.0, predicted_wait_s=30.0)
+    clock.hold(WELL, CALM, 5)
+
+    changes = clock.hold(replace(WELL, workers=()), overloaded, 60)
+
+    assert [change.alert.rule.name for change in changes] == ["no-live-worker"]
+
+
 def test_a_system_that_is_being_started_has_ten_seconds_for_its_first_worker() -> None:
     clock, no_worker = Clock(), (replace(WELL, workers=()), replace(CALM, predicted_wait_s=30.0))
 

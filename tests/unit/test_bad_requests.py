@@ -149,3 +149,18 @@ def test_a_deadline_is_a_whole_number_of_milliseconds_up_to_ten_minutes(client: 
     problem = assert_problem(post(client, json.dumps(GOED), **{"X-Deadline-Ms": value}), 400, "invalid-header")
 
     assert problem["detail"] == "X-Deadline-Ms must be a whole number of milliseconds from 1 to 600,000."
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "found"),
+    [
+        ("Idempotency-Key", "k" * 256, "has 256 characters; it may have 1 to 255, all printable ASCII."),
+        ("Idempotency-Key", "k\u00e4", "has U+00E4 as character 2; it may have 1 to 255, all printable ASCII."),
+        ("X-Request-ID", "x" * 129, "has 129 characters; it may have at most 128, all printable."),
+        ("X-Request-ID", "a\tb", "has U+0009 as character 2; it may have at most 128, all printable."),
+    ],
+)
+def test_a_refused_header_says_what_is_wrong_with_it(client: FlaskClient, header: str, value: str, found: str) -> None:
+    problem = assert_problem(post(client, json.dumps(GOED), **{header: value}), 400, "invalid-header")
+
+    assert problem["detail"] == f"{header} {found}"

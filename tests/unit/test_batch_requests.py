@@ -62,7 +62,7 @@ def test_what_is_wrong_with_one_item_is_told_in_its_place(client: FlaskClient) -
     assert [result.get("corrected") for result in results] == ["He went", None, None, None, "They went"]
     assert [result.get("status") for result in results] == [None, 422, 422, 422, None]
     assert {result["type"] for result in results[1:4]} == {"urn:miniserve:problem:invalid-request"}
-    assert results[2]["detail"] == "An item of `sentences` has the wrong type; each must be a string."
+    assert results[2]["detail"] == "`sentences[2]` has the wrong type; each must be a string."
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def test_the_advice_says_how_far_the_workers_go() -> None:
         ({"utilization": 0.9, "workers_needed": 2}, "it is 90% used. Add 1 worker: 2 keep the use below 80%."),
         ({"utilization": 0.7, "workers_needed": 3}, "Add 2 workers: 3 keep the wait in its limit."),
         ({"num_workers": 3}, "all 3 are 31% used. Enough until about 31 requests/s. 1 would do for now."),
+        ({"arrival_rate_per_s": 1234.5}, "1,234 requests/s it is 31% used. Enough until about 3,186 requests/s."),
+        ({"utilization": 0.0017}, "it is 0.2% used. Enough for now; ask again under load for how much more."),
     ],
 )
 def test_the_advice_names_the_next_step(changes: dict[str, float], end: str) -> None:

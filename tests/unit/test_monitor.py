@@ -61,11 +61,11 @@ def test_the_log_tells_once_that_an_alert_is_raised_and_once_that_it_is_cleared(
     cleared = looking.see(WELL, 20)
 
     about = [(line["event"], line["log_level"], line["alert"]) for line in raised if "alert" in line]
-    assert about == [("alert raised", "error", "no-live-worker"), ("alert raised", "error", "predicted-wait-long")]
-    assert raised[0]["sentence"].startswith("0 workers are live, 1 is the least: start one.")
+    assert about == [("alert raised", "error", "no-live-worker")]
+    assert raised[0]["sentence"].startswith("1 worker is missing, none is live: start one.")
     assert raised[0]["runbook"] == "docs/operations.md#no-live-worker"
     assert {(line["event"], line["log_level"]) for line in cleared} == {("alert cleared", "warning")}
-    assert len(cleared) == 2
+    assert len(cleared) == 1
 
 
 def test_a_redis_that_is_away_is_an_alert_and_the_watch_goes_on() -> None:
@@ -86,7 +86,7 @@ def test_every_change_is_posted_with_a_text_that_says_it_all() -> None:
     (payload, *_) = looking.posted
 
     assert payload["text"] == (
-        "miniserve critical raised: no-live-worker. 0 workers are live, 1 is the least: start one. What was accepted, "
+        "miniserve critical raised: no-live-worker. 1 worker is missing, none is live: start one. What was accepted, "
         "and what still comes, waits for it and ends in 504 at its deadline. See docs/operations.md#no-live-worker."
     )
     assert (payload["status"], payload["alert"], payload["severity"]) == ("raised", "no-live-worker", "critical")

@@ -145,6 +145,19 @@ def test_a_sentence_the_shell_has_cut_is_answered_with_how_to_quote_it(arguments
     assert "Put the sentence in quotes" in result.output
 
 
+def test_a_missing_sentence_is_answered_with_both_ways_to_give_one() -> None:
+    result = CliRunner().invoke(main, ["correct"])
+
+    assert result.exit_code == 2
+    assert 'no sentence is given: name it in quotes, or "-" for standard input' in result.output
+
+
+def test_the_help_shows_choices_as_they_are_to_be_typed() -> None:
+    result = CliRunner().invoke(main, ["worker", "--help"])
+
+    assert "--mode [continuous|static|threaded|sync]" in result.output
+
+
 def test_the_help_lists_every_command() -> None:
     result = CliRunner().invoke(main, ["--help"])
 

@@ -78,7 +78,7 @@ def test_without_the_packages_it_is_said_which_to_install(command: list[str]) ->
 
 
 def test_an_endpoint_that_is_no_url_is_refused() -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_OTEL_ENDPOINT must begin with http"):
+    with pytest.raises(SettingsError, match="MINISERVE_OTEL_ENDPOINT is 'localhost:4318'; it must begin with http"):
         Settings(otel_endpoint="localhost:4318")
 
 

@@ -8,6 +8,8 @@ from worker.mailbox.formats import check_request_id
 from worker.mailbox.line import Line, LineDown, script
 from worker.mailbox.protocol import MailboxDown
 
+_SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
+
 
 class NoDeadLetter(LookupError):
     """Under this id is none; the message says what there is."""
@@ -44,4 +46,4 @@ class DeadLetters:
         if reply == b"":
             raise NoDeadLetter(f"there is no request {request_id}; dead letters are kept for a week")
         if reply not in (b"revived", b"dropped"):
-            raise NoDeadLetter(f"request {request_id} is no dead letter, it is {reply.decode()}")
+            raise NoDeadLetter(f"request {request_id} is no dead letter, it is {_SPOKEN.get(reply, reply.decode())}")

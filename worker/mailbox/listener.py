@@ -50,7 +50,7 @@ class Listener:
                 self._listen(pubsub)
             except (RedisError, OSError) as error:
                 level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
-                logger.log(level, "the subscription broke: %s", error)
+                logger.log(level, "the subscription to answers broke, it is made anew: %s", error)
             except Exception:  # whatever one message does to us, the process must go on hearing the others
                 logger.exception("a message or a look-up broke the subscription; it is made anew")
             finally:

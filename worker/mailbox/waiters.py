@@ -83,8 +83,8 @@ class _Patience:
         if self._has_left is not None and self._has_left():
             raise Cancelled("The client left before the answer was there.")
         if self.left_s == 0.0:
-            told = f"No answer within {self._timeout_s:g} s; the request was cancelled. Try again later."
-            raise DeadlineExceeded(told)
+            told = f"No answer within {self._timeout_s:g} s; the request was cancelled."
+            raise DeadlineExceeded(f"{told} Give it longer, or try again later.")
 
 
 @dataclass(slots=True)
