@@ -22,6 +22,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from api import documents, event_stream, metrics, problems, request_input
 from api.books import Books, Exchange
 from api.corrector import Corrector
+from api.gate import Gate
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending, Wishes
 from api.readiness import ready_document
 from api.schema import Batch, CorrectionBody, parse_batch, parse_body
@@ -45,6 +46,7 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app.extensions[CORRECTOR] = corrector
     books = app.extensions[BOOKS] = Books.of(settings, spans)
     app.config["SETTINGS"] = settings
+    app.wsgi_app = Gate(app.wsgi_app, corrector.known_refusal, books, settings)
     app.url_map.strict_slashes = False
     app.before_request(_begin)
     app.after_request(_finish)
@@ -104,22 +106,18 @@ def _begin() -> None:
 
 def _finish(response: Response) -> Response:
     exchange = _exchange()
-    elapsed_ms = (time.perf_counter() - exchange.started) * 1e3
-    timings = exchange.timings
+    elapsed_s = time.perf_counter() - exchange.started
     response.headers["X-Request-ID"] = exchange.correlation_id or exchange.request_id
-    response.headers["Server-Timing"] = (
-        f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
-        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={elapsed_ms:.1f}"
-    )
+    response.headers["Server-Timing"] = documents.server_timing(exchange.timings, elapsed_s)
     if request.url_rule:
         exchange.route = request.url_rule.rule  # never the path: it may hold anything
     exchange.status = response.status_code
     books: Books = current_app.extensions[BOOKS]
     books.tallies.note_response(exchange.route, exchange.status, exchange.slug)
     if exchange.marks is None:
-        _log(exchange, response.status_code, elapsed_ms)
+        _log(exchange, response.status_code, elapsed_s * 1e3)
     elif not exchange.is_stream:
-        books.close(exchange, elapsed_ms / 1e3)
+        books.close(exchange, elapsed_s)
     return response
 
 

@@ -73,6 +73,12 @@ class Books:
         if self.traces.is_on or exchange.context is not None:
             self._keep_trace(exchange, marks, now - elapsed_s, elapsed_s)
 
+    def close_at_gate(self, exchange: Exchange, elapsed_s: float) -> None:
+        """It was refused before it was read."""
+        self.tallies.note_refusal(exchange.route, exchange.status, exchange.slug or "")
+        if self.log.is_on:
+            self.log.note(_line(exchange, Marks(exchange.started, exchange.started), time.time(), elapsed_s, ""))
+
     def _keep_trace(self, exchange: Exchange, marks: Marks, received_at_s: float, elapsed_s: float) -> None:
         request_id, context = exchange.request_id, exchange.context
         marks.delivered_s = marks.received_s + elapsed_s

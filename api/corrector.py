@@ -16,7 +16,7 @@ from api.agent import Agent, Edit, TextDraft
 from api.drafting import Drafting, Drafts
 from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending, job_of, record_of
 from api.readiness import check_status
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, ServingError, ShuttingDown
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, QueueFull, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason
 from scheduler.observed import Observed
 from scheduler.settings import Settings
@@ -41,6 +41,9 @@ class Corrector(Protocol):
     """What the HTTP handlers need."""
 
     keeps_requests: bool  # whether `follow`, `start`, `find` and `cancel` are of use
+
+    def known_refusal(self) -> QueueFull | None:
+        """What anybody would be told who came now, where that is known without asking the queue."""
 
     def correct(self, job: Job) -> Answer:
         """Raises a ServingError."""
@@ -84,6 +87,9 @@ class QueueCorrector:
     @property
     def keeps_requests(self) -> bool:
         return self._mailbox.keeps_requests
+
+    def known_refusal(self) -> QueueFull | None:
+        return self._mailbox.known_refusal()
 
     def correct(self, job: Job) -> Answer:
         deadline = self._deadline(job)

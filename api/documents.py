@@ -10,6 +10,7 @@ from api import problems
 from api.agent import Correction, Edit
 from api.jobs import Answer, BatchAnswer
 from scheduler.errors import ServingError
+from scheduler.messages import Timings
 
 logger = structlog.get_logger(__name__)
 
@@ -47,3 +48,11 @@ def _correction_document(correction: Correction, request_id: str) -> dict[str, A
         "edits": [edit_document(edit) for edit in correction.edits],
         "request_id": request_id,
     }
+
+
+def server_timing(timings: Timings, total_s: float) -> str:
+    """The header Server-Timing, in ms."""
+    return (
+        f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
+        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={total_s * 1e3:.1f}"
+    )

@@ -145,8 +145,10 @@ def _counters(seen: Observed) -> Iterable[Metric]:
     yield _labelled("request_failure", "Sentences accepted and not answered.", ("type",), failures)
     late = {(place,): counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
     yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", ("place",), late)
-    refusals = {(kind,): counts.get(name, 0) for kind, name in _REFUSALS.items()}
-    refusals |= {(kind,): totals.get(f"{REJECTED}:{kind}", 0) for kind in ("not-ready", "shutting-down")}
+    refusals = {
+        (kind,): counts.get(_REFUSALS.get(kind), 0) + totals.get(f"{REJECTED}:{kind}", 0)
+        for kind in (*_REFUSALS, "not-ready", "shutting-down")
+    }
     yield _labelled("admission_rejections", "HTTP requests refused at once.", ("type",), refusals)
     responses = [name.split(":") for name in totals if name.startswith(f"{HTTP}:")]
     by_route = {(route, status): totals[f"{HTTP}:{route}:{status}"] for _, route, status in responses}

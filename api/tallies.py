@@ -29,6 +29,12 @@ class Tallies:
             if slug in _BEFORE_THE_QUEUE and route in _CORRECTIONS:
                 self._counts[f"{REJECTED}:{slug}"] += 1
 
+    def note_refusal(self, route: str, status: int, slug: str) -> None:
+        """Of the queue, by a replica that knew without asking it."""
+        with self._lock:
+            self._counts[f"{HTTP}:{route}:{status}"] += 1
+            self._counts[f"{REJECTED}:{slug}"] += 1
+
     def note_answer(self, seconds: float) -> None:
         """From the request until its answer, of one that was answered."""
         with self._lock:

@@ -17,6 +17,7 @@ from api.corrector import Corrector
 from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending
 from scheduler.batching import BatchLimits, RunningSequence
 from scheduler.continuous import ContinuousBatching
+from scheduler.errors import QueueFull
 from scheduler.observed import Observed
 from scheduler.settings import Settings
 from worker.mailbox.found_traces import FoundTrace
@@ -63,6 +64,9 @@ class BlockingCorrector:
         self.keeps_requests = corrector.keeps_requests
         self._corrector = corrector
         self._sleep = get_original("time", "sleep")
+
+    def known_refusal(self) -> QueueFull | None:
+        return self._corrector.known_refusal()
 
     def correct(self, job: Job) -> Answer:
         self._sleep(_BLOCKED_S)

@@ -13,7 +13,7 @@ from api.edit_script import ScriptEdit
 from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
 from api.reasons import Reason
 from api.verbs import VerbTable
-from scheduler.errors import ServingError
+from scheduler.errors import QueueFull, ServingError
 from scheduler.messages import Timings
 from scheduler.observed import Moment, Observed, WorkerFacts
 from tests.fake_tokenizer import FakeTokenizer
@@ -28,8 +28,12 @@ class FakeCorrector:
     def __init__(self) -> None:
         self.jobs: list[Job] = []
         self.error: Exception | None = None
+        self.refusal: QueueFull | None = None
         self._tokenizer = FakeTokenizer()
         self._agent = Agent(self._tokenizer, VerbTable.load())
+
+    def known_refusal(self) -> QueueFull | None:
+        return self.refusal
 
     def correct(self, job: Job) -> Answer:
         self.jobs.append(job)

@@ -155,6 +155,16 @@ def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
     assert seen.now.refused == 3, "the load that is offered is in sentences, as that accepted is"
 
 
+def test_who_is_refused_by_a_replica_that_knew_counts_as_offered_load_too(queue: ScriptedQueue) -> None:
+    queue.client.hset("miniserve:totals", "rejected:queue-full", 4)
+    queue.limits = MailboxLimits(max_requests=1)
+    queue.accept("a")
+
+    assert queue.accept("b") == "full"
+
+    assert queue.observe().now.refused == 1 + 4
+
+
 def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
     queue.client.hset("miniserve:law", "us", -(2**63) + 1)
     queue.now_s = 1_000_000.0

@@ -12,6 +12,7 @@ from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOp
 from scheduler.messages import NO_ROOM, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts, is_conserved
+from worker.mailbox import fullness
 from worker.mailbox.protocol import MailboxLimits, Phase
 
 
@@ -81,6 +82,24 @@ def test_nothing_of_a_refused_request_is_kept(house: RedisHouse, redis_url: str)
     with Redis.from_url(redis_url) as client:
         assert client.keys("miniserve:key:*") == [b"miniserve:key:one"]
     assert counts(redis_url) == {"accepted": 1, "refused_full": 1}
+
+
+def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
+    house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fullness, "_LONGEST_S", 60.0)  # a busy machine may take longer than 50 ms to look
+    api = house.api(MailboxLimits(max_requests=1))
+    with Redis.from_url(redis_url) as client:
+        client.hset("miniserve:rates", "w", 0.001)
+    before = api.known_refusal()
+    api.submit_recorded(a_record("r"), [a_request("r")])
+    with pytest.raises(QueueFull):
+        api.submit_recorded(a_record("s"), [a_request("s")])
+
+    known = api.known_refusal()
+
+    assert before is None
+    assert isinstance(known, QueueFull) and "1 of 1 requests" in str(known)
 
 
 def test_a_job_deleted_by_hand_is_found_as_removed(house: RedisHouse, redis_url: str) -> None:

@@ -135,7 +135,9 @@ def test_ends_and_refusals_are_told_by_their_kind() -> None:
         "refused_full": 8, "refused_late": 9, "duplicates": 2,
     }  # fmt: skip
 
-    families = told(replace(EMPTY, counts=counts, totals={"rejected:not-ready": 10, "rejected:shutting-down": 11}))
+    totals = {"rejected:not-ready": 10, "rejected:shutting-down": 11, "rejected:queue-full": 20}  # 20 without asking
+
+    families = told(replace(EMPTY, counts=counts, totals=totals))
 
     assert value_of(families, "requests_accepted_total") == 100
     assert value_of(families, "duplicate_answers_total") == 2
@@ -143,7 +145,7 @@ def test_ends_and_refusals_are_told_by_their_kind() -> None:
     assert done == {"stop": 73, "length": 7}
     failed = {"request-failed": 3, "cancelled": 4, "deadline-exceeded": 5, "removed-by-operator": 6}
     assert {kind: value_of(families, "request_failure_total", type=kind) for kind in failed} == failed
-    refused = {"queue-full": 8, "deadline-exceeded": 9, "not-ready": 10, "shutting-down": 11}
+    refused = {"queue-full": 28, "deadline-exceeded": 9, "not-ready": 10, "shutting-down": 11}
     assert {kind: value_of(families, "admission_rejections_total", type=kind) for kind in refused} == refused
 
 

@@ -16,12 +16,13 @@ from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import NotReady
+from scheduler.errors import NotReady, QueueFull
 from scheduler.messages import Completion, CorrectionRequest, Progress, WireError
 from scheduler.observed import Observed
 from worker.mailbox import bounds, formats
 from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
 from worker.mailbox.found_traces import FoundTrace, found_trace
+from worker.mailbox.fullness import Fullness
 from worker.mailbox.line import Command, Line, LineDown, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.observatory import observe_command, observed_of
@@ -58,6 +59,9 @@ class RedisApiMailbox(ApiMailbox):
         self._desks: dict[int, _Desk] = {}  # by process id: a child never uses its parent's threads
         self._making = threading.Lock()
         self._is_closed = False
+
+    def known_refusal(self) -> QueueFull | None:
+        return None if self._is_closed else self._desk().fullness.refusal()
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         return self._submit(Errand(tuple(requests), within_s)).tickets
@@ -151,6 +155,7 @@ class _Desk:
         self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self.waiters = Waiters()
         self.sender = Sender(Line(client))
+        self.fullness = Fullness(limits)
         self._limits = limits
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
@@ -195,7 +200,7 @@ class _Desk:
         if reply[0] == b"conflict":
             raise bounds.conflict()
         if reply[0] == b"full":
-            raise bounds.queue_full(reply[1], reply[2], float(reply[3]), self._limits)
+            raise self.fullness.note(reply[1], reply[2], float(reply[3]))
         if reply[0] == b"late" and within_s is not None:
             raise bounds.too_late(reply[1], float(reply[2]), within_s)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from scheduler.errors import ServingError
+from scheduler.errors import QueueFull, ServingError
 from scheduler.messages import Completion, CorrectionRequest, Inbox, Progress, Room
 from scheduler.observed import Observed
 from scheduler.settings import Settings
@@ -195,6 +195,10 @@ class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
 
     keeps_requests = False  # whether `find` ever finds one
+
+    def known_refusal(self) -> QueueFull | None:
+        """What any request would be refused with now; known without asking, for some ms after a refusal."""
+        return None
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
         """`submit_all` for one."""

@@ -208,7 +208,7 @@ local function moment(now)
   local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_sentences', unpack(ENDS))
   row.accepted = tonumber(counts[1] or 0)
   row.stay_s = tonumber(counts[2] or 0) / 1000000
-  row.refused = tonumber(counts[3] or 0)
+  row.refused = tonumber(counts[3] or 0) -- and below those whom replicas refused without asking here, one sentence each
   row.ended = 0
   for at = 4, #counts do row.ended = row.ended + tonumber(counts[at] or 0) end
   row.iterations = {}
@@ -216,6 +216,7 @@ local function moment(now)
   for at = 1, #totals, 2 do
     local name = string.match(totals[at], '^iteration:(.*)$')
     if name then row.iterations[name] = tonumber(totals[at + 1]) end
+    if totals[at] == 'rejected:queue-full' then row.refused = row.refused + tonumber(totals[at + 1]) end
   end
   return row
 end

@@ -1,0 +1,95 @@
+"""The gate: while the queue is known to be full, a refusal that looks like every other one and costs little."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.app import BOOKS, create_app
+from scheduler.errors import QueueFull
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector, assert_problem
+
+GOED = {"sentence": "He goed to school"}
+FULL = QueueFull("The queue holds 8 of 8 requests; try again in 3 s.", 3.0)
+
+
+@pytest.fixture
+def corrector() -> FakeCorrector:
+    corrector = FakeCorrector()
+    corrector.refusal = FULL
+    return corrector
+
+
+@pytest.fixture
+def client(corrector: FakeCorrector) -> FlaskClient:
+    return create_app(corrector, Settings()).test_client()
+
+
+def test_who_comes_while_the_queue_is_full_is_told_as_the_application_tells_it(
+    client: FlaskClient, corrector: FakeCorrector
+) -> None:
+    at_gate = client.post("/correct", json=GOED, headers={"X-Request-ID": "mine"})
+    num_read = len(corrector.jobs)
+    corrector.refusal, corrector.error = None, FULL
+    inside = client.post("/correct", json=GOED, headers={"X-Request-ID": "mine"})
+
+    assert (num_read, len(corrector.jobs)) == (0, 1)
+    assert at_gate.status == inside.status
+    assert dict(at_gate.headers).keys() == dict(inside.headers).keys()
+    for name in ("Content-Type", "Retry-After", "X-Request-ID"):
+        assert at_gate.headers[name] == inside.headers[name]
+    assert re.sub(r"\d", "0", at_gate.headers["Server-Timing"]) == re.sub(r"\d", "0", inside.headers["Server-Timing"])
+    documents = [json.loads(response.data) for response in (at_gate, inside)]
+    assert [len(document.pop("request_id")) for document in documents] == [32, 32]
+    assert documents[0] == documents[1]
+
+
+def test_it_is_open_while_nothing_is_known(client: FlaskClient, corrector: FakeCorrector) -> None:
+    corrector.refusal = None
+
+    assert client.post("/correct", json=GOED).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "more"),
+    [
+        ("/correct", GOED, {"headers": {"Idempotency-Key": "k"}}),
+        ("/correct", GOED, {"environ_overrides": {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}}),
+        ("/correct/batch", {"sentences": ["He goed."]}, {}),
+    ],
+)
+def test_what_may_be_answered_all_the_same_or_is_not_simple_goes_the_long_way(
+    client: FlaskClient, corrector: FakeCorrector, path: str, body: dict, more: dict
+) -> None:
+    client.post(path, json=body, **more)
+
+    assert len(corrector.jobs) == 1
+
+
+def test_other_paths_and_methods_are_none_of_its_business(client: FlaskClient) -> None:
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/correct").status_code == 405
+
+
+def test_a_bad_header_is_refused_for_that(client: FlaskClient) -> None:
+    assert_problem(client.post("/correct", json=GOED, headers={"X-Request-ID": "x" * 129}), 400, "invalid-header")
+
+
+def test_a_body_that_is_too_long_is_refused_for_that(corrector: FakeCorrector) -> None:
+    client = create_app(corrector, Settings(max_body_bytes=1024)).test_client()
+
+    assert_problem(client.post("/correct", json={"sentence": "a" * 1024}), 413, "body-too-large")
+
+
+def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
+    client: FlaskClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client.post("/correct", json=GOED)
+
+    totals = client.application.extensions[BOOKS].tallies.totals()
+    assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
+    assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)
