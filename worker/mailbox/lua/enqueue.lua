@@ -17,12 +17,13 @@ if key ~= '' then
   if found[1] and found[2] == maker and known ~= request_id then return { 'known', known } end
 end
 
-local reply_to_of = {} -- of the known ones
+local reply_to_of, was_called_off = {}, {} -- of the known ones
 local num_new, new_tokens, num_known, num_open = 0, 0, 0, 0
 for at = FIRST, #ARGV, STEP do
   local id, body_hash, tokens = unpack(ARGV, at, at + 2)
   local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
-  if known[2] and known[2] ~= 'canceled' then -- else it begins anew
+  was_called_off[id] = known[2] == 'canceled' -- it begins anew
+  if known[2] and not was_called_off[id] then
     if known[1] ~= body_hash then return { 'conflict' } end
     reply_to_of[id] = known[3] or ''
     num_known = num_known + 1
@@ -70,9 +71,11 @@ for at = FIRST, #ARGV, STEP do
   local reply_to = reply_to_of[id]
   ids[#ids + 1] = id
   if not reply_to then
-    redis.call('ZREM', registry_of('canceled'), id)
-    redis.call('HDEL', job_key(id), 'expired')
-    redis.call('PERSIST', job_key(id))
+    if was_called_off[id] then
+      redis.call('ZREM', registry_of('canceled'), id)
+      redis.call('HDEL', job_key(id), 'expired')
+      redis.call('PERSIST', job_key(id))
+    end
     redis.call('HSET', job_key(id),
       'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
       'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
@@ -97,9 +100,9 @@ for at = FIRST, #ARGV, STEP do
 end
 if request_id ~= '' then
   num_open = num_open + num_new
-  redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'maker', maker,
+  local num_added = redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'maker', maker,
     'jobs', table.concat(ids, ' '), 'open', num_open)
-  local ttl = redis.call('TTL', request_key(request_id))
+  local ttl = num_added == 5 and -1 or redis.call('TTL', request_key(request_id))
   if ttl < 0 or num_open > 0 and ttl < tonumber(request_ttl) then
     ttl = tonumber(request_ttl)
     redis.call('EXPIRE', request_key(request_id), ttl)
