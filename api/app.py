@@ -76,6 +76,13 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
         _name_exchange(request_id)
         return trace_response(request, request_id, _keeping_traces(corrector, settings).trace(request_id))
 
+    _register_looks(app, corrector, settings, books)
+    return app
+
+
+def _register_looks(app: Flask, corrector: Corrector, settings: Settings, books: Books) -> None:
+    """What probes, balancers and Prometheus ask for."""
+
     @app.get("/healthz")
     def healthz() -> Response:
         return _json_response({"status": "ok"})
@@ -91,8 +98,6 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
         if not corrector.keeps_requests:  # without a queue nobody else adds up what this replica counts
             seen = replace(seen, totals={**seen.totals, **books.tallies.totals()})
         return Response(metrics.metrics_text(seen, settings), content_type=metrics.MEDIA_TYPE)
-
-    return app
 
 
 def _exchange() -> Exchange:

@@ -31,8 +31,8 @@ class Tallies:
 
     def note_refusal(self, route: str, status: int, slug: str) -> None:
         """Of the queue, by a replica that knew without asking it."""
+        self.note_response(route, status, slug)
         with self._lock:
-            self._counts[f"{HTTP}:{route}:{status}"] += 1
             self._counts[f"{REJECTED}:{slug}"] += 1
 
     def note_answer(self, seconds: float) -> None:
