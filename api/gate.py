@@ -1,7 +1,7 @@
-"""The gate before the application: while the queue is known to be full it refuses POST /correct in a tenth of the time.
+"""The gate before the application: while the queue is known to be full it refuses POST /correct at half the cost.
 
-A refusal by way of Flask, the tokenizer and Redis costs a replica a millisecond of CPU, and a thousand a second of them
-would take the cores from the very workers that everybody waits for. What may be answered although the queue is full (an
+A refusal by way of Flask, the tokenizer and Redis costs a replica 1.5 ms of CPU, and a thousand a second of them would
+take the cores from the very workers that everybody waits for. What may be answered although the queue is full (an
 `Idempotency-Key` seen before) or is not simple (a body of unknown length, a batch) goes the long way.
 """
 

@@ -46,9 +46,13 @@ def house(request: pytest.FixtureRequest) -> Iterator[House]:
     house.close()
 
 
-@pytest.fixture(params=["memory", "redis"])
-def waking_house(request: pytest.FixtureRequest, redis_url: str) -> Iterator[House]:
+@pytest.fixture(params=["memory", "redis", "bundled_redis"])
+def waking_house(request: pytest.FixtureRequest) -> Iterator[House]:
     """fakeredis does not wake a blocked BLMOVE when a script pushes."""
-    house: House = MemoryHouse() if request.param == "memory" else RedisHouse(lambda: connect(redis_url))
+    if request.param == "memory":
+        house: House = MemoryHouse()
+    else:
+        url = request.getfixturevalue(f"{request.param}_url")
+        house = RedisHouse(lambda: connect(url))
     yield house
     house.close()
