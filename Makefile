@@ -1,12 +1,17 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-training lint format train clean
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-nightly test-training lint format train clean
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TEST_PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -q
+# Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
+PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
+# Drills take longer than the 150 s after which a test counts as hung elsewhere.
+PATIENT := -o faulthandler_timeout=450
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
 INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
@@ -43,22 +48,28 @@ $(STAMP): pyproject.toml
 up: install ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
 	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)
 
-test: install ## all tests but the long drills
-	@$(PYTEST)
+test: install ## all tests but the drills and the training's
+	@$(PYTEST_PARALLEL)
 
 test-unit test-contract test-integration test-e2e: test-%: install ## one ring of tests
-	@$(PYTEST) tests/$*
+	@$(PYTEST_PARALLEL) tests/$*
 
-test-system: install ## the long drills, a real browser, and Docker Compose where a Docker daemon answers
+test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/system_tools.sh
-	@# Full drills take longer than the 150 s after which a test counts as hung elsewhere.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas]'
-	@$(PYTEST) -o faulthandler_timeout=450 tests/system
+	@$(PYTEST) $(PATIENT) -m alone tests/system
+	@# A file stays together: its tests share what took long to start.
+	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/compose_drill.sh --if-available
 
-test-training: install ## the tests of the training; installs PyTorch
+test-nightly: install ## the drills in full, half an hour, and the tests of the training
+	@./ops/system_tools.sh
+	@$(PYTEST) $(PATIENT) tests/nightly
+	@$(MAKE) --no-print-directory test-training
+
+test-training: install ## the tests of the training and of its sentences; installs PyTorch
 	@$(INSTALL_TRAINING)
-	@$(PYTEST) tests/training
+	@$(PYTEST_PARALLEL) tests/training
 
 lint: install ## ruff
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -72,4 +83,4 @@ train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus F
 	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
 
 clean: ## remove .venv and what tools left behind
-	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf $(VENV) .venv-peers build dist *.egg-info .pytest_cache .ruff_cache

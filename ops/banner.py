@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ops.embedded_redis import CONFIG_NAME, URL_NAME
 from ops.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
 from scheduler.redis_url import is_sentinel_url
@@ -22,7 +23,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     """Label and text of each line; the commands can be pasted as they are."""
     facts = read_model_facts()
     url = base_url(settings.host, settings.port)
-    redis_url = hide_password(settings.redis_url)
+    redis_url, redis_word = hide_password(settings.redis_url), _pasteable(settings.redis_url)
     taken = (settings.dashboard_port,) if with_dashboard else ()
     step = 1 if settings.port < 65534 else -1
     next_port = next(port for port in (settings.port + step, settings.port + 2 * step) if port not in taken)
@@ -42,9 +43,10 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         rows += [
             ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
             ("Redis", redis_url),
+            *_redis_port(settings),
             ("watch", f"{_tool('miniserve')} top --url {url}"),
-            ("look inside", f"{_tool('rq')} info -u {shlex.quote(redis_url)}"),
-            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {shlex.quote(redis_url)}"),
+            ("look inside", f"{_tool('rq')} info -u {redis_word}"),
+            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_word}"),
         ]
         if is_sentinel_url(redis_url):  # of sentinels `rq` reads in a settings file only
             rows = [row for row in rows if row[0] != "look inside"]
@@ -54,6 +56,26 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         rows.append(("BROKEN", f"--break {settings.break_}, to learn from: docs/exercises"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
+
+
+def _redis_port(settings: Settings) -> list[tuple[str, str]]:
+    """The port of the embedded Redis, and where its password is to be read: it is never printed."""
+    if not settings.redis_port or not settings.redis_url.startswith("unix://"):
+        return []
+    path = _directory(settings.redis_url) / CONFIG_NAME
+    return [("Redis port", f"127.0.0.1:{settings.redis_port}, its password stands in {path}")]
+
+
+def _pasteable(redis_url: str) -> str:
+    """The URL as a word of a command; that of an embedded Redis with a password is read from its file."""
+    path = _directory(redis_url) / URL_NAME
+    if redis_url.startswith("unix://") and "?password=" in redis_url and path.is_file():
+        return f'"$(cat {shlex.quote(str(path))})"'
+    return shlex.quote(hide_password(redis_url))
+
+
+def _directory(socket_url: str) -> Path:
+    return Path(socket_url.removeprefix("unix://").partition("?")[0]).parent
 
 
 def _batching(settings: Settings) -> str:

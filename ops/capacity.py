@@ -1,6 +1,6 @@
 """`miniserve capacity`: Little's law of the running system as a table, and one sentence of advice.
 
-The figures come from GET /metrics of any replica, or straight from Redis; both are computed by `scheduler.capacity`.
+The figures come from GET /metrics of any replica, or straight from Redis; `scheduler.capacity.measure` computes both.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from api.metrics import goals_of
+from api.telemetry.metrics import goals_of
 from ops.options import option, with_settings
 from ops.scrape import Scrape, ScrapeError, scrape
-from scheduler.capacity import Goals, measure
-from scheduler.observed import Observed
+from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.observed import Observed
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import MailboxDown
 
@@ -109,10 +109,10 @@ def _read(settings: Settings, url: str | None) -> Figures:
             return Figures.of_scrape(scrape(url or DEFAULT_URL))
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
-    from worker.mailbox import redis_observatory
+    from worker.mailbox import redis_system_reader
 
     try:
-        return Figures.of_observed(redis_observatory(settings).observe(), goals_of(settings))
+        return Figures.of_observed(redis_system_reader(settings).observe(), goals_of(settings))
     except MailboxDown as error:
         raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
 

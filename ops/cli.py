@@ -13,10 +13,10 @@ import click
 
 from ops.options import ALL_SETTINGS, check_spans, with_settings
 from scheduler.settings import Settings
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
-_TRACING = ("trace_ttl_s", "otel_endpoint", "otel_share")
+_TRACING = ("traces", "otel_endpoint", "otel_share")
 # Name: module, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "monitor": ("ops.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
@@ -95,18 +95,18 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 
 @main.command()
 @with_settings(
-    "redis_url", "host", "port", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s",
-    "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING,
-    is_redis_required=True,
+    "redis_url", "host", "port", "api_processes", "mode", "model_threads", "strictness", "grace_s",
+    "request_timeout_s", "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms",
+    *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
-    from api import wsgi
+    from api.server.application import serve
     from ops.correctors import make_corrector
     from ops.spans import span_export
 
-    wsgi.serve(settings, make_corrector, lambda settings: span_export(settings, "api"))
+    serve(settings, make_corrector, lambda settings: span_export(settings, "api"))
 
 
 @main.command()
@@ -119,7 +119,7 @@ def worker(settings: Settings) -> None:
     if not settings.uses_queue:
         raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
-    from api.tokenizer import Tokenizer
+    from api.grammar.tokenizer import Tokenizer
     from ops.faults import broken, fault_of
     from ops.spans import span_export
     from worker import process

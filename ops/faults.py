@@ -9,19 +9,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from api.corrector import Corrector
-from api.jobs import Answer, BatchAnswer, BatchJob, Following, Job, Pending
-from scheduler.batching import BatchLimits, RunningSequence
-from scheduler.continuous import ContinuousBatching
-from scheduler.errors import QueueFull
-from scheduler.observed import Observed
+from api.service.corrector import Corrector
+from scheduler.batching import BatchLimits, ContinuousBatching, RunningSequence
 from scheduler.settings import Settings
-from worker.mailbox.found_traces import FoundTrace
-from worker.mailbox.protocol import CallOff, MailboxStatus
+from worker.mailbox.protocol import Accepted
 
 if TYPE_CHECKING:
     from worker.engine import Engine
@@ -55,52 +50,18 @@ def broken(settings: Settings) -> Settings:
     return fault_of(settings).settings(settings)
 
 
-class BlockingCorrector:
+def _block(corrector: Corrector) -> Corrector:
     """Waits with the whole process before each request: the sleep is the one that gevent has not made cooperative."""
+    from gevent.monkey import get_original
 
-    def __init__(self, corrector: Corrector) -> None:
-        from gevent.monkey import get_original
+    sleep, submit = get_original("time", "sleep"), corrector.submit
 
-        self.keeps_requests = corrector.keeps_requests
-        self._corrector = corrector
-        self._sleep = get_original("time", "sleep")
+    def submit_late(*job: Any) -> Accepted:
+        sleep(_BLOCKED_S)
+        return submit(*job)
 
-    def known_refusal(self) -> QueueFull | None:
-        return self._corrector.known_refusal()
-
-    def correct(self, job: Job) -> Answer:
-        self._sleep(_BLOCKED_S)
-        return self._corrector.correct(job)
-
-    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
-        self._sleep(_BLOCKED_S)
-        return self._corrector.correct_batch(batch)
-
-    def follow(self, job: Job) -> Following:
-        self._sleep(_BLOCKED_S)
-        return self._corrector.follow(job)
-
-    def start(self, job: Job | BatchJob) -> Answer | BatchAnswer | Pending:
-        self._sleep(_BLOCKED_S)
-        return self._corrector.start(job)
-
-    def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
-        return self._corrector.find(request_id)
-
-    def cancel(self, request_id: str) -> CallOff:
-        return self._corrector.cancel(request_id)
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        return self._corrector.trace(request_id)
-
-    def check_ready(self) -> MailboxStatus:
-        return self._corrector.check_ready()
-
-    def observe(self) -> Observed:
-        return self._corrector.observe()
-
-    def close(self) -> None:
-        self._corrector.close()
+    corrector.submit = submit_late
+    return corrector
 
 
 class LeakyBatching(ContinuousBatching):
@@ -146,7 +107,7 @@ FAULTS = {
     # The worker runs one request at a time.
     "bypassed-scheduler": Fault(settings=lambda settings: replace(settings, max_slots=1)),
     # Every request blocks the whole API process for a while.
-    "blocking-call": Fault(corrector=BlockingCorrector),
+    "blocking-call": Fault(corrector=_block),
     # Static batches wait half a second to be full.
     "long-wait": Fault(lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0)),
     # The queue takes whatever comes.

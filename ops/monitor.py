@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import click
 import structlog
 
-from api.metrics import goals_of
+from api.telemetry.metrics import goals_of
 from ops.heartbeat_file import HeartbeatFile
 from ops.options import with_settings
 from ops.supervisor import Signals
 from ops.webhook import Webhook
-from scheduler.alerts import Alerts, Change, Severity
-from scheduler.capacity import Capacity, Goals, measure
-from scheduler.observed import Observed
+from scheduler.capacity.alerts import Alerts, Change, Severity
+from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.observed import Observed
 from scheduler.settings import Settings, hide_password
 from scheduler.webhook_url import hide_secret
 from worker.mailbox.protocol import MailboxDown
@@ -36,7 +36,7 @@ _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
 
 
-class Observatory(Protocol):
+class SystemReader(Protocol):
     def observe(self) -> Observed:
         """Raises MailboxDown."""
 
@@ -52,13 +52,13 @@ def monitor(settings: Settings) -> None:
     means and what to do. A webhook often is a secret: give it by its variable, `ps` shows options to everybody.
     """
     from ops import logs
-    from worker.mailbox import redis_observatory
+    from worker.mailbox import redis_system_reader
 
     logs.configure(settings, "monitor")
-    raise SystemExit(run(settings, redis_observatory(settings)))
+    raise SystemExit(run(settings, redis_system_reader(settings)))
 
 
-def run(settings: Settings, observatory: Observatory) -> int:
+def run(settings: Settings, observatory: SystemReader) -> int:
     """Until SIGTERM or SIGINT; returns the exit status."""
     heartbeat = _heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
@@ -93,7 +93,7 @@ def _heartbeat() -> HeartbeatFile | None:
 class Watch:
     """One look after the other; tells what has changed."""
 
-    def __init__(self, observatory: Observatory, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, observatory: SystemReader, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
         self._observatory = observatory
         self._goals = goals
         self._post = post

@@ -1,4 +1,4 @@
-"""`miniserve correct`: the same agent and the same continuous-batching engine, without HTTP and without Redis.
+"""`miniserve correct`: the same text pipeline and continuous-batching engine, without HTTP and without Redis.
 
 As a filter it keeps one line out for one line in, in order, while the engine works on many lines at once, and on all
 sentences of a line, each a sequence of its own: it reads what is there, steps the engine, prints what is finished at
@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 import click
 
-from api.agent import Agent, Correction, Draft, TextDraft
-from api.problems import problem, to_json
-from api.schema import check_learner_id, check_sentence
+from api.grammar.pipeline import Correction, Draft, TextDraft, TextPipeline
+from api.http.problems import problem, to_json
+from api.http.schema import check_learner_id, check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -90,10 +90,10 @@ class _Pending:
 
 
 class OfflineCorrector:
-    """Agent and engine joined without a queue between them. Not thread-safe."""
+    """The text pipeline and the engine, joined without a queue between them. Not thread-safe."""
 
-    def __init__(self, agent: Agent, engine: Engine) -> None:
-        self._agent = agent
+    def __init__(self, pipeline: TextPipeline, engine: Engine) -> None:
+        self._pipeline = pipeline
         self._engine = engine
         self._running: dict[str, tuple[_Pending, int]] = {}  # by job: its line, its number in the line
         self._num_submitted = 0
@@ -101,8 +101,8 @@ class OfflineCorrector:
     @classmethod
     def load(cls, settings: Settings) -> OfflineCorrector:
         """With what ships in the package, whatever way of batching servers are set to. Raises WeightsError."""
-        agent, settings = Agent.load(), replace(settings, mode="continuous")
-        return cls(agent, load_engine(settings, agent.tokenizer_fingerprint, monotonic))
+        pipeline, settings = TextPipeline.load(), replace(settings, mode="continuous")
+        return cls(pipeline, load_engine(settings, pipeline.tokenizer_fingerprint, monotonic))
 
     @property
     def strictness(self) -> float:
@@ -139,7 +139,7 @@ class OfflineCorrector:
     def _submit(self, read: Callable[[], str], learner_id: str | None = None) -> _Pending:
         pending = _Pending()
         try:
-            pending.draft = self._agent.prepare_text(read())
+            pending.draft = self._pipeline.prepare_text(read())
         except ServingError as error:
             pending.outcome = error
             return pending
@@ -158,7 +158,7 @@ class OfflineCorrector:
             prompt_ids=draft.prompt.token_ids,
             word_numbers=draft.prompt.word_numbers,
             max_output_tokens=MAX_OUTPUT_TOKENS,
-            tokenizer_fingerprint=self._agent.tokenizer_fingerprint,
+            tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
             learner_id=learner_id,
         )
 
@@ -170,7 +170,7 @@ class OfflineCorrector:
         pending.outputs[number] = completion.output_ids
         if pending.outcome is None and len(pending.outputs) == len(pending.draft.sentences):
             outputs = [pending.outputs[number] for number in range(len(pending.outputs))]
-            pending.outcome = self._agent.conclude_text(pending.draft, outputs)
+            pending.outcome = self._pipeline.conclude_text(pending.draft, outputs)
 
 
 def _text(line: bytes) -> str:

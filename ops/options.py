@@ -89,7 +89,8 @@ class RangedType(click.ParamType):
         self.kind = kind
         self.allowed = allowed
         words = {int: "integer", float: "number", str: "text"}
-        self.name = "|".join(filter(None, allowed.choices)) if allowed.choices else words[kind]
+        choices = [*filter(None, allowed.choices or ()), *(["integer"] if allowed.choices and allowed.low else [])]
+        self.name = "|".join(choices) or words[kind]
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         return f"[{self.name}]" if self.allowed.choices else None  # as they are to be typed, not in capitals

@@ -81,8 +81,8 @@ class SpanExport:
     def note_request(self, context: TraceContext, name: str, request_id: str, text: str) -> None:
         self._waiting.append((self._makes.of_request, context, name, request_id, text))
 
-    def note_sequence(self, traceparent: str, request_id: str, text: str, published_at_s: float) -> None:
-        self._waiting.append((self._makes.of_sequence, traceparent, request_id, text, published_at_s))
+    def note_sequence(self, traceparent: str, request_id: str, text: str, ended_at_s: float) -> None:
+        self._waiting.append((self._makes.of_sequence, traceparent, request_id, text, ended_at_s))
 
     @property
     def has_spans(self) -> bool:
@@ -149,9 +149,7 @@ class _SpanMaker:
             if start_s and end_s:
                 yield self._span(child, _child_of(context), (zero + start_s, zero + end_s), {})
 
-    def of_sequence(
-        self, traceparent: str, request_id: str, text: str, published_at_s: float
-    ) -> Iterator[ReadableSpan]:
+    def of_sequence(self, traceparent: str, request_id: str, text: str, ended_at_s: float) -> Iterator[ReadableSpan]:
         from opentelemetry.sdk.trace import Event
 
         parent = parse_traceparent(traceparent)
@@ -159,8 +157,7 @@ class _SpanMaker:
             return
         part = SequencePart.from_text(text)
         first, *steps = part.steps or ((0.0, 0),)
-        ended_s = published_at_s - part.publish_s
-        first_token_s = ended_s - sum(seconds for seconds, _ in steps)
+        first_token_s = ended_at_s - sum(seconds for seconds, _ in steps)
         admitted_s = first_token_s - part.prefill_s
         facts = {"miniserve.job_id": request_id, "miniserve.attempt": part.attempt}
         events, at_s = [], first_token_s
@@ -171,8 +168,7 @@ class _SpanMaker:
         about_prefill = {"prompt_tokens": part.prompt_tokens, "batch_size": first[1], "slot": part.slot}
         yield self._span("prefill", _child_of(parent), (admitted_s, first_token_s), facts | about_prefill)
         about_decode = {"output_tokens": part.output_tokens, "finish_reason": part.finish_reason.value}
-        yield self._span("decode", _child_of(parent), (first_token_s, ended_s), facts | about_decode, events=events)
-        yield self._span("publish", _child_of(parent), (ended_s, published_at_s), facts)
+        yield self._span("decode", _child_of(parent), (first_token_s, ended_at_s), facts | about_decode, events=events)
 
     def _span(
         self, name: str, context: TraceContext, times_s: tuple[float, float], facts: Mapping[str, Any], **more: Any

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from pathlib import Path
 import click
 
 from ops import banner, embedded_redis, processes
+from ops.embedded_redis import URL_NAME
 from ops.faults import fault_of
 from ops.model_facts import read_model_facts
 from ops.options import check_spans
@@ -113,6 +115,8 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
     _check_mode(settings, with_dashboard)
     check_spans(settings)
+    if settings.redis_port and settings.uses_queue and not settings.redis_url:
+        _check_port("127.0.0.1", settings.redis_port, "--redis-port")
     if with_dashboard and settings.dashboard_port == settings.port:
         raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
     _check_port(settings.host, settings.port, "--port")
@@ -160,7 +164,7 @@ def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
 
-    from worker.mailbox.line import connect
+    from worker.mailbox.connection import connect
 
     try:
         with connect(url, REDIS_PATIENCE_S) as client:
@@ -175,8 +179,11 @@ def _check_redis(url: str) -> None:
 
 def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     try:
-        server = embedded_redis.start(directory)
-        command = embedded_redis.server_command(directory, server.port)
+        port = settings.redis_port or None
+        password = secrets.token_urlsafe() if port else ""
+        server = embedded_redis.start(directory, port, password)
+        command = embedded_redis.server_command(directory, port, password)
+        (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None
 
@@ -186,7 +193,7 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
     child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
     child.remedy = f"if {command[0]} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
-    return child, replace(settings, redis_url=server.url)
+    return child, replace(settings, redis_url=server.socket_url)
 
 
 def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: bool) -> Supervisor:

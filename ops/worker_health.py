@@ -13,7 +13,7 @@ import sys
 import redis
 
 from scheduler.settings import Settings
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 
 
 def is_healthy(redis_url: str, hostname: str) -> bool:

@@ -1,11 +1,11 @@
-"""What every batching policy keeps: who waits, who runs, how much room is taken.
+"""Continuous batching, and what it shares with every batching policy: who waits, who runs, how much is reserved.
 
 Each iteration is `plan -> forward pass -> commit`. `plan` admits waiting requests in their order, as the policy
 allows; `commit` takes one new token per running sequence and retires those that ended. Nothing here reads a clock, a
 queue or an array: time comes as an argument, which is why the same classes serve, are tested with seeded random
-workloads and can be simulated.
+workloads and can be simulated. Nothing is counted either: plans and sequences are the facts that an observer counts.
 
-The unit is the token. A request reserves KV room for its prompt and its greatest output when it is admitted; the
+The unit is the token. A request reserves KV memory for its prompt and its greatest output when it is admitted; the
 budget is what the KV cache holds, so a running sequence never needs to be preempted. Slots (row numbers of the batch)
 are plenty on purpose: the tokens bind first, and twice as many short requests run as long ones would.
 """
@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from scheduler.messages import EOS_ID, Completion, Delivery, FinishReason, Progress, Room, Timings
-from scheduler.observations import Counters, Iteration, Observations
+from scheduler.messages import EOS_ID, Delivery, FinishReason, FreeCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +39,15 @@ class RunningSequence:
     delivery: Delivery
     slot: int
     admitted_s: float
-    queue_s: float
+    queue_s: float  # from acceptance by the API until admission
+    reserved_tokens: int
     deadline_s: float = inf
     output_ids: list[int] = field(default_factory=list)
     first_token_s: float = 0.0
-    first_iteration: int = 0  # the number of the one that gave the first token
 
     @property
     def request_id(self) -> str:
         return self.delivery.request.request_id
-
-    @property
-    def reserved_tokens(self) -> int:
-        return self.delivery.request.reserved_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +56,24 @@ class StepPlan:
 
     prefills: tuple[RunningSequence, ...]
     decodes: tuple[RunningSequence, ...]
+    deferred_id: str = ""  # of the request that is first in line and does not fit into the KV budget
 
     def __iter__(self) -> Iterator[RunningSequence]:
-        """In the order in which `commit` expects the tokens."""
-        yield from self.prefills
-        yield from self.decodes
+        """All of them, in the order in which `commit` expects the tokens."""
+        return iter(self.prefills + self.decodes)
 
 
-class Opening(NamedTuple):
+class AdmissionBudget(NamedTuple):
     """What a policy lets join the batch in one iteration; the KV budget and the slots bound it further."""
 
     num_sequences: int
     prompt_tokens: int
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     delivery: Delivery
     submitted_s: float
     deadline_s: float
-    was_deferred: bool = False
 
     def waited_s(self, now: float) -> float:
         """Since the API accepted it."""
@@ -90,23 +83,17 @@ class _Waiting:
 class BatchingPolicy(ABC):
     """Owns `waiting` and `running`. First come, first served: nobody is overtaken, so nobody starves.
 
-    A policy adds when the next iteration is due and whom it admits.
+    A policy adds when the next iteration is due and how much it admits.
     """
 
     def __init__(self, limits: BatchLimits) -> None:
         self.limits = limits
-        self.observations = Observations()
         self.reserved_tokens = 0
-        self._planned_s = self._committed_s = 0.0
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._waiting_tokens = 0
         self._running: dict[str, RunningSequence] = {}
-        self._deadlines: list[tuple[float, str]] = []  # a heap; those of earlier lives of an id are passed over
+        self._deadlines: list[tuple[float, str]] = []  # a heap; entries of requests that are gone are passed over
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
-
-    @property
-    def counters(self) -> Counters:
-        return self.observations.counters
 
     @property
     def has_work(self) -> bool:
@@ -122,13 +109,16 @@ class BatchingPolicy(ABC):
 
     @property
     def free_tokens(self) -> int:
-        """Budget that neither running nor waiting requests claim: what the mailbox may still deliver."""
+        """Budget that neither running nor waiting requests claim."""
         return max(0, self.limits.kv_budget_tokens - self.reserved_tokens - self._waiting_tokens)
 
     @property
-    def room(self) -> Room:
+    def free_capacity(self) -> FreeCapacity:
         """What the mailbox may deliver now."""
-        return Room(self.free_tokens, may_look_ahead=not self._waiting)
+        return FreeCapacity(self.free_tokens)
+
+    def running(self) -> Iterator[RunningSequence]:
+        return iter(self._running.values())
 
     def holds(self, request_id: str) -> bool:
         return request_id in self._running or request_id in self._waiting
@@ -139,35 +129,32 @@ class BatchingPolicy(ABC):
 
     def submit(self, delivery: Delivery, now: float) -> None:
         """Let a request wait for admission. The caller has checked that it could fit an empty cache."""
-        assert delivery.request.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
-        waiting = self._waiting[delivery.request.request_id] = _Waiting(delivery, now, now + delivery.left_s)
-        self._waiting_tokens += delivery.request.reserved_tokens
+        request = delivery.request
+        assert request.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
+        waiting = self._waiting[request.request_id] = _Waiting(delivery, now, now + delivery.left_s)
+        self._waiting_tokens += request.reserved_tokens
         if delivery.left_s < inf:
-            heapq.heappush(self._deadlines, (waiting.deadline_s, delivery.request.request_id))
+            heapq.heappush(self._deadlines, (waiting.deadline_s, request.request_id))
+            if len(self._deadlines) > 64 + 2 * (len(self._waiting) + len(self._running)):
+                self._forget_deadlines()
 
     def late_ids(self, now: float) -> list[str]:
-        """Those whose answer is of no use any more; each is told once, and to be cancelled."""
+        """Requests whose deadline is over; each is named once and is then to be cancelled."""
         late = []
         while self._deadlines and self._deadlines[0][0] <= now:
-            deadline_s, request_id = heapq.heappop(self._deadlines)
-            held = self._running.get(request_id) or self._waiting.get(request_id)
-            if held is not None and held.deadline_s == deadline_s:
-                late.append(request_id)
+            entry = heapq.heappop(self._deadlines)
+            if self._is_current(entry):
+                late.append(entry[1])
         return late
 
     def cancel(self, request_id: str) -> RunningSequence | None:
-        """Take a request out wherever it is. Returns the running sequence whose room became free, if it ran."""
+        """Take a request out wherever it is. Returns the running sequence whose slot became free, if it ran."""
         sequence = self._running.get(request_id)
         if sequence is not None:
             self._retire(sequence)
         elif request_id in self._waiting:
             self._take_from_waiting(request_id)
         return sequence
-
-    def progress(self) -> list[Progress]:
-        """What the running sequences have written to which somebody listens."""
-        listened = (sequence for sequence in self._running.values() if sequence.delivery.streams)
-        return [Progress(each.request_id, tuple(each.output_ids)) for each in listened if each.output_ids]
 
     @abstractmethod
     def due_in_s(self, now: float) -> float | None:
@@ -177,30 +164,27 @@ class BatchingPolicy(ABC):
         """Nothing more will come: an iteration is due as soon as there is anything to compute."""
 
     @abstractmethod
-    def _opening(self, now: float) -> Opening:
+    def _admission_budget(self, now: float) -> AdmissionBudget:
         """What may join the batch now, as far as the policy is concerned."""
 
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, then decide the forward pass. Changes `waiting` and `running`."""
-        self._planned_s = now
         decodes = tuple(self._running.values())
-        return StepPlan(prefills=tuple(self._admit(now, self._opening(now))), decodes=decodes)
+        prefills: list[RunningSequence] = []
+        deferred_id = self._admit(prefills, now)
+        return StepPlan(tuple(prefills), decodes, deferred_id)
 
-    def commit(self, plan: StepPlan, tokens: Sequence[int], now: float) -> list[tuple[RunningSequence, Completion]]:
+    def commit(self, plan: StepPlan, tokens: Sequence[int], now: float) -> list[tuple[RunningSequence, FinishReason]]:
         """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
-        self._observe(plan, now)
         finished = []
         for sequence, token in zip(plan, tokens, strict=True):
             if not sequence.output_ids:
                 sequence.first_token_s = now
-                sequence.first_iteration = self.observations.iterations.number
             sequence.output_ids.append(token)
             reason = self._finish_reason(sequence)
             if reason is not None:
                 self._retire(sequence)
-                completion = _completion(sequence, reason, now)
-                self.observations.note_end(sequence.delivery.request, completion)
-                finished.append((sequence, completion))
+                finished.append((sequence, reason))
         return finished
 
     def _finish_reason(self, sequence: RunningSequence) -> FinishReason | None:
@@ -210,19 +194,19 @@ class BatchingPolicy(ABC):
             return FinishReason.LENGTH
         return None
 
-    def _admit(self, now: float, opening: Opening) -> Iterator[RunningSequence]:
-        num_sequences, prompt_tokens = 0, 0
-        while self._waiting and self._free_slots and num_sequences < opening.num_sequences:
-            first = next(iter(self._waiting.values()))
-            request = first.delivery.request
+    def _admit(self, prefills: list[RunningSequence], now: float) -> str:
+        """Start what fits, in order. Returns the id of the request that does not fit into the KV budget, or ''."""
+        budget = self._admission_budget(now)
+        prompt_tokens = 0
+        while self._waiting and self._free_slots and len(prefills) < budget.num_sequences:
+            request = next(iter(self._waiting.values())).delivery.request
             if self.reserved_tokens + request.reserved_tokens > self.limits.kv_budget_tokens:
-                self._defer(first)
-                return
-            num_sequences += 1
+                return request.request_id
             prompt_tokens += len(request.prompt_ids)
-            if prompt_tokens > opening.prompt_tokens:
-                return
-            yield self._start(self._take_from_waiting(request.request_id), now)
+            if prompt_tokens > budget.prompt_tokens:
+                break
+            prefills.append(self._start(self._take_from_waiting(request.request_id), now))
+        return ""
 
     def _take_from_waiting(self, request_id: str) -> _Waiting:
         waiting = self._waiting.pop(request_id)
@@ -230,37 +214,39 @@ class BatchingPolicy(ABC):
         return waiting
 
     def _start(self, waiting: _Waiting, now: float) -> RunningSequence:
-        slot = heapq.heappop(self._free_slots)
-        sequence = RunningSequence(waiting.delivery, slot, now, waiting.waited_s(now), waiting.deadline_s)
+        delivery, slot = waiting.delivery, heapq.heappop(self._free_slots)
+        tokens = delivery.request.reserved_tokens
+        sequence = RunningSequence(delivery, slot, now, waiting.waited_s(now), tokens, waiting.deadline_s)
         self._running[sequence.request_id] = sequence
-        self.reserved_tokens += sequence.reserved_tokens
-        self.counters.peak_reserved_tokens = max(self.counters.peak_reserved_tokens, self.reserved_tokens)
-        self.counters.peak_running = max(self.counters.peak_running, len(self._running))
+        self.reserved_tokens += tokens
         return sequence
-
-    def _defer(self, waiting: _Waiting) -> None:
-        self.counters.deferred_for_budget += not waiting.was_deferred
-        waiting.was_deferred = True
 
     def _retire(self, sequence: RunningSequence) -> None:
         del self._running[sequence.request_id]
         self.reserved_tokens -= sequence.reserved_tokens
         heapq.heappush(self._free_slots, sequence.slot)
 
-    def _observe(self, plan: StepPlan, now: float) -> None:
-        # Who decodes has run without a break since the last commit: what came between is part of its latency.
-        begun_s = self._committed_s if plan.decodes else self._planned_s
-        self._committed_s = now
-        prompt_tokens = sum(len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills)
-        self.observations.note_iteration(Iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s))
-        for sequence in plan.prefills:
-            self.observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
+    def _is_current(self, entry: tuple[float, str]) -> bool:
+        deadline_s, request_id = entry
+        held = self._running.get(request_id) or self._waiting.get(request_id)
+        return held is not None and held.deadline_s == deadline_s
+
+    def _forget_deadlines(self) -> None:
+        """Drop the entries of requests that are gone, so that the heap stays as small as what is held."""
+        self._deadlines = [entry for entry in self._deadlines if self._is_current(entry)]
+        heapq.heapify(self._deadlines)
 
 
-def _completion(sequence: RunningSequence, reason: FinishReason, now: float) -> Completion:
-    timings = Timings(
-        queue_s=sequence.queue_s,
-        prefill_s=sequence.first_token_s - sequence.admitted_s,
-        decode_s=now - sequence.first_token_s,
-    )
-    return Completion(sequence.request_id, reason, tuple(sequence.output_ids), timings)
+class ContinuousBatching(BatchingPolicy):
+    """The batch is formed again at every iteration (iteration-level scheduling, Orca, OSDI 22).
+
+    A waiting request joins as soon as the token budget allows, whatever else runs; when a sequence ends, its tokens and
+    its slot are free for the very next plan.
+    """
+
+    def due_in_s(self, now: float) -> float | None:
+        return 0.0 if self.has_work else None
+
+    def _admission_budget(self, now: float) -> AdmissionBudget:
+        """Prompts next to the running ones' tokens, so that no sequence waits long for its next token."""
+        return AdmissionBudget(self.limits.max_slots, self.limits.max_iteration_tokens - self.num_running)

@@ -1,18 +1,23 @@
 """What crosses the queue: requests on their way to a worker, completions on their way back.
 
-Plain values, JSON on the wire with a `version`. A worker sees token ids and word numbers, never text.
-A reader refuses a version it does not know instead of guessing.
+Plain values, JSON on the wire with a `version`; lists of ids are packed bytes in base64. A worker sees token ids and
+word numbers, never text. A reader refuses a version it does not know instead of guessing. Version 1, of releases up to
+0.7, is still read, and a request in it is answered in it: workers are upgraded before the API replicas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from array import array
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 from typing import Any
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
+_OLDEST_VERSION = 1
 EOS_ID = 1  # the tokenizer's <eos>, the same in every vocabulary we ship
 MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_SENTENCES = 64  # of a request
@@ -46,6 +51,7 @@ class CorrectionRequest:
     tokenizer_fingerprint: str
     learner_id: str | None = None
     traceparent: str | None = None  # under which its spans belong (W3C Trace Context); None: it has none
+    version: int = WIRE_VERSION  # of the message it came in, and of its answer
 
     @property
     def reserved_tokens(self) -> int:
@@ -57,29 +63,32 @@ class CorrectionRequest:
         wire = {
             "version": WIRE_VERSION,
             "request_id": self.request_id,
-            "prompt_ids": self.prompt_ids,
-            "word_numbers": self.word_numbers,
+            "prompt": _packed("H", self.prompt_ids),
+            "words": _packed("B", self.word_numbers),
             "max_output_tokens": self.max_output_tokens,
-            "tokenizer_fingerprint": self.tokenizer_fingerprint,
-            "learner_id": self.learner_id,
+            "tokenizer": self.tokenizer_fingerprint,
         }
+        if self.learner_id is not None:
+            wire["learner_id"] = self.learner_id
         if self.traceparent is not None:
             wire["traceparent"] = self.traceparent
         return wire
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
-        """Raises WireError where the object is not a request of this version."""
-        _check_version(wire)
+        """Raises WireError where the object is not a request of a known version."""
+        version = _checked_version(wire)
         try:
+            is_packed = version > 1
             return cls(
                 request_id=str(wire["request_id"]),
-                prompt_ids=tuple(map(int, wire["prompt_ids"])),
-                word_numbers=tuple(map(int, wire["word_numbers"])),
+                prompt_ids=_unpacked("H", wire["prompt"]) if is_packed else _ids(wire["prompt_ids"]),
+                word_numbers=_unpacked("B", wire["words"]) if is_packed else _ids(wire["word_numbers"]),
                 max_output_tokens=int(wire["max_output_tokens"]),
-                tokenizer_fingerprint=str(wire["tokenizer_fingerprint"]),
+                tokenizer_fingerprint=str(wire["tokenizer" if is_packed else "tokenizer_fingerprint"]),
                 learner_id=wire.get("learner_id"),
                 traceparent=wire.get("traceparent"),
+                version=version,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a correction request: {error!r}") from error
@@ -103,32 +112,31 @@ class Completion:
     output_ids: tuple[int, ...] = ()  # <eos> included where it was generated
     timings: Timings = Timings()
     error: str | None = None  # for people; set only with FinishReason.ERROR, never holds user text
+    trace: str = field(default="", compare=False)  # what its worker saw of it; travels beside the message
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
         timings = self.timings
+        times_s = {"queue_s": timings.queue_s, "prefill_s": timings.prefill_s, "decode_s": timings.decode_s}
+        outputs = {"output": _packed("H", self.output_ids)} if version > 1 else {"output_ids": self.output_ids}
         return {
-            "version": WIRE_VERSION,
+            "version": version,
             "request_id": self.request_id,
             "finish_reason": self.finish_reason.value,
-            "output_ids": self.output_ids,
-            "timings": {
-                "queue_s": timings.queue_s,
-                "prefill_s": timings.prefill_s,
-                "decode_s": timings.decode_s,
-            },
+            **outputs,
+            "timings": times_s,
             "error": self.error,
         }
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Completion:
-        """Raises WireError where the object is not a completion of this version."""
-        _check_version(wire)
+        """Raises WireError where the object is not a completion of a known version."""
+        version = _checked_version(wire)
         try:
             return cls(
                 request_id=str(wire["request_id"]),
                 finish_reason=FinishReason(wire["finish_reason"]),
-                output_ids=tuple(map(int, wire["output_ids"])),
+                output_ids=_unpacked("H", wire["output"]) if version > 1 else _ids(wire["output_ids"]),
                 timings=Timings(**wire["timings"]),
                 error=wire.get("error"),
             )
@@ -143,16 +151,18 @@ class Progress:
     request_id: str
     output_ids: tuple[int, ...]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
-        return {"version": WIRE_VERSION, "request_id": self.request_id, "output_ids": self.output_ids}
+        outputs = {"output": _packed("H", self.output_ids)} if version > 1 else {"output_ids": self.output_ids}
+        return {"version": version, "request_id": self.request_id, **outputs}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Progress:
-        """Raises WireError where the object is no progress of this version."""
-        _check_version(wire)
+        """Raises WireError where the object is no progress of a known version."""
+        version = _checked_version(wire)
         try:
-            return cls(str(wire["request_id"]), tuple(map(int, wire["output_ids"])))
+            ids = _unpacked("H", wire["output"]) if version > 1 else _ids(wire["output_ids"])
+            return cls(str(wire["request_id"]), ids)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"no progress: {error!r}") from error
 
@@ -169,15 +179,14 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeCapacity:
     """What a worker would take now."""
 
     tokens: int  # reserved ones, of all requests together
     requests: int = MOST_DELIVERIES
-    may_look_ahead: bool = False  # one more that does not fit, so that it is known to wait
 
 
-NO_ROOM = Room(tokens=0, requests=0)
+NO_CAPACITY = FreeCapacity(tokens=0, requests=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +195,32 @@ class Inbox:
 
     deliveries: tuple[Delivery, ...] = ()
     cancelled_ids: tuple[str, ...] = ()
+    deferred_id: str = ""  # of the request that is first in line and does not fit
 
 
-def _check_version(wire: Mapping[str, Any]) -> None:
+def _packed(kind: str, ids: Sequence[int]) -> str:
+    """`ids` as bytes (`B`) or little-endian pairs of them (`H`), in base64. Raises OverflowError, TypeError."""
+    return b2a_base64(_little_endian(array(kind, ids)).tobytes(), newline=False).decode()
+
+
+def _unpacked(kind: str, text: str) -> tuple[int, ...]:
+    return tuple(_little_endian(array(kind, a2b_base64(text, strict_mode=True))))
+
+
+def _little_endian(ids: array[int]) -> array[int]:
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return ids
+
+
+def _ids(numbers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(int, numbers))
+
+
+def _checked_version(wire: Mapping[str, Any]) -> int:
     if not isinstance(wire, Mapping):
         raise WireError(f"a {type(wire).__name__} is no message")
-    if wire.get("version") != WIRE_VERSION:
-        raise WireError(f"message version {wire.get('version')!r}; this process reads version {WIRE_VERSION}")
+    version = wire.get("version")
+    if not isinstance(version, int) or not _OLDEST_VERSION <= version <= WIRE_VERSION:
+        raise WireError(f"message version {version!r}; this process reads {_OLDEST_VERSION} to {WIRE_VERSION}")
+    return version

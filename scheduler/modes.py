@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.batching import BatchingPolicy, BatchLimits
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchingPolicy, BatchLimits, ContinuousBatching
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple
 
 from scheduler.messages import Completion, CorrectionRequest
-from scheduler.traces import Iterations
 
 # 1 ms to 10 s in steps of a half, about: a quantile read from them is off by a quarter at most.
 TIME_BUCKETS_S = (
@@ -101,6 +100,10 @@ class Counters:
     peak_reserved_tokens: int = 0
     peak_running: int = 0
 
+    def note_peaks(self, num_running: int, reserved_tokens: int) -> None:
+        self.peak_running = max(self.peak_running, num_running)
+        self.peak_reserved_tokens = max(self.peak_reserved_tokens, reserved_tokens)
+
     def summary(self) -> dict[str, float]:
         """All totals and the mean batches, for the log."""
         return asdict(self) | {
@@ -150,7 +153,6 @@ class Observations:
         self.counters = Counters()
         self.sums = IterationSums()
         self.histograms = EngineHistograms()
-        self.iterations = Iterations()
 
     def note_iteration(self, iteration: Iteration) -> None:
         prompt_tokens, num_prefills, num_decodes, seconds = iteration
@@ -163,7 +165,6 @@ class Observations:
         counters.decode_iterations += num_decodes > 0
         counters.decode_steps += num_decodes
         self.sums.add_iteration(prompt_tokens, num_decodes, seconds)
-        self.iterations.note(seconds, num_prefills + num_decodes)
         if num_decodes:
             histograms.inter_token_latency.observe(seconds, num_decodes)
         histograms.iteration_tokens.observe(prompt_tokens + num_decodes)

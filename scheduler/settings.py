@@ -18,6 +18,7 @@ from scheduler.webhook_url import webhook_fault
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
 MODES = (*QUEUE_MODES, "threaded", "sync")
+AUTO = "auto"
 FAULT_NAMES = (
     "bypassed-scheduler", "blocking-call", "long-wait", "unbounded-queue", "head-count", "leaked-slot",
 )  # fmt: skip
@@ -26,21 +27,25 @@ _KINDS = {int: "a whole number, ", float: "a number, ", str: ""}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a setting may be: numbers between two bounds, or one of a few words, or any text (both None)."""
+    """What a setting may be: a number between two bounds, one of a few words, either of these, or any text (none)."""
 
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] | None = None
 
     def contains(self, value: Any) -> bool:
-        """NaN is within no bounds."""
+        """NaN is within no bounds. Where words are allowed too, a number is written as text."""
         if self.choices:
-            return value in self.choices
+            return value in self.choices or (self.low is not None and self._contains_text(value))
         return self.low is None or self.low <= value <= self.high
 
+    def _contains_text(self, text: str) -> bool:
+        return text.isascii() and text.isdecimal() and self.low <= int(text) <= self.high
+
     def __str__(self) -> str:
-        if self.choices:
-            return ", ".join(choice for choice in self.choices if choice)
+        words = ", ".join(choice for choice in self.choices or () if choice)
+        if words:
+            return words if self.low is None else f"{words}, or {self.low:,} to {self.high:,}"
         return "text" if self.low is None else f"{self.low:,} to {self.high:,}"
 
     def wanted(self, kind: type) -> str:
@@ -57,9 +62,15 @@ class Settings:
     """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots; `break_` is --break."""
 
     redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts an embedded one.", Range())
+    redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
+    api_processes: str = _setting(
+        AUTO,
+        "Processes of one API; auto: the cores beside the workers, at most 4 and at most 2 a worker. Local modes: 1.",
+        Range(1, 64, (AUTO,)),
+    )
     mode: str = _setting("continuous", "How requests are batched.", Range(choices=MODES))
     max_batch: int = _setting(8, "Mode static: requests of a batch.", Range(1, 4096))
     max_wait_ms: float = _setting(20.0, "Mode static: how long a batch waits to be full, in ms.", Range(0, 60_000))
@@ -84,7 +95,7 @@ class Settings:
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
-    trace_ttl_s: int = _setting(300, "How long the trace of a request is kept, in s; 0: no traces.", Range(0, 3600))
+    traces: str = _setting("on", "Whether traces are kept, as long as their answers.", Range(choices=("on", "off")))
     otel_endpoint: str = _setting("", "OTLP/HTTP collector for spans, as http://host:4318; empty: no spans.", Range())
     otel_share: float = _setting(1.0, "Share of requests with spans, where the client does not decide it.", Range(0, 1))
     break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.batching import BatchingPolicy, BatchLimits, Opening, RunningSequence
-from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, NO_ROOM, FinishReason, Room
+from scheduler.batching import AdmissionBudget, BatchingPolicy, BatchLimits, RunningSequence
+from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
 
 _LARGEST_REQUEST_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
 
@@ -36,11 +36,11 @@ class StaticBatching(BatchingPolicy):
         self._batch_size = min(options.max_batch, limits.max_slots)
 
     @property
-    def room(self) -> Room:
+    def free_capacity(self) -> FreeCapacity:
         """Of one batch, and nothing while one runs: another worker may be free before this one."""
         if self.num_running:
-            return NO_ROOM
-        return Room(self.free_tokens, max(0, self._batch_size - self.num_waiting), may_look_ahead=not self._waiting)
+            return NO_CAPACITY
+        return FreeCapacity(self.free_tokens, max(0, self._batch_size - self.num_waiting))
 
     def due_in_s(self, now: float) -> float | None:
         if self.num_running or self._is_complete():
@@ -53,10 +53,10 @@ class StaticBatching(BatchingPolicy):
     def stop_waiting(self) -> None:
         self._max_wait_s = 0.0
 
-    def _opening(self, now: float) -> Opening:
+    def _admission_budget(self, now: float) -> AdmissionBudget:
         """A whole batch, or nothing. Nobody is running who would have to wait for long prompts."""
         is_open = not self.num_running and self.due_in_s(now) == 0.0
-        return Opening(self._batch_size, self.limits.kv_budget_tokens) if is_open else Opening(0, 0)
+        return AdmissionBudget(self._batch_size, self.limits.kv_budget_tokens) if is_open else AdmissionBudget(0, 0)
 
     def _is_complete(self) -> bool:
         """Enough of them, for the batch or for the slots, or no room that any other is sure to fit in."""

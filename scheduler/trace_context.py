@@ -45,7 +45,7 @@ class SpanSink(Protocol):
     def note_request(self, context: TraceContext, name: str, request_id: str, text: str) -> None:
         """It is over. `text`: as `traces.RequestPart` reads it."""
 
-    def note_sequence(self, traceparent: str, request_id: str, text: str, published_at_s: float) -> None:
+    def note_sequence(self, traceparent: str, request_id: str, text: str, ended_at_s: float) -> None:
         """One of its jobs is over. `text`: as `traces.SequencePart` reads it; the time is since 1970."""
 
     def run(self) -> None:

@@ -1,8 +1,8 @@
 """The trace of a request, in the two parts that are kept of it: what its worker saw, and what its API replica saw.
 
 A part is one short line of numbers, times in whole microseconds, and holds no word of a user. Each counts by one
-process's clock; where they meet is for the reader to say (api/waterfall.py). Writing them is on every request's way,
-so the texts of iterations are made once for the whole batch.
+process's clock; where they meet is for the reader to say (api/telemetry/waterfall.py). Writing them is on every
+request's way, so the texts of iterations are made once for the whole batch.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason
+from scheduler.batching import RunningSequence
+from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Timings
 
 _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
-_REQUEST_FORM = "%s;%d,%s,%.6f;%d,%d,%d,%d,%d,%d"  # filled by %, half as long as by an f-string
+# Filled by %, which takes half as long as an f-string.
+_SEQUENCE_FORM = "%d,%d,%d,%d,%s,%d,%d;%s"
+_REQUEST_FORM = "%s;%d,%s,%.6f;%d,%d,%d,%d,%d,%d"
 OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
 
 
@@ -29,27 +32,34 @@ class Step(NamedTuple):
     batch_size: int
 
 
-class Iterations:
-    """The last ones of an engine, by number from 1. Only `note` is called for each."""
+class RecentIterations:
+    """The last iterations of an engine."""
 
     def __init__(self) -> None:
-        self.number = 0
         self._texts: list[str] = []
 
     def note(self, seconds: float, batch_size: int) -> None:
-        self.number += 1
         self._texts.append(f"{seconds * 1e6:.0f}:{batch_size}")
-        if len(self._texts) > 2 * _KEPT_ITERATIONS:
+        if len(self._texts) > 4 * _KEPT_ITERATIONS:
             del self._texts[:-_KEPT_ITERATIONS]
 
-    def text_since(self, number: int) -> str:
-        """Of this one and all after it, as they stand in a part."""
-        return " ".join(self._texts[number - self.number - 1 :])
+    def last(self, number: int) -> str:
+        """The texts of the last iterations, as they stand in a part."""
+        return " ".join(self._texts[-number:]) if number else ""
+
+
+def sequence_text(
+    sequence: RunningSequence, reason: FinishReason, timings: Timings, iterations: RecentIterations
+) -> str:
+    """The worker's part of a sequence that took part in every iteration since its first; `SequencePart` reads it."""
+    delivery, num_tokens = sequence.delivery, len(sequence.output_ids)
+    facts = (delivery.attempt, sequence.slot, len(delivery.request.prompt_ids), num_tokens, reason.value)
+    return _SEQUENCE_FORM % (*facts, timings.queue_s * 1e6, timings.prefill_s * 1e6, iterations.last(num_tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class SequencePart:
-    """What a worker saw of one job, counted from its acceptance."""
+    """What a worker saw of one job, in seconds since its acceptance."""
 
     attempt: int
     slot: int
@@ -58,17 +68,16 @@ class SequencePart:
     finish_reason: FinishReason
     queue_s: float
     prefill_s: float
-    publish_s: float  # from the last token until the queue had the answer
     steps: tuple[Step, ...]  # the first is the prefill's; its own time is `prefill_s`
 
     @classmethod
     def from_text(cls, text: str) -> SequencePart:
         """Raises TraceError."""
         try:
-            facts, steps, publish_us = text.split(";")
+            facts, steps = text.split(";")
             *counts, reason, queue_us, prefill_us = facts.split(",")
             attempt, slot, prompt_tokens, output_tokens = map(int, counts)
-            times_s = [int(us) / 1e6 for us in (queue_us, prefill_us, publish_us)]
+            times_s = [int(us) / 1e6 for us in (queue_us, prefill_us)]
             pairs = [step.split(":") for step in steps.split()]
             told = tuple(Step(int(us) / 1e6, int(batch_size)) for us, batch_size in pairs)
             return cls(attempt, slot, prompt_tokens, output_tokens, FinishReason(reason), *times_s, steps=told)
@@ -77,7 +86,7 @@ class SequencePart:
 
 
 @dataclass(slots=True)
-class Marks:
+class RequestTimestamps:
     """When a request came to which point, in seconds of the clock that its API replica goes by; 0: never.
 
     Filled in on its way through the API; one of them belongs to one HTTP request.
@@ -94,6 +103,7 @@ class Marks:
     prompt_tokens: int = 0
     output_tokens: int = 0
     traceparent: str | None = None  # of its spans, if it has some
+    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: as its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,7 @@ class RequestPart:
             raise TraceError(f"not what an API replica saw: {error!r}") from error
 
 
-def request_text(request_id: str, marks: Marks, status: int, slug: str, received_at_s: float) -> str:
+def request_text(request_id: str, marks: RequestTimestamps, status: int, slug: str, received_at_s: float) -> str:
     """The part to keep; what `RequestPart` reads."""
     zero = marks.received_s
     times = (marks.parsed_s, marks.tokenized_s, marks.sent_s, marks.accepted_s, marks.answered_s, marks.delivered_s)
@@ -137,3 +147,29 @@ def _tails(request_id: str, job_ids: Sequence[str]) -> str:
     if len(job_ids) == 1 and job_ids[0] == request_id:
         return OWN_ID
     return " ".join([job_id[len(request_id) :] or OWN_ID for job_id in job_ids])
+
+
+@dataclass(frozen=True, slots=True)
+class TracedJob:
+    """One sentence of a request."""
+
+    job_id: str
+    part: SequencePart | None
+    is_over: bool  # nothing more will be known of it
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTrace:
+    """What is kept of the trace of a request."""
+
+    request: RequestPart | None
+    jobs: tuple[TracedJob, ...]
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the request still runs."""
+        return not all(job.is_over for job in self.jobs)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.request is not None and all(job.part is not None for job in self.jobs)

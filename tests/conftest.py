@@ -10,9 +10,11 @@ import pytest
 from redis import Redis
 
 from ops import embedded_redis
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 configure_blas(os.environ)  # before anything imports numpy
+
+_TERMINAL_SIZE = ("COLUMNS", "LINES")  # readline sets both in a process of pytest-xdist
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -26,15 +28,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A MINISERVE_ variable of the developer's shell must not change a test."""
-    for name in [name for name in os.environ if name.startswith("MINISERVE_")]:
+    """A MINISERVE_ variable of the developer's shell must not change a test, nor the size of the runner's terminal."""
+    for name in [name for name in os.environ if name.startswith("MINISERVE_") or name in _TERMINAL_SIZE]:
         monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_redis.EmbeddedRedis]:
     """A real Redis, shared: tests that stop or break theirs take `private_redis`."""
-    server = embedded_redis.start(tmp_path_factory.mktemp("redis"))
+    server = embedded_redis.start(tmp_path_factory.mktemp("redis"), embedded_redis.free_port())
     yield server
     server.stop()
 
@@ -50,6 +52,6 @@ def redis_url(redis_server: embedded_redis.EmbeddedRedis) -> str:
 @pytest.fixture
 def private_redis(tmp_path: Path) -> Iterator[embedded_redis.EmbeddedRedis]:
     """A server of the test's own."""
-    server = embedded_redis.start(tmp_path)
+    server = embedded_redis.start(tmp_path, embedded_redis.free_port())
     yield server
     server.stop()

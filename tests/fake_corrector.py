@@ -8,58 +8,60 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.agent import Agent
-from api.edit_script import ScriptEdit
-from api.jobs import Answer, BatchAnswer, BatchJob, Job, Pending
-from api.reasons import Reason
-from api.verbs import VerbTable
-from scheduler.errors import QueueFull, ServingError
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.http.app import create_app
+from api.service.jobs import Answer, BatchAnswer, Job, Pending
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.errors import NotFound, QueueFull, ServingError
 from scheduler.messages import Timings
-from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus
+from worker.mailbox.protocol import MailboxStatus, Phase
 
 
 class FakeCorrector:
     """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
 
-    keeps_requests = False
-
     def __init__(self) -> None:
         self.jobs: list[Job] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
+        self.mailbox = self  # which it is as far as the handlers know it
         self._tokenizer = FakeTokenizer()
-        self._agent = Agent(self._tokenizer, VerbTable.load())
+        self._pipeline = TextPipeline(self._tokenizer, VerbTable.load())
 
     def known_refusal(self) -> QueueFull | None:
         return self.refusal
 
-    def correct(self, job: Job) -> Answer:
+    def correct(self, job: Job) -> Answer | BatchAnswer:
         self.jobs.append(job)
         if self.error:
             raise self.error
-        draft = self._agent.prepare_text(job.sentence)
+        outcomes = [
+            text if isinstance(text, ServingError) else self._answer(job, n) for n, text in enumerate(job.texts)
+        ]
+        return BatchAnswer(job.request_id, tuple(outcomes)) if job.is_batch else outcomes[0]
+
+    def _answer(self, job: Job, place: int) -> Answer:
+        draft = self._pipeline.prepare_text(job.texts[place])
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-        correction = self._agent.conclude_text(draft, [output] * len(draft.sentences))
-        return Answer(job.request_id, correction, Timings(0.0012, 0.0034, 0.0056))
+        correction = self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
+        return Answer(job.id_of(place + 1), correction, Timings(0.0012, 0.0034, 0.0056))
 
-    def correct_batch(self, batch: BatchJob) -> BatchAnswer:
-        outcomes = (
-            item if isinstance(item, ServingError) else self.correct(batch.job(number))
-            for number, item in enumerate(batch.items, start=1)
-        )
-        return BatchAnswer(batch.request_id, tuple(outcomes))
+    def start(self, job: Job) -> Pending:
+        self.jobs.append(job)
+        return Pending(job.request_id, Phase.QUEUED)
 
-    def start(self, job: Job | BatchJob) -> Pending:
-        raise AssertionError("keeps no requests")
+    def find(self, request_id: str) -> Answer:
+        raise NotFound("No request has this id, or its answer is no longer kept.")
 
-    find = cancel = start
+    def keep_trace(self, request_id: str, text: str) -> None: ...
 
-    def check_ready(self) -> MailboxStatus:
-        if self.error:
-            raise self.error
-        return MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
+    def status(self) -> MailboxStatus:
+        return MailboxStatus(redis_ok=self.error is None, live_workers=2, queue_depth=3)
 
     def observe(self) -> Observed:
         if self.error:
@@ -68,6 +70,17 @@ class FakeCorrector:
 
     def close(self) -> None:
         pass
+
+
+WAYS = ("plain", "flask")  # of POST /correct through the API: before Flask's machinery, and by its route
+
+
+def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
+    """A client of the application around a corrector."""
+    app = create_app(corrector, settings or Settings())
+    if way == "flask":
+        app.wsgi_app = app.wsgi_app.flask
+    return app.test_client()
 
 
 def post(client: FlaskClient, data: bytes | str, **headers: str) -> TestResponse:

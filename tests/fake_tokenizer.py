@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, SEP_ID, TAG_IDS, X2_ID, ScriptEdit
-from api.tokenizer import Prompt
-from api.words import split_pieces
+from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, SEP_ID, TAG_IDS, X2_ID, ScriptEdit
+from api.grammar.tokenizer import Prompt
+from api.grammar.words import split_pieces
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import MAX_WORDS
 

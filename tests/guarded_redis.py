@@ -13,9 +13,9 @@ from redis.exceptions import RedisError
 
 from ops import processes
 from ops.embedded_redis import find_redis_server, free_port
-from tests.mailbox_house import RedisHouse, eventually
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -77,7 +77,7 @@ class GuardedHouse(RedisHouse):
     def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
         return super().api(limits)
 
-    def worker(self, is_fresh=lambda: True) -> RedisWorkerMailbox:
-        self._mailboxes.append(mailbox := RedisWorkerMailbox(self._server.client("worker")))
-        mailbox.open(is_fresh)
+    def worker(self, kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> RedisWorkerMailbox:
+        self._mailboxes.append(mailbox := kind(self._server.client("worker")))
+        mailbox.open(lambda: True)
         return mailbox

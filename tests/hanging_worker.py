@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from scheduler.settings import Settings
 from worker import process
 

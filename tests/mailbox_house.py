@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from redis import Redis
 
-from scheduler.messages import NO_ROOM, Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Room
+from scheduler.messages import (
+    NO_CAPACITY,
+    Completion,
+    CorrectionRequest,
+    Delivery,
+    FinishReason,
+    FreeCapacity,
+    Inbox,
+    Progress,
+)
 from worker.mailbox.api_end import RedisApiMailbox
+from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import Heartbeat
-from worker.mailbox.line import Line
-from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
+from worker.mailbox.memory import InMemoryMailbox
+from worker.mailbox.memory_worker import InMemoryWorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 T = TypeVar("T")
-AMPLE = Room(1_000_000)  # tokens that never bind
+AMPLE = FreeCapacity(1_000_000)  # tokens that never bind
 
 
 def a_request(request_id: str, num_prompt_tokens: int = 10, max_output_tokens: int = 32) -> CorrectionRequest:
@@ -35,11 +45,11 @@ def ids_of(inbox: Inbox) -> list[str]:
 
 def take(worker: WorkerMailbox, free_tokens: int = AMPLE.tokens, **more: int) -> list[str]:
     """The ids one exchange without answers delivers."""
-    return ids_of(worker.exchange((), Room(free_tokens, **more), 0))
+    return ids_of(worker.exchange((), FreeCapacity(free_tokens, **more)))
 
 
 def answer(worker: WorkerMailbox, *request_ids: str) -> Inbox:
-    return worker.exchange([an_answer(request_id) for request_id in request_ids], NO_ROOM, 0)
+    return worker.exchange([an_answer(request_id) for request_id in request_ids], NO_CAPACITY)
 
 
 def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.01) -> T:
@@ -53,7 +63,7 @@ def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.
 
 def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
     """Poll until something is delivered."""
-    return eventually(lambda: worker.exchange((), AMPLE, 0, wait_s=0.05).deliveries, within_s)[0]
+    return eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).deliveries, within_s)[0]
 
 
 class House(Protocol):
@@ -61,7 +71,7 @@ class House(Protocol):
 
     def api(self, limits: MailboxLimits | None = None) -> ApiMailbox: ...
 
-    def worker(self) -> WorkerMailbox: ...
+    def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox: ...
 
     def kill(self, worker: WorkerMailbox) -> None:
         """The worker dies without a word, and the others have noticed."""
@@ -69,20 +79,46 @@ class House(Protocol):
     def close(self) -> None: ...
 
 
+class SteppedWorkerMailbox(RedisWorkerMailbox):
+    """Each exchange waits for its replies, and no claim stands between two steps of a test."""
+
+    def __init__(self, client: Redis, **options: float) -> None:
+        super().__init__(client, max_block_s=0.0, **options)
+
+    def exchange(
+        self,
+        completions: Sequence[Completion],
+        capacity: FreeCapacity,
+        wait_s: float = 0.0,
+        progress: Sequence[Progress] = (),
+    ) -> Inbox:
+        self._claim_at_s = 0.0
+        inbox = super().exchange(completions, capacity, max(wait_s, 1.0) if self._is_asked(capacity) else 0.0, progress)
+        self._confirm()
+        return inbox
+
+    def _is_asked(self, capacity: FreeCapacity) -> bool:
+        return bool(self._held or capacity.tokens)
+
+
 class RedisHouse:
     """Over a real Redis or fakeredis."""
 
-    def __init__(self, connect: Callable[[], Redis]) -> None:
+    def __init__(self, connect: Callable[[], Redis], kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> None:
         self._connect = connect
+        self._kind = kind
         self._mailboxes: list[ApiMailbox | WorkerMailbox] = []
 
     def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
         self._mailboxes.append(mailbox := RedisApiMailbox(self._connect(), limits))
         return mailbox
 
-    def worker(self, is_fresh: Callable[[], bool] = lambda: True) -> RedisWorkerMailbox:
-        self._mailboxes.append(mailbox := RedisWorkerMailbox(self._connect()))
-        mailbox.open(is_fresh)
+    def worker(
+        self, report: Callable[[], WorkerReport] = WorkerReport, is_fresh: Callable[[], bool] = lambda: True
+    ) -> RedisWorkerMailbox:
+        self._mailboxes.append(mailbox := self._kind(self._connect()))
+        mailbox.open(is_fresh, report)
+        mailbox.exchange((), NO_CAPACITY)  # registers the epoch of its claims
         return mailbox
 
     def kill(self, worker: RedisWorkerMailbox) -> None:
@@ -90,7 +126,7 @@ class RedisHouse:
         worker._heartbeat.stop()
         client = self._connect()
         client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
-        reaper = Heartbeat(Line(client), "reaper", 60.0, on_lease_lost=lambda: None)
+        reaper = Heartbeat(RedisConnection(client), "reaper", 60.0, on_lease_lost=lambda: None)
         reaper.start(is_fresh=lambda: False)
         reaper._beat()
         reaper.stop()
@@ -111,9 +147,9 @@ class MemoryHouse:
         self._mailbox = self._mailbox or InMemoryMailbox(limits)
         return self._mailbox
 
-    def worker(self) -> WorkerMailbox:
+    def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox:
         worker = self.api().worker_end()
-        worker.open(lambda: True)
+        worker.open(lambda: True, report)
         return worker
 
     def kill(self, worker: InMemoryWorkerMailbox) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from redis import Redis
 
-from worker.mailbox.protocol import Manner, Record
+from worker.mailbox.protocol import Record, ReplyMode
+
+_OTHERS = ("stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences")
 
 
-def a_record(request_id: str, key: str = "", *, digest: str = "same", is_async: bool = False) -> Record:
-    return Record(request_id, "what was asked", "maker", digest, key, Manner.ASYNC if is_async else Manner.WAIT)
+def a_record(
+    request_id: str, key: str = "", *, digest: str = "same", is_async: bool = False, is_followed: bool = False
+) -> Record:
+    manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
+    return Record(request_id, "what was asked", "maker", digest, key, manner)
 
 
 def counts(redis_url: str) -> dict[str, int]:
-    """Of requests; without the sum of their times, and of the sentences of those refused."""
+    """How many requests ended how; without their times and tokens, and the sentences of those refused."""
     with Redis.from_url(redis_url) as client:
-        told = {name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items()}
-    return {name: count for name, count in told.items() if name not in ("stay_us", "refused_sentences")}
+        told = {name.decode(): int(float(value)) for name, value in client.hgetall("miniserve:counts").items()}
+    return {name: count for name, count in told.items() if name not in _OTHERS}
 
 
 def is_conserved(redis_url: str) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from redis import Redis
 
-from scheduler.messages import Completion, FinishReason, Room
-from scheduler.observed import Observed
+from scheduler.capacity.observed import Observed
+from scheduler.messages import Completion, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_request
 from worker.mailbox import formats
-from worker.mailbox.errands import Errand, cancel_command
-from worker.mailbox.line import Command, script, script_sources
-from worker.mailbox.observatory import observe_command, observed_of
-from worker.mailbox.protocol import MailboxLimits, Parting
+from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command
+from worker.mailbox.connection import Command, script, script_sources
+from worker.mailbox.protocol import AbandonReason, MailboxLimits
 from worker.mailbox.reporter import Reporter
+from worker.mailbox.system_reader import observe_command, observed_of
 
 START_S = 1_700_000_000
-_LEASE_S = 1000.0  # here nobody's runs out by itself
+_LEASE_S = 1000  # here nobody's runs out by itself
+_EPOCH = 1
 _CLOCK = "test:clock"
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")
 
@@ -29,6 +31,7 @@ class ScriptedQueue:
         self.client = client
         self.now_s = 0.0
         self.limits = MailboxLimits()
+        self._leases = count(_LEASE_S + 1)  # a lease that a DRAIN leaves as it was counts as lost
         sources = script_sources()
         self._by_digest = {script(name)[1]: _on_our_clock(source) for name, source in sources.items()}
 
@@ -40,7 +43,8 @@ class ScriptedQueue:
 
     def accept(self, *request_ids: str, within_s: float | None = None, channel: str = "api") -> str:
         requests = tuple(a_request(request_id) for request_id in request_ids)
-        return self.run(Errand(requests, within_s).command(channel, self.limits))[0].decode()
+        (reply,) = self.run(enqueue_command(channel, self.limits, [EnqueueRequest(requests, within_s)]))
+        return reply[0].decode()
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
@@ -48,22 +52,29 @@ class ScriptedQueue:
         if not is_consistent:
             self.run(script("reconcile"))
 
-    def drain(self, worker: str, room: Room = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
+    def drain(self, worker: str, room: FreeCapacity = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
         """The ids that it delivers."""
-        arguments = (worker, _LEASE_S, room.tokens, int(room.may_look_ahead), room.requests, num_held, service_s)
-        return [delivery[0].decode() for delivery in self.run(script("drain", *arguments))[2]]
+        return [delivery[0].decode() for delivery in self._deliveries(worker, room, num_held, service_s)]
 
     def delivered(self, worker: str) -> list[Any]:
         """The first delivery: id, attempt, waited us, ..."""
-        return self.run(script("drain", worker, _LEASE_S, AMPLE.tokens, 1, AMPLE.requests, 0))[2][0]
+        return self._deliveries(worker, AMPLE, 0, 0.0)[0]
+
+    def _deliveries(self, worker: str, room: FreeCapacity, num_held: int, service_s: float) -> list[Any]:
+        if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
+            self.run(script("resync", worker, _LEASE_S, _EPOCH))
+        arguments = (worker, next(self._leases), _EPOCH, room.tokens, room.requests, num_held, service_s)
+        needs_resync, *_, deliveries = self.run(script("drain", *arguments))
+        assert not needs_resync
+        return deliveries
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
         completions = [Completion(request_id, reason, (7, 1)) for request_id in request_ids]
         words = [word for completion in completions for word in formats.finish_arguments(completion)]
         self.run(script("finish", worker, *words))
 
-    def cancel(self, request_id: str, why: Parting = Parting.LEFT, channel: str = "api") -> None:
-        self.run(cancel_command(request_id, channel, why))
+    def cancel(self, request_id: str, why: AbandonReason = AbandonReason.LEFT, channel: str = "api") -> None:
+        self.run(cancel_command([request_id], channel, why))
 
     def die(self, worker: str) -> None:
         """Its lease runs out, and somebody else's beat notices."""
@@ -73,9 +84,9 @@ class ScriptedQueue:
         self.run(script("leave", "reaper"))
 
     def report(self, reporter: Reporter, is_reply_lost: bool = False, **totals: float) -> None:
-        self.run(reporter.commands({name.replace("__", ":"): value for name, value in totals.items()})[0])
+        self.run(reporter.command({name.replace("__", ":"): value for name, value in totals.items()}))
         if not is_reply_lost:
-            reporter.note_replies([0])
+            reporter.note_reply(0)
 
     def observe(self) -> Observed:
         """Looks at the books, too."""

@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from scheduler.batching import BatchLimits, StepPlan
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
-from scheduler.observed import Moment, Observed, WorkerFacts
 
 WORD = 7  # any token that is not <eos>
 MAX_OUTPUT_TOKENS = 32
@@ -118,14 +117,11 @@ class Service:
                 self._begin(who)
 
     def _begin(self, who: int) -> None:
-        """Drain what fits, one more may be looked at; then the next iteration, if there is anything to compute."""
+        """Drain what fits; then the next iteration, if there is anything to compute."""
         worker = self._workers[who]
-        room, share = worker.policy.room, -(-len(self._queue) // self.num_workers)
-        free = room.tokens
-        while self._queue and share > 0 and (free > 0):
+        free, share = worker.policy.free_tokens, -(-len(self._queue) // self.num_workers)
+        while self._queue and share > 0 and self._queue[0][1].reserved_tokens <= free:
             free -= self._queue[0][1].reserved_tokens
-            if free < 0 and not room.may_look_ahead:
-                break
             arrived_s, request = self._queue.popleft()
             worker.policy.submit(Delivery(request, 1, self.now - arrived_s), self.now)
             share -= 1
@@ -148,8 +144,8 @@ class Service:
         ]
         prompts = sum(len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills)
         self._note(worker.cost_s, prompts, len(plan.decodes))
-        for sequence, completion in worker.policy.commit(plan, tokens, self.now):
-            self._end(sequence.delivery.request, len(completion.output_ids))
+        for sequence, _ in worker.policy.commit(plan, tokens, self.now):
+            self._end(sequence.delivery.request, len(sequence.output_ids))
 
     def _note(self, t: float, p: int, d: int) -> None:
         products = {"pp": p * p, "pd": p * d, "dd": d * d, "pt": p * t, "dt": d * t, "tt": t * t}

@@ -1,8 +1,9 @@
 """The worker as an actor: private state, changed only by the messages of its mailbox.
 
-Every iteration it drains all that waits and fits, steps the engine once, and sends what finished with the next
-exchange. It blocks only when it has nothing to do. An orderly stop finishes what is held within the grace period and
-hands the rest back to the queue; if the process dies instead, its lease runs out and another worker takes over.
+Every iteration it takes all that waits and fits, steps the engine once, and sends what finished. Neither waits for
+Redis: answers leave, and new requests come in, while the model computes. It blocks only when it has nothing to do. An
+orderly stop finishes what is held within the grace period and hands the rest back to the queue; if the process dies
+instead, its lease runs out and another worker takes over.
 """
 
 from __future__ import annotations
@@ -14,20 +15,18 @@ from time import monotonic, sleep
 
 import structlog
 
-from scheduler.messages import NO_ROOM, Completion, Inbox, Progress, Room
+from scheduler.messages import NO_CAPACITY, Completion, FreeCapacity, Inbox, Progress
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
-from worker.vitals import Vitals
+from worker.status import WorkerStatus
 
 logger = structlog.get_logger(__name__)
 
 IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop signal is noticed
-LATE_S = 0.2  # Redis may end a blocked wait 0.1 s late: nearer to the time of an iteration the loop looks by itself
-LOOK_EVERY_S = 0.001
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
-_LAST_WORDS_S = 0.5
-HUNG_BEATS = 20  # five seconds more
-FRESH_S = 2.0  # a loop that has not turned for so long is hung: the heartbeat stops and the lease runs out
+_LAST_LINE_S = 0.5
+MAX_STALE_HEARTBEATS = 20  # five seconds more
+FRESH_S = 2.0  # a loop without an iteration for so long hangs: the heartbeat stops and the lease runs out
 
 
 class Actor:
@@ -43,14 +42,14 @@ class Actor:
     ) -> None:
         self._engine = engine
         self._policy = engine.policy
-        self._vitals = Vitals(engine.policy, clock)
+        self._status = WorkerStatus(engine, clock)
         self._mailbox = mailbox
         self._grace_s = grace_s
         self._idle_wait_s = idle_wait_s
         self._clock = clock
-        self._outbox: list[Completion] = []
+        self._completions: list[Completion] = []  # to be sent
         self._progress: list[Progress] = []  # may be lost: the next one holds it, too
-        self._last_turn_s = clock()
+        self._last_iteration_s = clock()
         self._is_stopping = False
         self._is_cut_off = False
         self._num_stale_beats = 0
@@ -58,9 +57,8 @@ class Actor:
     def run(self) -> None:
         """Serve until told to stop, then finish or hand back what is held."""
         self._open()
-        logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
         while not self._is_stopping:
-            self._turn(self._policy.room)
+            self._iterate(self._policy.free_capacity)
         self._shut_down()
 
     def stop(self) -> None:
@@ -71,46 +69,35 @@ class Actor:
         """Register; wait for Redis if it is not there yet."""
         while not self._is_stopping:
             try:
-                return self._mailbox.open(self._is_fresh, self._vitals.report)
+                self._mailbox.open(self._is_fresh, self._status.report)
+                return logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
             except MailboxDown as error:
                 self._note_down(error)
 
-    def _turn(self, room: Room) -> None:
+    def _iterate(self, capacity: FreeCapacity) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
-        self._last_turn_s = self._clock()
-        inbox = self._exchange(room, self._rest_s())
-        self._take_in(inbox)
+        self._last_iteration_s = self._clock()
+        self._take_in(self._exchange(capacity, self._idle_s()))
         if self._engine.due_in_s() == 0.0:
             self._step()
-            self._progress = self._policy.progress()
+            self._progress = self._engine.progress()
 
-    def _rest_s(self) -> float:
-        """For how long the exchange may block: not while there is something to say or to compute.
-
-        Where an iteration is due soon it rests right here, a little, so that the exchange need not be punctual.
-        """
+    def _idle_s(self) -> float:
+        """For how long the exchange may block: not while there is something to compute."""
         due_in_s = self._engine.due_in_s()
-        if self._outbox or self._is_stopping or due_in_s == 0.0:
+        if self._is_stopping or due_in_s == 0.0:
             return 0.0
-        if due_in_s is None:
-            return self._idle_wait_s
-        if due_in_s > LATE_S:
-            return min(self._idle_wait_s, due_in_s - LATE_S)
-        sleep(min(due_in_s, LOOK_EVERY_S))
-        return 0.0
+        return self._idle_wait_s if due_in_s is None else min(self._idle_wait_s, due_in_s)
 
-    def _exchange(self, room: Room, wait_s: float) -> Inbox:
-        """Publish what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
+    def _exchange(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
+        """Send what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
         progress, self._progress = self._progress, []
-        answers, self._outbox = self._outbox, []  # from here on the mailbox keeps them, whatever happens to Redis
+        completions, self._completions = self._completions, []  # the mailbox keeps them, whatever happens to Redis
         try:
-            num_held = self._policy.num_running + self._policy.num_waiting
-            inbox = self._mailbox.exchange(answers, room, num_held, wait_s, progress)
+            inbox = self._mailbox.exchange(completions, capacity, wait_s, progress)
         except MailboxDown as error:
             self._note_down(error)
             return Inbox()
-        if self._engine.tracer is not None:
-            self._engine.tracer.note_published(self._clock())
         if self._is_cut_off:
             self._is_cut_off = False
             logger.info("the queue is reachable again")
@@ -128,15 +115,17 @@ class Actor:
             refusal = self._engine.accept(delivery)
             if refusal is not None:
                 logger.error("request refused", request_id=refusal.request_id, reason=refusal.error)
-                self._outbox.append(refusal)
+                self._completions.append(refusal)
         for request_id in inbox.cancelled_ids:
             cancelled = self._engine.cancel(request_id)
             if cancelled is not None:
-                self._outbox.append(cancelled)
+                self._completions.append(cancelled)
+        if inbox.deferred_id:
+            self._engine.observer.note_deferred(inbox.deferred_id)
 
     def _step(self) -> None:
         try:
-            self._outbox += self._engine.step()
+            self._completions += self._engine.step()
         except Exception:
             held = self._policy.held_ids()
             logger.exception("iteration failed; what was held is tried again, each by itself", request_ids=held)
@@ -145,9 +134,9 @@ class Actor:
 
     def _give_back(self) -> None:
         """As if the process had died: one request that the engine cannot compute must not take the others along."""
-        answers, self._outbox = self._outbox, []
+        completions, self._completions = self._completions, []
         try:
-            self._mailbox.give_back(answers)
+            self._mailbox.give_back(completions)
         except MailboxDown as error:
             self._note_down(error)
 
@@ -157,29 +146,32 @@ class Actor:
         self._policy.stop_waiting()
         deadline_s = self._clock() + self._grace_s
         # Nothing due means that nothing held can still be computed: others may do better.
-        while (self._engine.due_in_s() is not None or self._outbox) and self._clock() < deadline_s:
-            self._turn(NO_ROOM)
+        while (self._engine.due_in_s() is not None or self._completions) and self._clock() < deadline_s:
+            self._iterate(NO_CAPACITY)
+        if self._completions:  # the grace is over: what has an answer need not be computed again
+            self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue
-        logger.info("worker stopped", num_handed_back=len(left), **self._policy.counters.summary())
+        counters = self._engine.observer.observations.counters
+        logger.info("worker stopped", num_handed_back=len(left), **counters.summary())
 
     def _is_fresh(self) -> bool:
-        """Asked by the heartbeat's thread at every beat: does the loop still turn?
+        """Whether the loop still iterates; the heartbeat's thread asks at every beat.
 
-        One that hangs will not mend itself. Beats are counted and not seconds: a process that was stopped and goes on
+        A loop that hangs does not recover. Beats are counted and not seconds: a process that was stopped and goes on
         has missed them all.
         """
-        is_fresh = self._clock() - self._last_turn_s < FRESH_S
+        is_fresh = self._clock() - self._last_iteration_s < FRESH_S
         self._num_stale_beats = 0 if is_fresh else self._num_stale_beats + 1
-        if self._num_stale_beats == HUNG_BEATS:
-            _say_so_and_end()
+        if self._num_stale_beats == MAX_STALE_HEARTBEATS:
+            _log_and_exit()
         return is_fresh
 
 
-def _say_so_and_end() -> None:
+def _log_and_exit() -> None:
     """The loop may hang in the log itself: a line that cannot be written must not keep the process."""
-    told = "the loop hangs; this process ends, its successor and the lease do the rest"
-    speaker = Thread(target=logger.critical, args=(told,), daemon=True)
-    speaker.start()
-    speaker.join(_LAST_WORDS_S)
+    line = "the loop hangs; this process ends, and its successor takes over when the lease runs out"
+    logging = Thread(target=logger.critical, args=(line,), daemon=True)
+    logging.start()
+    logging.join(_LAST_LINE_S)
     os._exit(os.EX_SOFTWARE)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 
 from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
-from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason
+from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason, Progress
 from scheduler.modes import policy_for
-from scheduler.observations import Observations
 from scheduler.settings import Settings
-from worker.model import CONTEXT_STEP, MiniGPT, PackedBatch
-from worker.sampling import greedy
-from worker.tracing import Tracer
-from worker.weights import Weights, load_weights
+from worker.model.attention import context_width
+from worker.model.forward import MiniGPT, PackedBatch
+from worker.model.sampling import greedy
+from worker.model.weights import Weights, load_weights
+from worker.observer import EngineObserver
 
 
 class Engine:
@@ -29,10 +30,11 @@ class Engine:
         limits, num_positions = policy.limits, model.config.num_positions
         self.model = model
         self.policy = policy
-        self.tracer: Tracer | None = None  # who hears of every sequence that ends
+        self.observer = EngineObserver()
         self._clock = clock
-        self._token_rows = np.zeros((limits.max_slots, num_positions), dtype=np.intp)  # arena row of each position
-        self._num_cached = np.zeros(limits.max_slots, dtype=np.intp)  # tokens whose keys and values are in the arena
+        self._token_rows = np.zeros((limits.max_slots, context_width(num_positions)), dtype=np.intp)  # by position
+        self._num_tokens = np.zeros(limits.max_slots, dtype=np.intp)  # cached at the end of the next iteration
+        self._positions = np.arange(context_width(num_positions))
         self._last_token = np.zeros(limits.max_slots, dtype=np.intp)
 
     @property
@@ -57,27 +59,37 @@ class Engine:
         if not self.policy.holds(request_id):
             return None
         sequence = self.policy.cancel(request_id)
-        if sequence is not None:
-            self._leave(sequence, reason, self._clock())
-        return Completion(request_id, reason)
+        if sequence is None:
+            return Completion(request_id, reason)
+        self._free(sequence)
+        return self.observer.completion(sequence, reason, self._clock())
+
+    def progress(self) -> list[Progress]:
+        """What the running sequences have written, of those that somebody follows."""
+        followed = (sequence for sequence in self.policy.running() if sequence.delivery.streams)
+        return [Progress(each.request_id, tuple(each.output_ids)) for each in followed if each.output_ids]
 
     def step(self) -> list[Completion]:
-        """One iteration: drop who is late, admit, one forward pass, a token for everyone, retire. Returns who ended."""
-        now = self._clock()
-        late = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(now)]
-        if late and self.policy.due_in_s(now) != 0.0:
+        """One iteration: drop the late, admit, one forward pass, a token for each, retire. Returns what ended."""
+        planned_s = self._clock()
+        late = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(planned_s)]
+        if late and self.policy.due_in_s(planned_s) != 0.0:
             return late
-        plan = self.policy.plan(now)
+        plan = self.policy.plan(planned_s)
         for sequence in plan.prefills:
             self._place(sequence)
-        logits = self.model.forward(self._pack(plan))
+        plan = self._sorted(plan)
+        slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
+        logits = self.model.forward(self._pack(plan, slots))
         tokens = greedy(logits, len(plan.prefills), self.model.config.eos_bias)
-        self._remember(plan, tokens)
+        self._last_token[slots] = tokens  # what the next iteration feeds, behind what this one cached
+        self._num_tokens[slots] += 1
         now = self._clock()
         finished = self.policy.commit(plan, tokens, now)
-        for sequence, completion in finished:
-            self._leave(sequence, completion.finish_reason, now)
-        return late + [completion for _, completion in finished]
+        self.observer.note_iteration(plan, self.policy, planned_s, now)
+        for sequence, _ in finished:
+            self._free(sequence)
+        return late + [self.observer.completion(sequence, reason, now) for sequence, reason in finished]
 
     def drop_all(self) -> None:
         """Forget everything held: after an exception in `step` the arrays cannot be trusted."""
@@ -104,40 +116,39 @@ class Engine:
         return None
 
     def _place(self, sequence: RunningSequence) -> None:
-        self._token_rows[sequence.slot, : sequence.reserved_tokens] = self.model.arena.allocate(
-            sequence.reserved_tokens
-        )
-        self._num_cached[sequence.slot] = 0
+        rows = self.model.arena.allocate(sequence.reserved_tokens)
+        self._token_rows[sequence.slot, : len(rows)] = rows
+        self._num_tokens[sequence.slot] = len(sequence.delivery.request.prompt_ids)
 
-    def _leave(self, sequence: RunningSequence, reason: FinishReason, now: float) -> None:
+    def _free(self, sequence: RunningSequence) -> None:
         self.model.arena.free(self._token_rows[sequence.slot, : sequence.reserved_tokens])
-        if self.tracer is not None:
-            self.tracer.note_end(sequence, reason, now)
 
-    def _pack(self, plan: StepPlan) -> PackedBatch:
-        requests = [sequence.delivery.request for sequence in plan.prefills]
-        slots = np.array([sequence.slot for sequence in plan.decodes], dtype=np.intp)
-        cached = self._num_cached[slots]  # (B,): also the position of the token fed now
-        lengths = np.array([len(request.prompt_ids) for request in requests], dtype=np.intp)
-        prompt_rows = [
-            self._token_rows[s.slot, :length] for s, length in zip(plan.prefills, lengths.tolist(), strict=True)
-        ]
-        width = -(-(cached.max(initial=0) + 1) // CONTEXT_STEP) * CONTEXT_STEP
-        return PackedBatch(
-            token_ids=_joined([request.prompt_ids for request in requests], self._last_token[slots]),
-            positions=_joined([np.arange(length) for length in lengths], cached),
-            word_numbers=_joined([request.word_numbers for request in requests], np.zeros_like(slots)),
-            kv_rows=_joined(prompt_rows, self._token_rows[slots, cached]),
-            prompt_lengths=lengths,
-            context_rows=self._token_rows[slots, :width],
-            context_lengths=cached + 1,
+    def _sorted(self, plan: StepPlan) -> StepPlan:
+        """Attention takes neighbours of one length together."""
+        lengths = self._num_tokens.tolist()
+        prefills, decodes = (
+            sorted(some, key=lambda each: lengths[each.slot]) for some in (plan.prefills, plan.decodes)
         )
+        return StepPlan(tuple(prefills), tuple(decodes), plan.deferred_id)
 
-    def _remember(self, plan: StepPlan, tokens: list[int]) -> None:
-        """Feed each new token in the next iteration, behind what this one cached."""
-        slots = [sequence.slot for sequence in plan]
-        self._last_token[slots] = tokens
-        self._num_cached[slots] += [len(s.delivery.request.prompt_ids) for s in plan.prefills] + [1] * len(plan.decodes)
+    def _pack(self, plan: StepPlan, slots: np.ndarray) -> PackedBatch:
+        num_prompts, lengths = len(plan.prefills), self._num_tokens[slots]
+        prompt_lengths, last = lengths[:num_prompts], lengths[num_prompts:] - 1
+        context_rows = self._token_rows[slots, : context_width(int(lengths.max()))]
+        first = int(prompt_lengths.sum())
+        packed = np.zeros((4, first + len(last)), dtype=np.intp)
+        token_ids, positions, word_numbers, kv_rows = packed
+        if num_prompts:
+            requests = [sequence.delivery.request for sequence in plan.prefills]
+            is_prompt = self._positions[: context_rows.shape[1]] < prompt_lengths[:, None]  # (P, T)
+            token_ids[:first] = list(chain.from_iterable(request.prompt_ids for request in requests))
+            positions[:first] = is_prompt.nonzero()[1]
+            word_numbers[:first] = list(chain.from_iterable(request.word_numbers for request in requests))
+            kv_rows[:first] = context_rows[:num_prompts][is_prompt]
+        token_ids[first:] = self._last_token[slots[num_prompts:]]
+        positions[first:] = last
+        kv_rows[first:] = self._token_rows[slots[num_prompts:], last]
+        return PackedBatch(token_ids, positions, word_numbers, kv_rows, prompt_lengths, context_rows, lengths)
 
 
 def load_engine(settings: Settings, tokenizer_fingerprint: str, clock: Callable[[], float]) -> Engine:
@@ -166,8 +177,4 @@ def _warm_up(engine: Engine) -> None:
     engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
     while engine.has_work:
         engine.step()
-    engine.policy.observations = Observations()
-
-
-def _joined(parts: list, last: np.ndarray) -> np.ndarray:
-    return np.concatenate([*parts, last]).astype(np.intp, copy=False)
+    engine.observer = EngineObserver()

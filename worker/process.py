@@ -5,6 +5,7 @@ Called by `miniserve worker`, which knows the tokenizer that ships beside these 
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable
 from threading import Thread
@@ -17,9 +18,8 @@ from scheduler.trace_context import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
-from worker.mailbox.traces import Traces
-from worker.self_test import BatchInvariance, SelfTest, check_batch_invariance
-from worker.tracing import Tracer
+from worker.model.self_test import BatchInvariance, SelfTest, check_batch_invariance
+from worker.observer import EngineObserver
 
 _LAST_SPANS_S = 1.0
 logger = structlog.get_logger(__name__)
@@ -37,16 +37,16 @@ def serve(
     """
     engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     self_test = check_batch_invariance(engine.model.weights)
-    traces = Traces(settings.trace_ttl_s)
-    if traces.is_on or spans is not None:
-        engine.tracer = Tracer(engine.policy, traces, spans)
+    engine.observer = EngineObserver(settings.traces == "on", spans)
     if spans is not None:
         Thread(target=spans.run, name="spans", daemon=True).start()
-    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance, traces), settings.grace_s)
+    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance), settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
     _log(self_test)
+    gc.collect()
+    gc.freeze()  # weights and libraries stay: no later collection looks through them
     actor.run()
     give_up_s = monotonic() + _LAST_SPANS_S
     while spans is not None and spans.has_spans and monotonic() < give_up_s:

@@ -18,7 +18,7 @@ from ops.chaos import table
 from ops.chaos.drill import Result, Stage, hold
 from ops.options import option
 from ops.provenance import cpu_name, git_commit
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
 _COLUMNS = "from s  offered  answered   p95 ms  utilization  predicted ms  measured ms  alerts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 
 import click
 
-from ops.bench import concurrency, modes, occupancy, static_sweep
+from ops.bench import concurrency, modes, occupancy, peers, profile, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
 from ops.options import option
 
 EXPERIMENTS: dict[str, ModuleType] = {
-    "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy
+    "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
+    "peers": peers, "profile": profile,
 }  # fmt: skip
+ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others compare code with code
 _QUICK = 0.1
 
 
@@ -33,9 +36,12 @@ _QUICK = 0.1
         help="Requests of one load of static-sweep and modes.")  # fmt: skip
 @option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of random times.")
 @option("--quick", is_flag=True, help="A first look: one round, a tenth of every duration.")
+@option("--against", multiple=True, metavar="NAME=DIR[,VARIABLE=VALUE...]",
+        help="Of peers and profile: measure this checkout, too, with its own .venv and these settings.")  # fmt: skip
+@option("--sentences", type=click.Path(exists=True, dir_okay=False), help="Of peers and profile: one a line.")
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
-def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **amounts: int) -> None:
+def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: Any) -> None:
     """Run the experiments NAME... and draw their figures.
 
     \b
@@ -43,7 +49,9 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     modes          sync, threaded, static, continuous on one load
     concurrency    median latency against the number of clients, with and without batching
     occupancy      what every place of the batch does in every iteration; needs no server
-    all            one after the other
+    all            these four, one after the other
+    peers          Mosec and LitServe around the same corrector, and what each loses when it is killed
+    profile        CPU time of a request by stage
 
     \b
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
@@ -52,13 +60,13 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     alone meanwhile.
     """
     _require_matplotlib()
-    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
+    chosen = list(ALL) if "all" in names else list(dict.fromkeys(names))
     if redraw is not None:
         _redraw(chosen, redraw)
         return
-    plan = Plan(amounts["runs"], amounts["seed"], amounts["concurrency"], amounts["total"])
+    plan = Plan(asked.pop("runs"), **asked)
     if quick:
-        plan = Plan(1, plan.seed, plan.concurrency, plan.total, scale=_QUICK)
+        plan = replace(plan, num_runs=1, scale=_QUICK)
     for name in chosen:
         measure = EXPERIMENTS[name].measure
         if name == "modes" and (best := _best_static(out)) is not None:

@@ -61,6 +61,8 @@ class Plan:
     concurrency: int = 50
     total: int = 500
     scale: float = 1.0  # of durations; for a quick look
+    against: tuple[str, ...] = ()  # NAME=DIR[,VARIABLE=VALUE...]
+    sentences: str | None = None  # a file of them
 
 
 def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iterator[Row]:

@@ -17,6 +17,7 @@ from ops.bench.experiment import QUANTILES  # noqa: E402
 
 COLOURS = {
     "continuous": "#009E73", "static": "#0072B2", "threaded": "#E69F00", "sync": "#D55E00", "other": "#CC79A7",
+    "textbook": "#56B4E9",
     "idle": "#DDDDDD", "text": "#333333",
 }  # fmt: skip
 MARKERS = {"continuous": "o", "static": "s", "threaded": "^", "sync": "D"}

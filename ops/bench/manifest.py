@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.provenance import cpu_name, file_digest, git_commit
-from worker.weights import DEFAULT_PATH
+from worker.model.weights import DEFAULT_PATH
 
 _LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "gevent", "matplotlib")
 

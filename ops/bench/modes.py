@@ -1,4 +1,6 @@
-"""`modes`: the four ways to serve, on one load over HTTP, and the two batching ones where both are stable."""
+"""`modes`: the ways to serve, on one load over HTTP; static batching at its best and continuous where both are stable.
+
+Static batching stands twice: as in textbooks, where every member decodes a fixed number of tokens, and at its best."""
 
 from __future__ import annotations
 
@@ -7,11 +9,13 @@ from pathlib import Path
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.bench.static_sweep import static_case
 from ops.loadtest.arrivals import Limits
+from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import MODES
 
 CSV = "modes.csv"
 PLANNED = ("num_runs", "concurrency", "total", "scale")  # what of the plan it goes by
 DEFAULT_STATIC = (16, 20.0)
+TEXTBOOK = (8, 20.0)
 OFFERED_SHARE = 0.8  # of the best static setting's own throughput
 _LONG = 10  # times the requests of the standard load
 _OPEN_S = 20.0
@@ -23,7 +27,14 @@ def cases(static: tuple[int, float]) -> list[Case]:
     others = {mode: Case(mode, ("--mode", mode), {"mode": mode, "setting": mode}) for mode in MODES if mode != "static"}
     chosen = static_case(*static)
     columns = {"mode": "static", "setting": f"static {static[0]}, {static[1]:g} ms"}
-    return [others["sync"], others["threaded"], Case(chosen.label, chosen.options, columns), others["continuous"]]
+    best = Case(chosen.label, chosen.options, columns)
+    return [_textbook_case(), others["sync"], others["threaded"], best, others["continuous"]]
+
+
+def _textbook_case() -> Case:
+    case = static_case(*TEXTBOOK)
+    columns = {"mode": "textbook", "setting": f"textbook static {TEXTBOOK[0]}, {TEXTBOOK[1]:g} ms"}
+    return Case(f"textbook {case.label}", (*case.options, "--fixed-tokens", str(MAX_OUTPUT_TOKENS)), columns)
 
 
 def measure(plan: Plan, static: tuple[int, float] = DEFAULT_STATIC) -> list[Row]:

@@ -13,8 +13,7 @@ from time import monotonic
 
 from ops.bench.experiment import Plan, Row
 from ops.loadtest import prompts
-from scheduler.batching import BatchingPolicy, BatchLimits
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchingPolicy, BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
@@ -48,11 +47,12 @@ def measure(plan: Plan) -> list[Row]:
     limits = BatchLimits(settings.kv_budget_tokens, SLOTS, settings.max_iteration_tokens)
     rows = []
     for name, policy in policies(limits).items():
-        rows += [{"policy": name, **row} for row in occupancy(policy, requests)]
+        rows += [{"policy": name, **row} for row in occupancy(policy, requests)[0]]
     # The same once more with places in plenty: now the tokens bind.
     for name, policy in policies(replace(limits, max_slots=settings.max_slots)).items():
-        num_places = max(row["slot"] for row in occupancy(policy, requests) if row["state"] != "idle") + 1
-        facts = {"peak tokens": policy.counters.peak_reserved_tokens, "budget": limits.kv_budget_tokens,
+        busy, peak_tokens = occupancy(policy, requests)
+        num_places = max(row["slot"] for row in busy if row["state"] != "idle") + 1
+        facts = {"peak tokens": peak_tokens, "budget": limits.kv_budget_tokens,
                  "places": num_places}  # fmt: skip
         rows += [{"policy": name, "iteration": "", "slot": "", "state": what, "number": n} for what, n in facts.items()]
     return rows
@@ -60,17 +60,17 @@ def measure(plan: Plan) -> list[Row]:
 
 def sized_requests(sentences: Sequence[str]) -> list[Sized]:
     """Tokenized, with the length of the answer that the shipped model gives."""
-    from api.agent import Agent
+    from api.grammar.pipeline import TextPipeline
     from worker.engine import load_engine
 
-    agent = Agent.load()
-    engine = load_engine(Settings(), agent.tokenizer_fingerprint, monotonic)
+    pipeline = TextPipeline.load()
+    engine = load_engine(Settings(), pipeline.tokenizer_fingerprint, monotonic)
     requests: dict[str, CorrectionRequest] = {}
     for sentence in sentences:
-        for draft in agent.prepare_text(sentence).sentences:
+        for draft in pipeline.prepare_text(sentence).sentences:
             name, prompt = str(len(requests)), draft.prompt
             requests[name] = CorrectionRequest(
-                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
+                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
             )
             engine.accept(Delivery(requests[name], attempt=1, waited_s=0.0))
     lengths = {}
@@ -79,14 +79,15 @@ def sized_requests(sentences: Sequence[str]) -> list[Sized]:
     return [(request, lengths[name]) for name, request in requests.items()]
 
 
-def occupancy(policy: BatchingPolicy, requests: Sequence[Sized]) -> list[Row]:
-    """What each place does in each iteration until nobody waits any more: `token`, `waste` or `idle`."""
+def occupancy(policy: BatchingPolicy, requests: Sequence[Sized]) -> tuple[list[Row], int]:
+    """What each place does in each iteration while requests wait (token, waste, idle); most tokens reserved."""
     lengths = {request.request_id: length for request, length in requests}
     for request, _ in requests:
         policy.submit(Delivery(request, attempt=1, waited_s=0.0), now=0.0)
-    rows, iteration = [], 0
+    rows, iteration, peak_tokens = [], 0, 0
     while policy.num_waiting:
         plan = policy.plan(now=float(iteration))
+        peak_tokens = max(peak_tokens, policy.reserved_tokens)
         doing = {}
         for sequence in plan:
             num_done, wanted = len(sequence.output_ids), lengths[sequence.request_id]
@@ -97,7 +98,7 @@ def occupancy(policy: BatchingPolicy, requests: Sequence[Sized]) -> list[Row]:
         tokens = [EOS_ID if len(s.output_ids) + 1 >= lengths[s.request_id] else _WORD for s in plan]
         policy.commit(plan, tokens, now=float(iteration))
         iteration += 1
-    return rows
+    return rows, peak_tokens
 
 
 def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:

@@ -15,7 +15,7 @@ _BATCH_FOR_CDF = 8
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     """Raises KeyError where the rows lack a column."""
-    base = [row for row in rows if row["mode"] == "threaded"]
+    base = [row for row in rows if row["mode"] == "sync"]
     static = [row for row in rows if row["mode"] == "static"]
     names = ("throughput_vs_batch", "p95_vs_batch", "latency_cdf_baseline_vs_batch8", "batch_fullness")
     paths = [folder / f"{name}.png" for name in names]
@@ -25,7 +25,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         _draw_points(axes, base, static, "p95_ms", "p95 latency, ms")
     with figure(paths[2], f"Latency: unbatched, and batches of {_BATCH_FOR_CDF}") as axes:
         eight = [row for row in static if row["max_batch"] == _BATCH_FOR_CDF]
-        draw_cdf(axes, base, "unbatched (threaded)", COLOURS["threaded"])
+        draw_cdf(axes, base, "unbatched (sync)", COLOURS["sync"])
         draw_cdf(axes, eight, f"static, max_batch {_BATCH_FOR_CDF}", COLOURS["static"])
         finish_cdf(axes)
     with figure(paths[3], "How full the batches are when they start") as axes:
@@ -41,8 +41,8 @@ def _draw_points(axes: Axes, base: list[Row], static: list[Row], column: str, la
     )
     axes.plot([row["max_batch"] for row in static], [row[column] for row in static], ".", color=COLOURS["static"],
               alpha=0.45, label="single runs")  # fmt: skip
-    unbatched = medians(base, "mode", _COLUMNS)["threaded"]
-    axes.plot([1], [unbatched[column]], "^", markersize=10, color=COLOURS["threaded"], label="unbatched (threaded)")
+    unbatched = medians(base, "mode", _COLUMNS)["sync"]
+    axes.plot([1], [unbatched[column]], "^", markersize=10, color=COLOURS["sync"], label="unbatched (sync)")
     for setting, point in points.items():
         axes.annotate(
             f"{setting} ms",

@@ -11,7 +11,7 @@ import threading
 
 import redis
 
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 
 EVERY_S = 0.05
 _NUM_PLACED = """
@@ -22,7 +22,7 @@ end
 return placed
 """
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")
-_COUNTS, _RESERVATIONS, _TOKENS = "miniserve:counts", "miniserve:reservations", "miniserve:reserved_tokens"
+_COUNTS, _RESERVATIONS = "miniserve:counts", "miniserve:reservations"
 
 
 class Books:
@@ -66,22 +66,23 @@ class Books:
     def _scrape(self) -> None:
         try:
             with self._client.pipeline(transaction=True) as pipeline:
-                pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS).get(_TOKENS)
-                counts, num_open, tokens, num_placed = pipeline.eval(_NUM_PLACED, 0).execute()
+                pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS)
+                found, num_open, num_placed = pipeline.eval(_NUM_PLACED, 0).execute()
         except (redis.RedisError, OSError):
             return
         self.num_scrapes += 1
         self.most_requests = max(self.most_requests, num_open)
-        self.most_tokens = max(self.most_tokens, int(tokens or 0))
-        if counts:
+        counts = {name.decode(): float(count) for name, count in found.items()}
+        self.most_tokens = max(self.most_tokens, int(counts.get("reserved_tokens", 0)))
+        if "accepted" in counts:
             self._has_counts = True
-            self._compare({name.decode(): int(count) for name, count in counts.items()}, num_open)
+            self._compare(counts, num_open)
         if num_placed != num_open:  # reserved, and nowhere to be found; or the other way round
             self.num_off += 1
             self.worst = max(self.worst, num_open - num_placed, key=abs)
 
-    def _compare(self, counts: dict[str, int], num_open: int) -> None:
-        difference = counts.get("accepted", 0) - sum(counts.get(name, 0) for name in _ENDS) - num_open
+    def _compare(self, counts: dict[str, float], num_open: int) -> None:
+        difference = int(counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS)) - num_open
         if difference:
             self.num_off += 1
             self.worst = max(self.worst, difference, key=abs)

@@ -18,7 +18,7 @@ import numpy as np
 from redis.exceptions import RedisError
 from tqdm import tqdm
 
-from api.sentences import find_sentences
+from api.grammar.sentences import find_sentences
 from ops.chaos.conservation import Books
 from ops.chaos.system import DrillError, Shape, System, running
 from ops.chaos.traffic import Exchange, Habits, Question, Traffic
@@ -219,7 +219,7 @@ def num_stored_twice(system: System) -> int:
 
 def dropped_answers(system: System) -> int:
     """Answers that came after the first one and were given to nobody."""
-    return int(system.redis.get("miniserve:duplicates") or 0)
+    return system.counted("duplicates")
 
 
 def hold(drill: Drill, stage: Stage) -> Result:

@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from api.open_files import allow_connections
+from api.server.open_files import allow_connections
 from ops.chaos.drill import Findings, Stage, at_least, at_most, equal, num_stored_twice, tally
 from ops.chaos.random_model import SlowShape
 from ops.chaos.slow_worker import command
@@ -35,7 +35,7 @@ def clients_leave(stage: Stage) -> Findings:
             stage.show(0.3, f"{num_leaving:,} clients come")
             num_queued, num_running, free_after_s = _come_and_leave(system, leaving, traffic)
             stage.follow(system, traffic, num_staying, "those who stay")
-        left_over = system.redis.hlen("miniserve:reservations") + int(system.redis.get("miniserve:reserved_tokens"))
+        left_over = system.redis.hlen("miniserve:reservations") + system.counted("reserved_tokens")
         outcome = tally(traffic.ended, calm, num_stored_twice(system))
     checks = [
         *outcome.checks(),

@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Sequence
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.chaos.killed_workers import POISON
 from scheduler.batching import StepPlan
 from scheduler.settings import Settings

@@ -11,12 +11,12 @@ from time import monotonic
 
 import numpy as np
 
-from api.agent import Agent
+from api.grammar.pipeline import TextPipeline
 from ops.loadtest import prompts
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
-from worker.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
+from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
 
 WIDTH = 256
 _HEADS = 8
@@ -53,12 +53,12 @@ def _random_weights(shape: SlowShape) -> Weights:
 def calibrate(per_s: float, settings: Settings) -> SlowShape:
     """The number of layers at which this machine, now, does about so many corrections a second in full batches."""
     engine = random_engine(SlowShape(_TRIAL_LAYERS), settings)
-    agent = Agent.load()
+    pipeline = TextPipeline.load()
     num_requests = 2 * settings.kv_budget_tokens // MAX_OUTPUT_TOKENS
     for number, sentence in enumerate(prompts.load(None, 0)[:num_requests]):
-        prompt = agent.prepare(sentence).prompt
+        prompt = pipeline.prepare(sentence).prompt
         request = CorrectionRequest(
-            f"trial-{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
+            f"trial-{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
         )
         engine.accept(Delivery(request, attempt=1, waited_s=0.0))
     started_s, num_done = monotonic(), 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.chaos.random_model import SlowShape, random_engine
 from scheduler.settings import Settings
 from worker import process

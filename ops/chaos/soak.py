@@ -48,7 +48,7 @@ def soak(stage: Stage, minutes: float = 30.0) -> Findings:
         looks: list[_Look] = []
         with Traffic(system.urls, questions, arrivals) as traffic:
             _look_on(stage, system, traffic, (seconds, looks))
-        reserved = int(system.redis.get("miniserve:reserved_tokens")) + system.redis.zcard("rq:wip:correct")
+        reserved = system.counted("reserved_tokens") + system.redis.zcard("rq:wip:correct")
     growth = {} if stage.is_quick else _growth(looks)
     is_long = seconds >= _REDIS_WARM_S + 2 * _WINDOW_S  # else all there is to see is how things fill up
     bars = [

@@ -24,7 +24,7 @@ from ops.chaos.fleet import RedisFleet
 from ops.chaos.proxy import CountingProxy
 from ops.up import why_not_ready
 from scheduler.settings import PREFIX, Settings
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 
 START_PATIENCE_S = 60.0
 _STOP_PATIENCE_S = 20.0
@@ -87,7 +87,7 @@ class System:
         self.shape = shape
         self.fleet = RedisFleet(directory) if shape.is_watched else None
         if self.fleet is None:
-            self.server = embedded_redis.start(directory)
+            self.server = embedded_redis.start(directory, embedded_redis.free_port() if shape.proxied else None)
         self.redis_url = self.server.url if self.fleet is None else self.fleet.url()
         self.redis: Redis = connect(self.redis_url)
         self.proxy = CountingProxy(self.server.port) if shape.proxied else None
@@ -196,6 +196,10 @@ class System:
     def _holds_lease(self, member: Member) -> bool:
         marker = f"-{member.process.pid}-".encode()
         return any(marker in name for name in self.redis.zrange("miniserve:leases", 0, -1))
+
+    def counted(self, what: str) -> int:
+        """A sum that the scripts keep."""
+        return int(self.redis.hget("miniserve:counts", what) or 0)
 
     def kill_redis(self) -> None:
         self.server.process.kill()

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.open_files import allow_connections
+from api.server.open_files import allow_connections
 from ops.loadtest.arrivals import Arrivals, Limits
 from ops.loadtest.connection import Connection, Reply, Target
 

@@ -1,4 +1,4 @@
-"""Which alerts hold in this reading: the rules of scheduler/alerts.py over what GET /metrics tells.
+"""Which alerts hold in this reading: the rules of scheduler/capacity/alerts.py over what GET /metrics tells.
 
 `miniserve monitor` raises an alert once its condition has held for a while, and clears it later still; a view that may
 have been opened a second ago has no such memory, and says what is beyond its bar now.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ops.scrape import Scrape
-from scheduler.alerts import Situation, rules
-from scheduler.capacity import Capacity, Goals
-from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.alerts import Situation, rules
+from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from api.metrics import goals_of
+from api.telemetry.metrics import goals_of
 from ops.options import RangedType, option, with_settings
 from ops.scrape import ScrapeError, metrics_url
 from ops.top import screen

@@ -13,7 +13,7 @@ from typing import Any
 
 from ops.scrape import Scrape
 from ops.top.alarms import Alert, alerts_of
-from scheduler.capacity import Goals
+from scheduler.capacity.measure import Goals
 
 _HISTOGRAMS = {
     "ttft": "miniserve_time_to_first_token_seconds",
@@ -96,7 +96,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the server computes of itself (scheduler/capacity.py)."""
+    """What the server computes of itself (scheduler/capacity/measure.py)."""
 
     utilization: float | None
     predicted_wait_s: float | None

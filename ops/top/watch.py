@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from ops.scrape import ScrapeError, scrape
 from ops.top.view import Reading, View, view_of
-from scheduler.capacity import Goals
+from scheduler.capacity.measure import Goals
 
 WINDOW_S = 10.0  # of the live view's rates and percentiles: a second alone holds too few requests for a p99
 

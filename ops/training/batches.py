@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from api.edit_script import PAD_ID, REASONS
-from api.tokenizer import Tokenizer
+from api.grammar.edit_script import PAD_ID, REASONS
+from api.grammar.tokenizer import Tokenizer
 from ops.training.corruption import Example
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import MAX_OUTPUT_TOKENS

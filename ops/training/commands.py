@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from api.verbs import VerbTable
+from api.grammar.verbs import VerbTable
 from ops.options import RangedType, with_settings
 from ops.training.options import TrainOptions
 from scheduler.settings import Range, Settings
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 _DEFAULTS = TrainOptions(corpora=())
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -121,7 +121,7 @@ def eval_(settings: Settings, files: tuple[Path, ...], as_json: bool, show: tupl
         raise click.UsageError("--json and --show do not go together")
     configure_blas(os.environ)
     from ops.training.evaluation_run import EvaluationRun
-    from worker.weights import WeightsError
+    from worker.model.weights import WeightsError
 
     try:
         run = EvaluationRun.load(settings, files)

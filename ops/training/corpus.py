@@ -1,8 +1,8 @@
 """Reads the tagged training text and says which sentences are never trained on.
 
 The files have three tab-separated columns: source, sentence, tagged tokens (`token/PennTag/index`). Their index
-counts punctuation, ours does not: tokens are renumbered with `api.words`, and a sentence on which the two ways of
-cutting disagree is left out.
+counts punctuation, ours does not: tokens are renumbered with `api.grammar.words`, and a sentence on which the two ways
+of cutting disagree is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.words import split_pieces
+from api.grammar.words import split_pieces
 
 HELD_OUT_PER_MILLE = 20
 

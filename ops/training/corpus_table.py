@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from api.reasons import Reason
-from api.verbs import VerbTable
-from api.words import count_words
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.grammar.words import count_words
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, written
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from api.edit_script import EOS_ID
-from api.tokenizer import Prompt
+from api.grammar.edit_script import EOS_ID
+from api.grammar.tokenizer import Prompt
 from ops.training.twin import Twin
 from scheduler.messages import MAX_OUTPUT_TOKENS
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator
 from importlib.resources import files
 
-from api.tokenizer import Prompt, Tokenizer
+from api.grammar.tokenizer import Prompt, Tokenizer
 from scheduler.errors import SentenceTooLong
 
 
@@ -26,12 +26,13 @@ class DroppingTokenizer(Tokenizer):
         self._rng = random.Random(seed)
         self._halves = _halves(serialized)
         self._whole = Tokenizer(serialized)
+        self._chunk = self._encode_chunk  # nothing is remembered, as it comes apart anew each time
         self.encode_output = self._whole.encode_output
 
     @classmethod
     def of_product(cls, share: float, seed: int) -> DroppingTokenizer:
         """From the file that ships."""
-        return cls((files("api") / "tokenizer.json").read_bytes(), share, seed)
+        return cls((files("api.grammar") / "tokenizer.json").read_bytes(), share, seed)
 
     def encode(self, sentence: str) -> Prompt:
         """A prompt in pieces; whole where the pieces would be too many."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from api.agent import Edit
-from api.reasons import Reason
+from api.grammar.pipeline import Edit
+from api.grammar.reasons import Reason
 from ops.training.evaluation_items import Item
 from ops.training.text_edits import TextEdit, find_edits
 

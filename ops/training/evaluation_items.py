@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.training.evaluation import ReasonScores, Result, Scores
 
 _SHARES = (

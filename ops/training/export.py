@@ -11,11 +11,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.provenance import corpus_digests, cpu_name
 from ops.training.options import TrainOptions
 from ops.training.twin import Twin, TwinConfig
-from worker.weights import ModelConfig, fingerprint
+from worker.model.weights import ModelConfig, fingerprint
 
 _TRAINING_ONLY = ("detection",)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from api.edit_script import ScriptEdit, parse_script
-from api.tokenizer import Prompt, Tokenizer
-from api.verbs import VerbTable
+from api.grammar.edit_script import ScriptEdit, parse_script
+from api.grammar.tokenizer import Prompt, Tokenizer
+from api.grammar.verbs import VerbTable
 from ops.training.batches import NO_TARGET, BatchOptions, cut_batches, encode_example, to_tensors
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import Example, ExampleMaker, Lexicon, apply_edits, written
@@ -166,7 +166,7 @@ def main() -> None:
 
 def _item(example: Example) -> Item:
     edits = example.edits
-    if "\u2019" in example.sentence:  # the model writes straight apostrophes, the agent those of the sentence
+    if "\u2019" in example.sentence:  # the model writes straight apostrophes, the pipeline those of the sentence
         edits = tuple(replace(edit, replacement=edit.replacement.replace("'", "\u2019")) for edit in edits)
     return Item(example.sentence, apply_edits(example.sentence, edits), tuple(edit.reason for edit in edits))
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from api.edit_script import ScriptEdit, parse_script
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
-from api.verbs import VerbTable
+from api.grammar.edit_script import ScriptEdit, parse_script
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
+from api.grammar.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker, Lexicon
 from ops.training.decoding import decode

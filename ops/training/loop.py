@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from api.tokenizer import Tokenizer
-from api.verbs import VerbTable
+from api.grammar.tokenizer import Tokenizer
+from api.grammar.verbs import VerbTable
 from ops.training.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker, written

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.provenance import weights_origin
 from ops.training.export import read_twin, write_weights
 from ops.training.heldout import HeldOut, HeldOutOptions

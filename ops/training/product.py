@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from api.agent import Correction
+from api.grammar.pipeline import Correction
 from ops.offline import OfflineCorrector
 from ops.training.evaluation import Answer
 from scheduler.settings import Settings

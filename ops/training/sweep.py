@@ -17,7 +17,7 @@ from ops.training.evaluation import Scores, evaluate, score
 from ops.training.evaluation_items import Item, read_items
 from ops.training.product import ProductCorrector
 from scheduler.settings import Settings
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 STRICTNESSES = tuple(step / 4 for step in range(-4, 33))  # -1 to 8
 _COLUMNS = ("exact", "tagged", "detection", "false_positives")

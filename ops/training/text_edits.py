@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from api.words import split_pieces
+from api.grammar.words import split_pieces
 
 
 @dataclass(frozen=True, slots=True)

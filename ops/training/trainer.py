@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.provenance import git_commit, weights_origin
 from ops.training.averaging import WeightAverage
 from ops.training.batches import Batch

@@ -17,11 +17,11 @@ import tokenizers
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from api.edit_script import special_tokens
-from api.tokenizer import Tokenizer
-from worker.weights import ModelConfig, fingerprint
+from api.grammar.edit_script import special_tokens
+from api.grammar.tokenizer import Tokenizer
+from worker.model.weights import ModelConfig, fingerprint
 
-NEW_TOKENIZER = Path(__file__).parents[2] / "api" / "tokenizer.json"
+NEW_TOKENIZER = Path(__file__).parents[2] / "api" / "grammar" / "tokenizer.json"
 
 
 def transplant_rows(rows: np.ndarray, old: tokenizers.Tokenizer, new: tokenizers.Tokenizer) -> np.ndarray:

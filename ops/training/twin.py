@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from api.edit_script import REASONS
+from api.grammar.edit_script import REASONS
 from ops.training.batches import NO_TARGET, Batch
 
 NORM_EPSILON = 1e-5

@@ -1,8 +1,8 @@
-"""Trains the tokenizer that ships as `api/tokenizer.json`: `python -m ops.training.vocabulary CORPUS...`.
+"""Trains the tokenizer that ships as `api/grammar/tokenizer.json`: `python -m ops.training.vocabulary CORPUS...`.
 
-Byte-level BPE over pieces as `api.tokenizer` cuts them. Two things help the model to see through mistakes: a final
--ed or -ing is a token of its own (walk|ed, shak|ed, swimm|ing), and so is every form of the irregular verbs and its
-stem, because over-regularised forms never seen in training are corrected only if their stem is one token.
+Byte-level BPE over pieces as `api.grammar.tokenizer` cuts them. Two things help the model to see through mistakes: a
+final -ed or -ing is a token of its own (walk|ed, shak|ed, swimm|ing), and so is every form of the irregular verbs and
+its stem, because over-regularised forms never seen in training are corrected only if their stem is one token.
 A trained model fits one tokenizer only: retrain it after running this.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from api.edit_script import special_tokens
-from api.verbs import VerbTable
-from api.words import split_pieces
+from api.grammar.edit_script import special_tokens
+from api.grammar.verbs import VerbTable
+from api.grammar.words import split_pieces
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker
 
@@ -111,7 +111,7 @@ def main() -> None:
     """Retrain the tokenizer that ships; the corpora are the arguments."""
     verbs = VerbTable.load()
     text = _training_text([Path(name) for name in sys.argv[1:]], verbs, seed=0)
-    train_tokenizer(text, verbs, Path(__file__).parents[2] / "api" / "tokenizer.json")
+    train_tokenizer(text, verbs, Path(__file__).parents[2] / "api" / "grammar" / "tokenizer.json")
 
 
 if __name__ == "__main__":

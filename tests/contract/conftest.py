@@ -10,7 +10,8 @@ import pytest
 from ops import embedded_redis
 from tests.bundled_redis import only_the_bundled_redis
 from tests.mailbox_house import House, MemoryHouse, RedisHouse
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
+from worker.mailbox.worker_end import RedisWorkerMailbox
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +54,6 @@ def waking_house(request: pytest.FixtureRequest) -> Iterator[House]:
         house: House = MemoryHouse()
     else:
         url = request.getfixturevalue(f"{request.param}_url")
-        house = RedisHouse(lambda: connect(url))
+        house = RedisHouse(lambda: connect(url), RedisWorkerMailbox)
     yield house
     house.close()

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
-from scheduler.messages import NO_ROOM, Completion, FinishReason, Timings
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, take
 from worker.mailbox.protocol import ApiMailbox, Ticket, WorkerMailbox
 
@@ -45,8 +45,8 @@ def test_of_two_answers_the_first_one_counts(house: House) -> None:
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
 
-    worker.exchange([an_answer("a", 1)], AMPLE, 0)
-    worker.exchange([an_answer("a", 2)], AMPLE, 0)
+    worker.exchange([an_answer("a", 1)], AMPLE)
+    worker.exchange([an_answer("a", 2)], AMPLE)
 
     assert api.wait(ticket, 5).output_ids == (1,)
     assert worker.num_duplicates == 1
@@ -58,7 +58,7 @@ def test_a_failed_request_says_so_and_is_released(house: House) -> None:
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
 
-    worker.exchange([Completion("a", FinishReason.ERROR, error="the tokenizer does not match")], AMPLE, 0)
+    worker.exchange([Completion("a", FinishReason.ERROR, error="the tokenizer does not match")], AMPLE)
 
     with pytest.raises(RequestFailed, match="the tokenizer does not match"):
         api.wait(ticket, 5)
@@ -84,8 +84,8 @@ def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: House) ->
 
     api.cancel("a")
 
-    assert eventually(lambda: worker.exchange((), AMPLE, 1).cancelled_ids) == ("a",)
-    worker.exchange([an_answer("a")], AMPLE, 0)  # too late
+    assert eventually(lambda: worker.exchange((), AMPLE).cancelled_ids) == ("a",)
+    worker.exchange([an_answer("a")], AMPLE)  # too late
     with pytest.raises(Cancelled):
         api.wait(ticket, 5)
     assert nothing_is_reserved(api)
@@ -142,7 +142,7 @@ def test_the_work_of_a_dead_worker_goes_to_another_one(house: House) -> None:
     house.kill(one)
     found = []
     for _ in range(3):
-        (delivery,) = two.exchange((), AMPLE, 0).deliveries
+        (delivery,) = two.exchange((), AMPLE).deliveries
         found.append((delivery.request.request_id, delivery.attempt))
         answer(two, delivery.request.request_id)
 
@@ -220,7 +220,7 @@ def test_what_an_engine_failed_on_comes_again_one_by_one_with_the_attempt_counte
     worker.give_back([an_answer("done")])
     found = []
     for _ in others:
-        (delivery,) = worker.exchange((), AMPLE, 0).deliveries
+        (delivery,) = worker.exchange((), AMPLE).deliveries
         found.append((delivery.request.request_id, delivery.attempt))
         answer(worker, delivery.request.request_id)
 
@@ -246,7 +246,7 @@ def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) 
     ticket = api.submit(a_request("deadly"))
     for attempt in (1, 2, 3):
         worker = house.worker()
-        assert worker.exchange((), AMPLE, 0).deliveries[0].attempt == attempt
+        assert worker.exchange((), AMPLE).deliveries[0].attempt == attempt
         house.kill(worker)
 
     assert take(house.worker()) == []
@@ -263,8 +263,8 @@ def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: Hou
     house.kill(one)
     assert take(two) == ["a"]
 
-    one.exchange([an_answer("a", 1)], AMPLE, 0)
-    two.exchange([an_answer("a", 2)], AMPLE, 0)
+    one.exchange([an_answer("a", 1)], AMPLE)
+    two.exchange([an_answer("a", 2)], AMPLE)
 
     assert api.wait(ticket, 5).output_ids == (2,)
 
@@ -279,9 +279,9 @@ def test_every_way_out_of_the_queue_releases_exactly_once(house: House) -> None:
         api.wait(tickets["late"], 0)
 
     cancelled: set[str] = set()
-    eventually(lambda: cancelled.update(worker.exchange((), NO_ROOM, 4).cancelled_ids) or len(cancelled) == 2)
+    eventually(lambda: cancelled.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(cancelled) == 2)
     endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="x")]
-    worker.exchange(endings * 2, NO_ROOM, 0)
+    worker.exchange(endings * 2, NO_CAPACITY)
 
     assert cancelled == {"cancelled", "late"}
     assert nothing_is_reserved(api)

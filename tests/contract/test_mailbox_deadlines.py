@@ -8,37 +8,36 @@ import pytest
 
 from scheduler.errors import DeadlineExceeded
 from tests.mailbox_house import House, a_request, answer, eventually, take
-from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, WorkerMailbox, WorkerReport
+
+RATE = 70.0  # reserved tokens per second
 
 
-def learn_the_rate(api: ApiMailbox, worker: WorkerMailbox) -> float:
-    """Let one request of 42 tokens take 0.6 s: some 70 tokens a second."""
-    api.submit(a_request("slow"))
-    assert take(worker) == ["slow"]
-    time.sleep(0.6)
-    answer(worker, "slow")
-    return eventually(lambda: api.status().service_rate_tokens_per_s)
+def a_worker_with_a_rate(house: House, api: ApiMailbox) -> WorkerMailbox:
+    worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=RATE))
+    eventually(lambda: api.status().service_rate_tokens_per_s == RATE)
+    return worker
 
 
 def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothing(house: House) -> None:
-    api, worker = house.api(), house.worker()
-    rate = learn_the_rate(api, worker)
+    api = house.api()
+    worker = a_worker_with_a_rate(house, api)
     api.submit(a_request("first"))
 
     with pytest.raises(DeadlineExceeded, match="At the present load the answer would come after") as refusal:
-        api.submit(a_request("late"), within_s=0.9 * 84 / rate)
+        api.submit(a_request("late"), within_s=0.9 * 84 / RATE)
 
     assert "nothing was queued" in str(refusal.value)
     assert api.status().reserved_requests == 1
-    api.submit(a_request("in time"[:2]), within_s=1.1 * 84 / rate)
+    api.submit(a_request("in time"[:2]), within_s=1.1 * 84 / RATE)
     assert take(worker) == ["first", "in"]
 
 
 def test_an_empty_queue_takes_what_a_bad_rate_would_refuse(house: House) -> None:
-    api, worker = house.api(), house.worker()
-    rate = learn_the_rate(api, worker)
+    api = house.api()
+    worker = a_worker_with_a_rate(house, api)
 
-    api.submit(a_request("a"), within_s=0.5 * 42 / rate)
+    api.submit(a_request("a"), within_s=0.5 * 42 / RATE)
 
     assert take(worker) == ["a"]
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, InvalidRequest, QueueFull, RequestFailed
-from scheduler.messages import NO_ROOM, Completion, CorrectionRequest, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
 from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
 
@@ -38,9 +38,9 @@ def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: Ho
     tickets = api.submit_all(some("a", "b", "c"))
     assert (take(one), take(two)) == (["a", "b"], ["c"])
 
-    two.exchange([an_answer("c", 3)], NO_ROOM, 0)
-    one.exchange([an_answer("b", 2)], NO_ROOM, 1)
-    one.exchange([an_answer("a", 1)], NO_ROOM, 0)
+    two.exchange([an_answer("c", 3)], NO_CAPACITY)
+    one.exchange([an_answer("b", 2)], NO_CAPACITY)
+    one.exchange([an_answer("a", 1)], NO_CAPACITY)
 
     assert [completion.output_ids for completion in api.wait_all(tickets, 5)] == [(1,), (2,), (3,)]
     assert reserved(api) == (0, 0, 0)
@@ -136,7 +136,7 @@ def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) 
     tickets = api.submit_all(some("a", "b", "c", "d"))
     assert take(worker, free_tokens=3 * 42) == ["a", "b", "c"]
     answer(worker, "a")
-    worker.exchange([Completion("c", FinishReason.ERROR, error="the arena is on fire")], NO_ROOM, 1)
+    worker.exchange([Completion("c", FinishReason.ERROR, error="the arena is on fire")], NO_CAPACITY)
     started = time.monotonic()
 
     with pytest.raises(RequestFailed, match="the arena is on fire"):
@@ -218,6 +218,6 @@ def test_the_work_of_a_dead_worker_on_some_of_them_is_done_by_another(house: Hou
 
 def _told_to_drop(worker: WorkerMailbox) -> set[str]:
     told: set[str] = set()
-    eventually(lambda: told.update(worker.exchange((), NO_ROOM, 1).cancelled_ids) or told)
-    worker.exchange((), NO_ROOM, 0)  # says that they are dropped
+    eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or told)
+    worker.exchange((), NO_CAPACITY)  # says that they are dropped
     return told

@@ -1,4 +1,4 @@
-"""Acceptance and delivery: bounds, order, shares, look-ahead, hand back."""
+"""Acceptance and delivery: bounds, order, shares, hand back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 import pytest
 
 from scheduler.errors import IdempotencyConflict, QueueFull, ShuttingDown
-from scheduler.messages import Delivery
-from tests.mailbox_house import AMPLE, House, a_request, answer, ids_of, take
+from scheduler.messages import Delivery, FreeCapacity
+from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, ids_of, take
+from tests.recorded_requests import a_record
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -18,7 +19,7 @@ def test_a_request_reaches_the_worker_as_it_was_sent(house: House) -> None:
     request = a_request("one")
 
     api.submit(request)
-    (delivery,) = worker.exchange((), AMPLE, 0).deliveries
+    (delivery,) = worker.exchange((), AMPLE).deliveries
 
     assert delivery == Delivery(request, attempt=1, waited_s=delivery.waited_s)
     assert 0 <= delivery.waited_s < 5
@@ -57,6 +58,15 @@ def test_work_in_progress_counts_against_the_bound(house: House) -> None:
     answer(worker, "a")
 
     api.submit(a_request("b"))
+
+
+def test_a_request_to_be_followed_is_refused_before_it_is_followed(house: House) -> None:
+    """A stream has one status, and this is the last moment for it."""
+    api = house.api(MailboxLimits(max_requests=1))
+    api.submit(a_request("first"))
+
+    with pytest.raises(QueueFull):
+        api.submit_recorded(a_record("second", is_followed=True), [a_request("second")])
 
 
 def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: House) -> None:
@@ -126,13 +136,15 @@ def test_no_more_requests_are_delivered_than_there_is_room_for(house: House) -> 
     assert take(worker, requests=2) == ["c"]
 
 
-def test_look_ahead_hands_over_one_request_that_does_not_fit(house: House) -> None:
+def test_the_first_request_that_does_not_fit_is_named_and_stays_in_the_queue(house: House) -> None:
     api, worker = house.api(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
 
-    assert take(worker, free_tokens=50, may_look_ahead=True) == ["a", "b"]
-    assert take(worker, free_tokens=0, may_look_ahead=True) == []
+    inbox = worker.exchange((), FreeCapacity(50))
+
+    assert (ids_of(inbox), inbox.deferred_id) == (["a"], "b")
+    assert api.status().queue_depth == 2
 
 
 def test_each_of_two_workers_gets_its_share(house: House) -> None:
@@ -152,7 +164,7 @@ def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: House) -> N
     assert take(one, free_tokens=90) == ["a", "b"]
 
     one.close()
-    inbox = two.exchange((), AMPLE, 0)
+    inbox = two.exchange((), AMPLE)
 
     assert ids_of(inbox) == ["a", "b", "c"]
     assert [delivery.attempt for delivery in inbox.deliveries] == [1, 1, 1]
@@ -164,7 +176,7 @@ def test_a_worker_that_leaves_gives_its_work_to_the_others(house: House) -> None
     assert take(one) == ["a"]
 
     one.close()
-    (delivery,) = two.exchange((), AMPLE, 0).deliveries
+    (delivery,) = two.exchange((), AMPLE).deliveries
 
     assert (delivery.request.request_id, delivery.attempt) == ("a", 1)
     assert api.status().live_workers == 1
@@ -172,10 +184,10 @@ def test_a_worker_that_leaves_gives_its_work_to_the_others(house: House) -> None
 
 def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> None:
     api, worker = waking_house.api(), waking_house.worker()
-    assert worker.exchange((), AMPLE, 0, wait_s=0.01).deliveries == ()
+    assert worker.exchange((), AMPLE, wait_s=0.01).deliveries == ()
     threading.Timer(0.1, api.submit, [a_request("a")]).start()
 
-    inbox = worker.exchange((), AMPLE, 0, wait_s=10.0)
+    inbox = worker.exchange((), AMPLE, wait_s=10.0)
 
     assert ids_of(inbox) == ["a"]
     assert inbox.deliveries[0].waited_s < 5.0  # not all that it might have waited
@@ -185,7 +197,7 @@ def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
     worker = house.worker()
     started = time.monotonic()
 
-    worker.exchange((), AMPLE, 0)
+    worker.exchange((), AMPLE)
 
     assert time.monotonic() - started < 5.0
 
@@ -212,3 +224,14 @@ def test_the_status_counts_what_waits_and_what_is_reserved(house: House) -> None
 
     assert (status.redis_ok, status.live_workers, status.queue_depth) == (True, 1, 2)
     assert (status.reserved_requests, status.reserved_tokens) == (3, 126)
+
+
+def test_the_request_of_who_is_told_of_the_shutdown_is_cancelled(house: House) -> None:
+    api, other = house.api(), house.api()
+    ticket = api.submit(a_request("a"))
+
+    api.close()
+    with pytest.raises(ShuttingDown):
+        api.wait(ticket, 5)
+
+    eventually(lambda: not other.status().reserved_requests)

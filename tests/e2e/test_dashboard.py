@@ -36,11 +36,13 @@ def _answers(url: str) -> bool:
 def test_the_workers_page_names_the_worker_and_its_queue(with_dashboard: tuple[RunningSystem, str]) -> None:
     system, url = with_dashboard
 
-    (worker,) = send(url, "GET", "/0/data/workers.json").body["workers"]
+    def worker() -> dict:
+        (worker,) = send(url, "GET", "/0/data/workers.json").body["workers"]
+        return worker
 
-    assert worker["queues"] == ["correct"]
-    assert worker["pid"] == system.pids("worker")[0]
-    assert worker["successful_job_count"] == NUM_SENT
+    wait_until(lambda: worker()["successful_job_count"] == NUM_SENT, 5, "the next beat")
+    assert worker()["queues"] == ["correct"]
+    assert worker()["pid"] == system.pids("worker")[0]
 
 
 def test_finished_jobs_are_listed_and_show_no_text_of_a_user(with_dashboard: tuple[RunningSystem, str]) -> None:
@@ -61,8 +63,10 @@ def test_waiting_requests_are_counted_while_the_worker_is_stopped(with_dashboard
     with ThreadPoolExecutor(4) as pool:
         os.kill(worker, signal.SIGSTOP)
         try:
-            replies = [pool.submit(post_sentence, system.url, "He goed to school") for _ in range(4)]
-            wait_until(lambda: _num_queued(url) >= 3, 10, "the queue is shown")  # one may be in the worker's claim
+            replies = [pool.submit(post_sentence, system.url, "He goed to school")]
+            wait_until(lambda: _num_started(url) == 1, 10, "the claim that stands has taken the first")
+            replies += [pool.submit(post_sentence, system.url, "He goed to school") for _ in range(3)]
+            wait_until(lambda: _num_queued(url) == 3, 10, "the queue is shown")
         finally:
             os.kill(worker, signal.SIGCONT)
         assert {reply.result().status for reply in replies} == {200}
@@ -71,6 +75,10 @@ def test_waiting_requests_are_counted_while_the_worker_is_stopped(with_dashboard
 def _num_queued(url: str) -> int:
     queues = {queue["name"]: queue["count"] for queue in send(url, "GET", "/0/data/queues.json").body["queues"]}
     return queues["correct"]
+
+
+def _num_started(url: str) -> int:
+    return len(send(url, "GET", "/0/data/jobs/correct/started/10/asc/1.json").body["jobs"])
 
 
 def test_every_page_for_people_opens(with_dashboard: tuple[RunningSystem, str]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from ops import embedded_redis, processes
 from ops.embedded_redis import free_port
@@ -145,6 +146,22 @@ def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
         assert server.process.poll() is None
     finally:
         server.stop()
+
+
+def test_a_port_for_redis_has_a_password_that_is_not_printed() -> None:
+    port = free_port()
+    with RunningSystem("--redis-port", str(port)) as system:
+        path = system.wait_for_line(rf"^  Redis port +127\.0\.0\.1:{port}, its password stands in (.*)$", 1).group(1)
+        password = Path(path).read_text().split()[1]
+        answer = post_sentence(system.url, "He goed to school")
+        with Redis(port=port, password=password) as client:
+            num_finished = client.zcard("rq:finished:correct")
+        rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
+        info = subprocess.run(rq_info, shell=True, capture_output=True, text=True, timeout=20, check=True).stdout
+
+        assert (answer.status, num_finished) == (200, 1)
+        assert "1 workers, 1 queues" in info
+        assert password not in system.output()
 
 
 def test_what_it_prints_can_be_pasted() -> None:

@@ -10,7 +10,7 @@ from redis import Redis
 from ops.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from api.edit_script import EOS_ID
-from api.wsgi import bind
+from api.grammar.edit_script import EOS_ID
+from api.server.application import bind
 from ops import processes
 from ops.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
@@ -46,7 +46,7 @@ def shared_api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
 
 
 def answer(worker: WorkerMailbox, delivery: Delivery) -> None:
-    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], AMPLE, 0)
+    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], AMPLE)
 
 
 def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_url: str) -> None:
@@ -157,7 +157,7 @@ def test_a_client_that_hangs_up_cancels_its_request(shared_api: ApiProcess, work
         connection.sendall(f"{head}\r\n\r\n{body}".encode())
         request_id = take_one(worker).request.request_id
 
-    cancelled = eventually(lambda: worker.exchange((), AMPLE, 1, wait_s=0.05).cancelled_ids)
+    cancelled = eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).cancelled_ids)
     assert cancelled == (request_id,)
 
 
@@ -226,7 +226,7 @@ def test_64_clients_at_once_all_get_their_own_answer(shared_api: ApiProcess, wor
 def _answer_all(worker: WorkerMailbox, stop: threading.Event) -> None:
     done = []
     while not stop.is_set():
-        inbox = worker.exchange(done, AMPLE, 0, wait_s=0.0 if done else 0.05)
+        inbox = worker.exchange(done, AMPLE, wait_s=0.0 if done else 0.05)
         done = [an_answer(delivery.request.request_id, EOS_ID) for delivery in inbox.deliveries]
 
 

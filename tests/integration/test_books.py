@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.messages import FinishReason
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.protocol import MailboxLimits, Parting
+from worker.mailbox.protocol import AbandonReason, MailboxLimits
 
 
 def test_the_area_is_the_number_in_the_system_over_time_and_stay_the_times_of_those_that_ended(
@@ -47,7 +47,7 @@ def test_every_way_to_end_takes_its_time_into_stay(queue: ScriptedQueue) -> None
     queue.accept("waits-and-leaves", "waits-too-long")
     queue.now_s = 1.0
     queue.cancel("waits-and-leaves")
-    queue.cancel("waits-too-long", Parting.TOO_LATE)
+    queue.cancel("waits-too-long", AbandonReason.TOO_LATE)
     queue.now_s = 3.0
     assert queue.drain("w") == ["done", "failed", "leaves", "cut"]
     queue.cancel("leaves")
@@ -140,7 +140,7 @@ def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueu
 
     queue.finish("w", "a", reason=FinishReason.LENGTH)
 
-    counts = {name: int(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
+    counts = {name: float(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
     assert counts.get(b"done_length", 0) <= counts.get(b"done", 0), "or miniserve_request_success_total is negative"
 
 
@@ -166,7 +166,7 @@ def test_who_is_refused_by_a_replica_that_knew_counts_as_offered_load_too(queue:
 
 
 def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
-    queue.client.hset("miniserve:law", "us", -(2**63) + 1)
+    queue.client.hset("miniserve:counts", "law_us", -(2**63) + 1)
     queue.now_s = 1_000_000.0
     before = queue.observe().now
 
@@ -174,3 +174,15 @@ def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_nex
     queue.now_s += 60.0
 
     assert queue.observe().now.area_s - before.area_s == pytest.approx(60.0, abs=0.5)
+
+
+def test_a_job_that_was_pushed_by_another_tool_gives_back_what_was_reserved_when_it_began(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.client.hset("rq:job:foreign", mapping={"data": "junk", "status": "queued"})
+    queue.client.rpush("rq:queue:correct", "foreign")
+    assert queue.drain("w") == ["foreign"]
+
+    queue.finish("w", "foreign", reason=FinishReason.ERROR)
+
+    assert queue.client.hlen("miniserve:reservations") == 0
+    assert queue.observe().counts["failed"] == 1

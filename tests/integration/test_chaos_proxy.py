@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ops.chaos.proxy import MESSAGE, CountingProxy, Tripwire
 from ops.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
-from worker.mailbox.line import Line, LineDown, connect, script
+from worker.mailbox.connection import ConnectionLost, RedisConnection, connect, script
 
 NEVER = 10**9
 
@@ -47,7 +47,7 @@ def test_commands_and_replies_of_any_size_pass_through_the_proxy(client: Redis) 
 
 
 def test_our_scripts_are_counted_by_their_names_and_beats_are_not_counted(proxy: CountingProxy) -> None:
-    line = Line(connect(proxy.url))
+    line = RedisConnection(connect(proxy.url))
     line.ask(("PING",))  # loads the scripts
     proxy.watch(Tripwire(NEVER, before_reply=True))
 
@@ -62,11 +62,11 @@ def test_our_scripts_are_counted_by_their_names_and_beats_are_not_counted(proxy:
 def test_the_command_that_trips_has_run_and_nothing_follows_it(
     proxy: CountingProxy, behind: Redis, before_reply: bool
 ) -> None:
-    line, trips = Line(connect(proxy.url)), []
+    line, trips = RedisConnection(connect(proxy.url)), []
     line.ask(("PING",))
     proxy.watch(Tripwire(2, before_reply), lambda: trips.append(behind.get("count")))
 
-    with pytest.raises(LineDown):
+    with pytest.raises(ConnectionLost):
         line.ask(("INCR", "count"), ("INCR", "count"), ("INCR", "count"))
 
     eventually(lambda: proxy.has_tripped)

@@ -11,12 +11,13 @@ from contextlib import suppress
 import pytest
 
 from scheduler.errors import ServingError
-from scheduler.messages import NO_ROOM, Completion, FinishReason, Room
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, eventually
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapacity
+from tests.mailbox_house import AMPLE, RedisHouse, SteppedWorkerMailbox, a_request, eventually
 from tests.scripted_queue import assert_balanced
-from worker.mailbox.line import connect
-from worker.mailbox.observatory import Observatory
+from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxLimits
+from worker.mailbox.system_reader import SystemReader
+from worker.mailbox.worker_end import RedisWorkerMailbox
 
 LOAD_S = 2.5
 LEAST_LOOKS = 30
@@ -69,8 +70,8 @@ class Scenes:
         while not self._is_over.is_set():
             cut = rng.randrange(len(held) + 1)
             answers = [_some_end(rng, name) for name in held[:cut]]
-            room = rng.choice((NO_ROOM, Room(100), AMPLE))
-            inbox = worker.exchange(answers, room, len(held) - cut, wait_s=0.005)
+            room = rng.choice((NO_CAPACITY, FreeCapacity(100), AMPLE))
+            inbox = worker.exchange(answers, room, wait_s=0.005)
             held = [name for name in held[cut:] if name not in inbox.cancelled_ids]
             held += [delivery.request.request_id for delivery in inbox.deliveries]
             fate = rng.random()
@@ -90,31 +91,33 @@ def _some_end(rng: random.Random, name: str) -> Completion:
 
 def finish_all(house: RedisHouse) -> None:
     """By a worker without faults."""
-    worker, held = house.worker(), []
+    worker, client, held = house.worker(), house._connect(), []
 
     def is_empty() -> bool:
         nonlocal held
-        inbox = worker.exchange([Completion(name, FinishReason.STOP, (7, 1)) for name in held], AMPLE, len(held))
+        inbox = worker.exchange([Completion(name, FinishReason.STOP, (7, 1)) for name in held], AMPLE)
         held = [delivery.request.request_id for delivery in inbox.deliveries]
-        return not held and worker._line.ask(("HLEN", "miniserve:reservations")) == [0]
+        return not held and not client.hlen("miniserve:reservations")
 
     eventually(is_empty, within_s=20)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("kind", [SteppedWorkerMailbox, RedisWorkerMailbox])
 def test_the_books_balance_at_every_look_while_clients_leave_and_workers_die(
-    house: RedisHouse, redis_url: str, seed: int
+    redis_url: str, kind: type[RedisWorkerMailbox]
 ) -> None:
-    observatory = Observatory(connect(redis_url))
+    house = RedisHouse(lambda: connect(redis_url), kind)
+    observatory = SystemReader(connect(redis_url))
     num_looks, until_s = 0, time.monotonic() + LOAD_S
 
-    with Scenes(house, seed) as scenes:
+    with Scenes(house, seed=1) as scenes:
         while time.monotonic() < until_s or num_looks < LEAST_LOOKS:
             assert_balanced(observatory.observe())
             num_looks += 1
     finish_all(house)
     seen = observatory.observe()
     observatory.close()
+    house.close()
 
     assert scenes.faults == []
     assert_balanced(seen)

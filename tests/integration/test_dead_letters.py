@@ -9,7 +9,7 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from ops.cli import main
-from scheduler.messages import NO_ROOM, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
 from worker.mailbox.protocol import MailboxLimits
 
@@ -19,7 +19,7 @@ def dead(house: RedisHouse) -> str:
     api, worker = house.api(), house.worker()
     api.submit(a_request("dead"))
     assert take(worker) == ["dead"]
-    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_ROOM, 0)
+    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
     worker.close()
     house._mailboxes.remove(worker)
     return "dead"

@@ -19,8 +19,9 @@ def test_a_server_answers_as_soon_as_start_returns(tmp_path: Path) -> None:
     server = embedded_redis.start(tmp_path)
     try:
         with redis.Redis.from_url(server.url) as client:
-            names = ("appendonly", "maxmemory-policy", "stream-node-max-bytes", "bind")
+            names = ("appendonly", "maxmemory-policy", "stream-node-max-bytes", "port")
             settings = {name: client.config_get(name)[name] for name in names}
+            mode = server.socket.stat().st_mode & 0o777
     finally:
         server.stop()
 
@@ -28,11 +29,35 @@ def test_a_server_answers_as_soon_as_start_returns(tmp_path: Path) -> None:
         "appendonly": "yes",
         "maxmemory-policy": "noeviction",
         "stream-node-max-bytes": "256",
-        "bind": "127.0.0.1",
+        "port": "0",
     }
+    assert mode == 0o700
 
 
-def test_an_entry_survives_kill_and_restart_on_the_same_port(tmp_path: Path) -> None:
+def test_a_port_comes_with_the_password_that_is_asked_for(tmp_path: Path) -> None:
+    port = embedded_redis.free_port()
+    server = embedded_redis.start(tmp_path, port, "a-secret")
+    try:
+        for url in (server.url, server.socket_url):
+            with redis.Redis.from_url(url) as client:
+                assert client.ping()
+        with pytest.raises(redis.AuthenticationError), redis.Redis(port=port) as client:
+            client.ping()
+        shown = Path(f"/proc/{server.pid}/cmdline").read_bytes()
+    finally:
+        server.stop()
+
+    assert b"a-secret" not in shown and "a-secret" not in repr(server)
+
+
+def test_a_directory_whose_path_is_too_long_for_a_socket_is_a_clear_error(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 120)
+
+    with pytest.raises(embedded_redis.RedisUnavailable, match=r"at most 107 .* set TMPDIR to a shorter path"):
+        embedded_redis.start(deep)
+
+
+def test_an_entry_survives_kill_and_restart_in_the_same_directory(tmp_path: Path) -> None:
     server = embedded_redis.start(tmp_path)
     with redis.Redis.from_url(server.url) as client:
         client.config_set("appendfsync", "always")
@@ -52,7 +77,7 @@ def test_an_entry_survives_kill_and_restart_on_the_same_port(tmp_path: Path) -> 
 
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
-    server = embedded_redis.start(tmp_path)
+    server = embedded_redis.start(tmp_path, embedded_redis.free_port())
     try:
         with pytest.raises(embedded_redis.RedisUnavailable, match=r"did not start.*[Aa]ddress already in use"):
             embedded_redis.start(tmp_path / "second", server.port)

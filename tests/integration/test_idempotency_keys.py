@@ -10,9 +10,12 @@ import pytest
 from redis import Redis
 
 from scheduler.errors import IdempotencyConflict
-from scheduler.messages import NO_ROOM, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
+from worker.mailbox.connection import connect
+from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+from worker.mailbox.worker_end import RedisWorkerMailbox
 
 
 def test_the_same_key_attaches_to_the_running_request_from_another_replica(house: RedisHouse, redis_url: str) -> None:
@@ -84,24 +87,55 @@ def test_one_who_leaves_does_not_end_the_request_of_one_who_stays(house: RedisHo
 
 
 def test_who_comes_when_the_last_one_has_just_left_is_answered(house: RedisHouse, redis_url: str) -> None:
-    """The worker was told to drop it, and may have done so already."""
     api, worker = house.api(), house.worker()
-    for worker_knows in (False, True):
-        name = f"r-{worker_knows}"
-        first = api.submit_recorded(a_record(name, name), [a_request(name)])
-        take(worker)
-        api.abandon(first.tickets[0])
-        eventually(lambda name=name: reply_to(redis_url, name) == b"")
-        if worker_knows:
-            assert eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids) == (name,)
+    submit_and_leave(api, worker, redis_url)
 
-        again = api.submit_recorded(a_record("s", name), [a_request("s")])
-        if worker_knows:
-            assert eventually(lambda: take(worker)) == [name]
-        answer(worker, name)
+    again = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+    answer(worker, "r")
 
-        assert api.wait_all(again.tickets, 5.0) == [an_answer(name)]
-    assert counts(redis_url) == {"accepted": 2, "done": 2}
+    assert api.wait_all(again.tickets, 5.0) == [an_answer("r")]
+    assert counts(redis_url) == {"accepted": 1, "done": 1}
+
+
+def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), RedisWorkerMailbox(connect(redis_url), max_block_s=0.0)
+    worker.open(lambda: True)
+    submit_and_leave(api, worker, redis_url)
+    eventually(lambda: worker.exchange((), NO_CAPACITY) == Inbox() and worker._claims.is_waiting)
+    eventually(worker._claims.has_reply)  # it says so, and nobody has read it
+
+    again = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+    told = worker.exchange((), NO_CAPACITY)
+    taken_again = eventually(lambda: take(worker))
+    answer(worker, "r")
+    answered = api.wait_all(again.tickets, 5.0)
+    worker.close()
+
+    assert (told.cancelled_ids, taken_again) == (("r",), ["r"])
+    assert answered == [an_answer("r")]
+    assert counts(redis_url) == {"accepted": 1, "done": 1}
+
+
+def test_who_comes_after_the_worker_has_dropped_it_begins_anew(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    submit_and_leave(api, worker, redis_url)
+    assert eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids) == ("r",)
+    eventually(lambda: counts(redis_url).get("cancelled") == 1)
+
+    again = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+    assert eventually(lambda: take(worker)) == ["r"]
+    answer(worker, "r")
+
+    assert api.wait_all(again.tickets, 5.0) == [an_answer("r")]
+    assert counts(redis_url) == {"accepted": 2, "cancelled": 1, "done": 1}
+
+
+def submit_and_leave(api: ApiMailbox, worker: WorkerMailbox, redis_url: str) -> None:
+    """The request `r` with the key `key` runs, and nobody waits for it."""
+    first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
+    assert take_one(worker).request.request_id == "r"
+    api.abandon(first.tickets[0])
+    eventually(lambda: reply_to(redis_url, "r") == b"")
 
 
 def reply_to(redis_url: str, job_id: str) -> bytes:
@@ -116,7 +150,7 @@ def test_who_waits_for_longer_than_the_first_is_not_dropped_with_it(house: Redis
     second = api.submit_recorded(a_record("s", "key"), [a_request("s")], within_s=30.0)
     time.sleep(0.3)
 
-    worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_ROOM, 0)  # it goes by the time it was given
+    worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_CAPACITY)  # it goes by the time it was given
     again = take_one(worker)
     answer(worker, "r")
 
@@ -139,6 +173,6 @@ def test_a_key_of_another_version_is_a_new_one(house: RedisHouse) -> None:
     api = house.api()
     api.submit_recorded(a_record("r", "key"), [a_request("r")])
 
-    other = api.submit_recorded(replace(a_record("s", "key"), maker="another"), [a_request("s")])
+    other = api.submit_recorded(replace(a_record("s", "key"), tokenizer_fingerprint="another"), [a_request("s")])
 
     assert other.request_id == "s"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.scripted_queue import ScriptedQueue
 
 
-def counts(queue: ScriptedQueue) -> dict[str, int]:
-    return {name.decode(): int(value) for name, value in queue.client.hgetall("miniserve:counts").items()}
+def counts(queue: ScriptedQueue) -> dict[str, float]:
+    return {name.decode(): float(value) for name, value in queue.client.hgetall("miniserve:counts").items()}
 
 
 def test_who_would_be_late_beside_others_is_dropped_before_it_costs_a_token(queue: ScriptedQueue) -> None:

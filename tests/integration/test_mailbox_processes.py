@@ -18,7 +18,7 @@ PUSH_UNTIL_REFUSED = """
     from scheduler.errors import QueueFull
     from tests.mailbox_house import a_request
     from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.line import connect
+    from worker.mailbox.connection import connect
     from worker.mailbox.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
@@ -39,7 +39,7 @@ GREENLETS = """
     import gevent
     from tests.mailbox_house import AMPLE, a_request, an_answer, ids_of
     from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.line import connect
+    from worker.mailbox.connection import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
     url = sys.argv[1]
@@ -50,7 +50,7 @@ GREENLETS = """
     def work():
         answers = []
         while len(answered) < 200:
-            answers = [an_answer(request_id) for request_id in ids_of(worker.exchange(answers, AMPLE, 0, wait_s=0.05))]
+            answers = [an_answer(request_id) for request_id in ids_of(worker.exchange(answers, AMPLE, wait_s=0.05))]
 
     def ask(number):
         answered.append(api.wait(api.submit(a_request(f"g{number}")), 10).request_id)
@@ -108,9 +108,9 @@ def test_a_request_lives_on_while_another_process_waits_for_it(house: RedisHouse
     client = Redis.from_url(redis_url)
 
     one.abandon(mine)
-    eventually(lambda: client.hget("rq:job:a", "reply_to").decode() == other._desk().channel)
+    eventually(lambda: client.hget("rq:job:a", "reply_to").decode() == other._own().channel)
     assert take(worker) == ["a"]
-    worker.exchange([an_answer("a")], AMPLE, 0)
+    worker.exchange([an_answer("a")], AMPLE)
 
     assert other.wait(theirs, 0.8) == an_answer("a")
 
@@ -128,8 +128,8 @@ def test_many_threads_share_one_connection_and_one_subscription(house: RedisHous
         futures = [pool.submit(ask, number) for number in range(num_threads * 4)]
         answers = []
         while not all(future.done() for future in futures):
-            answers = [an_answer(i) for i in ids_of(worker.exchange(answers, AMPLE, 0, wait_s=0.02))]
+            answers = [an_answer(i) for i in ids_of(worker.exchange(answers, AMPLE, wait_s=0.02))]
 
     assert {future.result() for future in futures} == {f"r{number}" for number in range(num_threads * 4)}
     assert len(client.client_list()) <= num_connections + 1  # the worker's own line, opened late
-    assert client.pubsub_numsub(api._desk().channel)[0][1] == 1
+    assert client.pubsub_numsub(api._own().channel)[0][1] == 1

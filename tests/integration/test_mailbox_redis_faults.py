@@ -22,7 +22,7 @@ from ops.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from worker.mailbox import listener
-from worker.mailbox.line import connect
+from worker.mailbox.connection import connect
 from worker.mailbox.protocol import ApiMailbox, MailboxDown, Ticket, WorkerMailbox
 
 
@@ -35,7 +35,7 @@ def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: 
         api, worker = house.api(), house.worker()
         ticket = api.submit(a_request("over-a-socket"))
         assert take(worker) == ["over-a-socket"]
-        worker.exchange([an_answer("over-a-socket")], AMPLE, 0)
+        worker.exchange([an_answer("over-a-socket")], AMPLE)
 
         assert api.wait(ticket, 5).request_id == "over-a-socket"
     finally:
@@ -86,7 +86,7 @@ def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: fl
     answers = []
     while not stop.is_set():
         try:
-            inbox = worker.exchange(answers, AMPLE, 0, wait_s=0.05)
+            inbox = worker.exchange(answers, AMPLE, wait_s=0.05)
             answers = [an_answer(request_id) for request_id in ids_of(inbox)]
         except MailboxDown:
             answers = []
@@ -113,7 +113,7 @@ def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
 
     kill(private_redis)
     with pytest.raises(MailboxDown):  # five answers are ready at the worst moment
-        worker.exchange([an_answer(request_id) for request_id in running], AMPLE, 0)
+        worker.exchange([an_answer(request_id) for request_id in running], AMPLE)
     reborn.append(embedded_redis.start(tmp_path, private_redis.port))
     late = [submit_until_accepted(api, f"late{number}") for number in range(5)]
     loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop), daemon=True)
@@ -124,6 +124,30 @@ def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
 
     assert answered == [ticket.request_id for ticket in early + late]
     eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
+
+
+def test_answers_of_several_iterations_without_redis_all_go_out(
+    reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
+) -> None:
+    api, worker = private_house.api(), private_house.worker()
+    tickets = [api.submit(a_request(name)) for name in "abc"]
+    assert take(worker) == list("abc")
+
+    kill(private_redis)
+    for name in "abc":  # the last of them before the connection is tried again
+        with pytest.raises(MailboxDown):
+            worker.exchange([an_answer(name)], AMPLE)
+    reborn.append(embedded_redis.start(tmp_path, private_redis.port))
+
+    assert eventually(lambda: _came_again(worker)) == ([],)
+    assert [api.wait(ticket, 5).request_id for ticket in tickets] == list("abc")
+
+
+def _came_again(worker: WorkerMailbox) -> tuple[list[str]] | None:
+    try:
+        return (ids_of(worker.exchange((), AMPLE)),)
+    except MailboxDown:
+        return None
 
 
 def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
@@ -159,7 +183,7 @@ def test_answers_arrive_although_every_subscription_is_cut(
 
     for name in names:
         client.client_kill_filter(_type="pubsub")
-        worker.exchange([an_answer(name)], AMPLE, 0)
+        worker.exchange([an_answer(name)], AMPLE)
     answered = [api.wait(ticket, 10).request_id for ticket in tickets]
 
     assert answered == names
@@ -171,7 +195,7 @@ def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redi
     client.hset("rq:job:a", "reply_to", "")
     assert take(worker) == ["a"]
 
-    worker.exchange([an_answer("a")], AMPLE, 0)
+    worker.exchange([an_answer("a")], AMPLE)
 
     assert api.wait(ticket, 3) == an_answer("a")
 
@@ -188,7 +212,7 @@ def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHo
         with pytest.raises(RemovedByOperator):
             api.wait(ticket, 5)
 
-    worker.exchange([an_answer("running")], AMPLE, 0)  # it did not know; nobody minds
+    worker.exchange([an_answer("running")], AMPLE)  # it did not know; nobody minds
     eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
     assert client.zcard("rq:wip:correct") == 0
 
@@ -209,10 +233,9 @@ def test_a_forgotten_script_is_loaded_again(house: RedisHouse, redis_url: str) -
 
     Redis.from_url(redis_url).script_flush()
     with pytest.raises(MailboxDown):
-        worker.exchange((), AMPLE, 0)
+        worker.exchange((), AMPLE)
     api.submit(a_request("b"))
 
-    assert worker.exchange((), AMPLE, 0).deliveries == ()  # the resync
     assert take(worker) == ["a", "b"]
 
 

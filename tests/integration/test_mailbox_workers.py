@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from worker.mailbox import formats
+from worker.mailbox.connection import RedisConnection
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -21,16 +22,16 @@ def client(redis_url: str) -> Redis:
 
 
 def reserved(client: Redis) -> tuple[int, int]:
-    return client.hlen("miniserve:reservations"), int(client.get("miniserve:reserved_tokens") or 0)
+    return client.hlen("miniserve:reservations"), int(client.hget("miniserve:counts", "reserved_tokens") or 0)
 
 
 def die_without_a_word(worker: RedisWorkerMailbox) -> None:
     worker._heartbeat.stop()
 
 
-def lose_the_next_reply(worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def lose_the_next_reply(line: RedisConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Redis has run the commands; the connection breaks before their replies arrive."""
-    connection = worker._line._connection
+    connection = line._connection
     read_response = connection.read_response
 
     def break_once(**options: object) -> None:
@@ -73,15 +74,15 @@ def test_an_id_that_a_dead_worker_had_claimed_goes_back_to_the_queue(house: Redi
 
 def test_a_loop_that_hangs_loses_its_work_and_is_told_when_it_wakes(house: RedisHouse) -> None:
     is_awake = True
-    api, one, two = house.api(), house.worker(lambda: is_awake), house.worker()
+    api, one, two = house.api(), house.worker(is_fresh=lambda: is_awake), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(one) == ["a"]
 
     is_awake = False
     assert take_one(two).request.request_id == "a"
     is_awake = True
-    told = one.exchange((), AMPLE, 1)
-    one.exchange([an_answer("a", 1)], AMPLE, 0)
+    told = one.exchange((), AMPLE)
+    one.exchange([an_answer("a", 1)], AMPLE)
     answer(two, "a")
 
     assert told.cancelled_ids == ("a",)
@@ -91,27 +92,27 @@ def test_a_loop_that_hangs_loses_its_work_and_is_told_when_it_wakes(house: Redis
 
 
 def test_the_late_answer_of_a_worker_that_was_stopped_is_dropped(house: RedisHouse, client: Redis) -> None:
-    api, one, two = house.api(), house.worker(lambda: False), house.worker()
+    api, one, two = house.api(), house.worker(is_fresh=lambda: False), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(one) == ["a"]
     assert take_one(two).request.request_id == "a"
 
-    one.exchange([an_answer("a", 1)], AMPLE, 1)
+    one.exchange([an_answer("a", 1)], AMPLE)
     answer(two, "a")
 
     assert api.wait(ticket, 5) == an_answer("a")
-    assert (one.num_duplicates, client.get("miniserve:duplicates")) == (1, "1")
+    assert (one.num_duplicates, client.hget("miniserve:counts", "duplicates")) == (1, "1")
 
 
 def test_a_request_lost_and_got_again_by_the_same_worker_runs_on(house: RedisHouse) -> None:
-    api, one, two = house.api(), house.worker(lambda: False), house.worker()
+    api, one, two = house.api(), house.worker(is_fresh=lambda: False), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(one) == ["a"]
     assert take_one(two).request.request_id == "a"
     two.close()
 
-    told = one.exchange((), AMPLE, 1)
-    again = one.exchange([Completion("a", FinishReason.CANCELLED)], AMPLE, 0)
+    told = one.exchange((), AMPLE)
+    again = one.exchange([Completion("a", FinishReason.CANCELLED)], AMPLE)
     answer(one, "a")
 
     assert told.cancelled_ids == ("a",)
@@ -123,11 +124,11 @@ def test_a_lost_delivery_comes_again(house: RedisHouse, monkeypatch: pytest.Monk
     api, worker = house.api(), house.worker()
     assert take(worker) == []
     api.submit(a_request("a"))
-    lose_the_next_reply(worker, monkeypatch)
+    lose_the_next_reply(worker._claims, monkeypatch)
     with pytest.raises(MailboxDown, match="cut"):
-        worker.exchange((), AMPLE, 0)
+        worker.exchange((), AMPLE)
 
-    (delivery,) = worker.exchange((), AMPLE, 0).deliveries
+    (delivery,) = worker.exchange((), AMPLE).deliveries
 
     assert (delivery.request.request_id, delivery.attempt) == ("a", 1)
     assert take(worker) == []
@@ -139,7 +140,7 @@ def test_an_answer_whose_receipt_was_lost_is_sent_again_and_counts_once(
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
-    lose_the_next_reply(worker, monkeypatch)
+    lose_the_next_reply(worker._outgoing, monkeypatch)
     with pytest.raises(MailboxDown):
         answer(worker, "a")
 
@@ -167,7 +168,7 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
 
     assert take(worker) == ["good"]
 
-    outcomes = {name: api._desk().waiters.gather([tickets[name]])[0][0] for name in broken}
+    outcomes = {name: api._own().waiters.gather([tickets[name]])[0][0] for name in broken}
     eventually(lambda: all(waiter.outcome for waiter in outcomes.values()))
     assert {waiter.outcome.finish_reason for waiter in outcomes.values()} == {FinishReason.ERROR}
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
@@ -190,11 +191,11 @@ def test_a_worker_that_leaves_leaves_nothing_behind(house: RedisHouse, client: R
 
 def test_an_exchange_without_news_is_one_script_that_asks_redis_for_little(house: RedisHouse, client: Redis) -> None:
     worker = house.worker()
-    worker.exchange((), AMPLE, 0)
+    worker.exchange((), AMPLE)
     client.config_resetstat()
 
     for _ in range(200):
-        worker.exchange((), AMPLE, 0)
+        worker.exchange((), AMPLE)
 
     calls = {name: stat["calls"] for name, stat in client.info("commandstats").items()}
     assert 200 <= calls["cmdstat_evalsha"] < 240  # the heartbeat sends one now and then, too

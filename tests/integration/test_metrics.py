@@ -12,15 +12,15 @@ from contextlib import contextmanager
 import pytest
 
 from ops.embedded_redis import EmbeddedRedis
+from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
-from scheduler.observed import Observed
 from tests.api_process import ApiProcess
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import RedisHouse, a_request, eventually, take
 from tests.running_system import post_sentence, send
 from tests.scripted_queue import assert_balanced
-from worker.mailbox.line import connect
-from worker.mailbox.observatory import Observatory
+from worker.mailbox.connection import connect
+from worker.mailbox.system_reader import SystemReader
 
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.
@@ -49,7 +49,7 @@ def apis(redis_server: EmbeddedRedis) -> Iterator[list[ApiProcess]]:
 
 
 def observed(redis_url: str) -> Observed:
-    observatory = Observatory(connect(redis_url))
+    observatory = SystemReader(connect(redis_url))
     try:
         return observatory.observe()
     finally:

@@ -10,10 +10,10 @@ from redis import Redis
 from ops import embedded_redis
 from ops.embedded_redis import EmbeddedRedis
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.line import connect
-from worker.mailbox.observatory import Observatory
+from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.reporter import Reporter
+from worker.mailbox.system_reader import SystemReader
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:
@@ -177,7 +177,7 @@ def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
 
 
 def test_a_redis_that_is_full_still_tells_its_numbers(private_redis: EmbeddedRedis) -> None:
-    observatory = Observatory(connect(private_redis.url))
+    observatory = SystemReader(connect(private_redis.url))
     with Redis.from_url(private_redis.url) as client:
         queue = ScriptedQueue(client)
         queue.beat("w")
@@ -195,7 +195,7 @@ def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis
     with Redis.from_url(private_redis.url) as client:
         ScriptedQueue(client).accept("a")
         client.acl_setuser("watcher", enabled=True, nopass=True, categories=["+@all"], commands=["-info"], keys=["*"])
-    observatory = Observatory(connect(private_redis.url.replace("://", "://watcher:any@")))
+    observatory = SystemReader(connect(private_redis.url.replace("://", "://watcher:any@")))
 
     seen = observatory.observe()
     observatory.close()
@@ -204,7 +204,7 @@ def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis
 
 
 def test_an_observatory_without_redis_says_so_and_recovers(private_redis: EmbeddedRedis) -> None:
-    observatory = Observatory(connect(private_redis.url))
+    observatory = SystemReader(connect(private_redis.url))
     assert observatory.observe().counts["duplicates"] == 0
     private_redis.process.kill()
     private_redis.process.wait()

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from api.agent import Agent
+from api.grammar.pipeline import TextPipeline
 from ops.chaos.killed_workers import POISON
 from scheduler.errors import RequestFailed
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
@@ -21,11 +21,11 @@ NUM_REQUESTS, POISONED = 16, 5
 def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbours_are_answered(
     house: RedisHouse, redis_url: str
 ) -> None:
-    api, agent = house.api(), Agent.load()
-    drafts = [agent.prepare(f"He goed to school {number} times.") for number in range(NUM_REQUESTS)]
+    api, pipeline = house.api(), TextPipeline.load()
+    drafts = [pipeline.prepare(f"He goed to school {number} times.") for number in range(NUM_REQUESTS)]
     tickets = api.submit_all([
         CorrectionRequest(f"r{number}", draft.prompt.token_ids, draft.prompt.word_numbers, MAX_OUTPUT_TOKENS,
-                          agent.tokenizer_fingerprint, POISON if number == POISONED else "anna")
+                          pipeline.tokenizer_fingerprint, POISON if number == POISONED else "anna")
         for number, draft in enumerate(drafts)
     ])  # fmt: skip
     num_crashes, worker = 0, start_worker(redis_url)
@@ -46,7 +46,7 @@ def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbou
             with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
                 api.wait(ticket, 5)
         else:
-            corrected = agent.conclude(draft, api.wait(ticket, 5).output_ids).corrected
+            corrected = pipeline.conclude(draft, api.wait(ticket, 5).output_ids).corrected
             assert corrected == f"He went to school {number} times."
     eventually(lambda: api.status().reserved_tokens == 0)
 

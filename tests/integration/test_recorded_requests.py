@@ -9,11 +9,13 @@ import pytest
 from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
-from scheduler.messages import NO_ROOM, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts, is_conserved
-from worker.mailbox import fullness
+from worker.mailbox import admission
 from worker.mailbox.protocol import MailboxLimits, Phase
+
+_NO_KEY = -2  # in the place of a key's TTL
 
 
 def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse) -> None:
@@ -59,6 +61,7 @@ def test_answers_of_requests_with_a_key_and_of_asynchronous_ones_live_ten_minute
     api.submit_recorded(a_record("plain"), [a_request("plain")])
     api.submit_recorded(a_record("keyed", "key"), [a_request("keyed")])
     api.submit_recorded(a_record("async", is_async=True), [a_request("async")])
+    eventually(lambda: api.status().queue_depth == 3)
     take(worker)
     answer(worker, "plain", "keyed", "async")
 
@@ -68,7 +71,7 @@ def test_answers_of_requests_with_a_key_and_of_asynchronous_ones_live_ten_minute
 
     assert lives == {"plain": pytest.approx(60, abs=2), "keyed": pytest.approx(600, abs=2),
                      "async": pytest.approx(600, abs=2)}  # fmt: skip
-    assert of_records == lives
+    assert of_records == lives | {"plain": _NO_KEY}, "its own job holds it"
 
 
 def test_nothing_of_a_refused_request_is_kept(house: RedisHouse, redis_url: str) -> None:
@@ -87,14 +90,14 @@ def test_nothing_of_a_refused_request_is_kept(house: RedisHouse, redis_url: str)
 def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fullness, "_LONGEST_S", 60.0)  # a busy machine may take longer than 50 ms to look
+    monkeypatch.setattr(admission, "_LONGEST_FULL_S", 60.0)  # a busy machine may take longer than 50 ms to look
     api = house.api(MailboxLimits(max_requests=1))
     with Redis.from_url(redis_url) as client:
-        client.hset("miniserve:rates", "w", 0.001)
+        client.hset("miniserve:counts", "service_rate", 0.001)
     before = api.known_refusal()
     api.submit_recorded(a_record("r"), [a_request("r")])
     with pytest.raises(QueueFull):
-        api.submit_recorded(a_record("s"), [a_request("s")])
+        api.wait_all(api.submit_recorded(a_record("s"), [a_request("s")]).tickets, 5.0)
 
     known = api.known_refusal()
 
@@ -104,11 +107,21 @@ def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
 
 def test_a_job_deleted_by_hand_is_found_as_removed(house: RedisHouse, redis_url: str) -> None:
     api = house.api()
-    api.submit_recorded(a_record("r"), [a_request("r")])
+    api.submit_recorded(a_record("r", "key"), [a_request("r")])
     with Redis.from_url(redis_url) as client:
         client.delete("rq:job:r")
 
     assert isinstance(api.find("r").jobs[0].state, RemovedByOperator)
+
+
+def test_of_a_plain_request_nothing_is_left_once_its_job_is_deleted_by_hand(house: RedisHouse, redis_url: str) -> None:
+    api = house.api()
+    api.submit_recorded(a_record("r"), [a_request("r")])
+    eventually(lambda: api.find("r"))
+    with Redis.from_url(redis_url) as client:
+        client.delete("rq:job:r")
+
+    assert api.find("r") is None
 
 
 def test_every_end_is_counted_once_and_by_its_name(house: RedisHouse, redis_url: str) -> None:
@@ -127,8 +140,8 @@ def test_every_end_is_counted_once_and_by_its_name(house: RedisHouse, redis_url:
 
     eventually(lambda: set(take(worker)) == {"done", "failed", "cancelled"})
     api.cancel("cancelled")
-    eventually(lambda: worker.exchange((), NO_ROOM, 3).cancelled_ids)
-    worker.exchange([an_answer("done"), Completion("failed", FinishReason.ERROR, error="broke")], NO_ROOM, 0)
+    eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
+    worker.exchange([an_answer("done"), Completion("failed", FinishReason.ERROR, error="broke")], NO_CAPACITY)
 
     assert counts(redis_url) == {
         "accepted": 7, "done": 1, "failed": 1, "cancelled": 2, "expired": 2, "expired_waiting": 2, "removed": 1
@@ -139,12 +152,12 @@ def test_every_end_is_counted_once_and_by_its_name(house: RedisHouse, redis_url:
 def test_a_request_that_is_too_late_while_it_runs_is_counted_there(house: RedisHouse, redis_url: str) -> None:
     api, worker = house.api(), house.worker()
     accepted = api.submit_recorded(a_record("r"), [a_request("r")])
-    take(worker)
+    take_one(worker)
 
     with pytest.raises(DeadlineExceeded):
         api.wait_all(accepted.tickets, 0.01)
-    eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids)
-    worker.exchange((), NO_ROOM, 0)
+    eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
+    worker.exchange((), NO_CAPACITY)
 
     assert counts(redis_url) == {"accepted": 1, "expired": 1, "expired_running": 1}
     assert isinstance(api.find("r").jobs[0].state, DeadlineExceeded)
@@ -171,7 +184,7 @@ def test_a_running_request_is_dropped_by_its_worker_at_its_deadline(house: Redis
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(api.wait_all, accepted.tickets, 5.0)
         time.sleep(delivery.left_s)
-        worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_ROOM, 0)
+        worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_CAPACITY)
         with pytest.raises(DeadlineExceeded):
             waiting.result()
 
@@ -183,7 +196,9 @@ def test_a_running_request_is_dropped_by_its_worker_at_its_deadline(house: Redis
 def test_an_answer_that_is_forgotten_is_unknown_and_its_text_goes_with_it(house: RedisHouse, redis_url: str) -> None:
     api, worker = house.api(MailboxLimits(result_ttl_s=1)), house.worker()
     for name, num_jobs in (("one", 1), ("two", 2)):
-        accepted = api.submit_recorded(a_record(name), [a_request(f"{name}-{each}") for each in range(num_jobs)])
+        job_ids = [name] if num_jobs == 1 else [f"{name}-{each}" for each in range(num_jobs)]
+        accepted = api.submit_recorded(a_record(name), [a_request(job_id) for job_id in job_ids])
+        eventually(lambda depth=num_jobs: api.status().queue_depth == depth)
         answer(worker, *take(worker))
         api.wait_all(accepted.tickets, 5.0)
 
@@ -195,9 +210,14 @@ def test_an_answer_that_is_forgotten_is_unknown_and_its_text_goes_with_it(house:
 
 def test_a_dead_letter_keeps_what_it_takes_to_answer_for_it(house: RedisHouse, redis_url: str) -> None:
     api, worker = house.api(), house.worker()
-    api.submit_recorded(a_record("r"), [a_request("r")])
+    api.submit_recorded(a_record("plain"), [a_request("plain")])
+    api.submit_recorded(a_record("keyed", "key"), [a_request("keyed")])
+    eventually(lambda: api.status().queue_depth == 2)
     take(worker)
-    worker.exchange([Completion("r", FinishReason.ERROR, error="broke")], NO_ROOM, 0)
+    failures = [Completion(name, FinishReason.ERROR, error="broke") for name in ("plain", "keyed")]
+    worker.exchange(failures, NO_CAPACITY)
 
     with Redis.from_url(redis_url) as client:
-        assert client.ttl("miniserve:request:r") == client.ttl("rq:job:r") > 6 * 86_400
+        assert client.ttl("miniserve:request:keyed") == client.ttl("rq:job:keyed") > 6 * 86_400
+        assert client.ttl("rq:job:plain") > 6 * 86_400
+    assert api.find("plain").document == "what was asked"

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,16 +21,20 @@ from rq_dashboard.web import setup_rq_connection
 
 from ops import worker_health
 from scheduler.errors import RequestFailed
-from scheduler.messages import NO_ROOM, Completion, FinishReason, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.traces import FoundTrace
 from tests import guarded_redis
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
-from tests.mailbox_house import AMPLE, a_request, an_answer, answer, take, take_one
+from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
+from worker.mailbox.connection import script_sources
 from worker.mailbox.dead_letters import DeadLetters
-from worker.mailbox.line import script_sources
-from worker.mailbox.observatory import Observatory
-from worker.mailbox.protocol import CallOff, Phase
-from worker.mailbox.watch import StatusWatch
+from worker.mailbox.protocol import CancelResult, Phase
+from worker.mailbox.system_reader import StatusClient, SystemReader
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+WORKERS_PART = "1,3,11,3,stop,10000,5000;5100:4 3000:5 4000:6"
+REPLICAS_PART = ".;200,,1700000000.000000;1000,3000,4000,6000,50000,52000"
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +78,12 @@ def test_every_command_of_our_scripts_is_among_the_rights_of_who_runs_them(user:
 
 
 def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
-    api, worker = house.api(), house.worker()
+    api, worker = house.api(), house.worker(RedisWorkerMailbox)
     accepted = api.submit_recorded(a_record("r", "key"), [a_request("r")])
     assert api.find("r").jobs[0].state is Phase.QUEUED
     assert take_one(worker).request.request_id == "r"
 
-    worker.exchange((), AMPLE, 1, progress=[Progress("r", (7,))])
+    worker.exchange((), AMPLE, progress=[Progress("r", (7,))])
     answer(worker, "r")
 
     assert api.wait(accepted.tickets[0], 5) == an_answer("r")
@@ -86,16 +91,33 @@ def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(house: Gua
     assert api.status().live_workers == 1
 
 
+def test_traces_are_kept_and_found_by_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
+    api, worker = house.api(), house.worker()
+    accepted = api.submit_recorded(a_record("traced"), [a_request("traced")])
+    delivery = take_one(worker)
+    worker.exchange([replace(an_answer("traced"), trace=WORKERS_PART)], NO_CAPACITY)
+    api.wait_all(accepted.tickets, 5)
+    api.keep_trace("traced", REPLICAS_PART)
+
+    found = eventually(lambda: _complete(api.trace("traced")))
+
+    assert [job.job_id for job in found.jobs] == [delivery.request.request_id]
+
+
+def _complete(found: FoundTrace | None) -> FoundTrace | None:
+    return found if found is not None and found.is_complete else None
+
+
 def test_cancelling_and_leaving_are_among_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("queued"))
     api.submit(a_request("running"))
 
-    assert api.cancel("queued") is CallOff.CANCELLED
+    assert api.cancel("queued") is CancelResult.CANCELLED
     assert take(worker) == ["running"]
-    assert api.cancel("running") is CallOff.CANCELLING
-    assert worker.exchange((), AMPLE, 1).cancelled_ids == ("running",)
-    worker.exchange((), NO_ROOM, 0)
+    assert api.cancel("running") is CancelResult.CANCELLING
+    assert worker.exchange((), AMPLE).cancelled_ids == ("running",)
+    worker.exchange((), NO_CAPACITY)
     api.submit(a_request("held"))
     assert take(worker) == ["held"]
     worker.close()
@@ -110,7 +132,7 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("dead"))
     assert take(worker) == ["dead"]
-    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_ROOM, 0)
+    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
     with pytest.raises(RequestFailed):
         api.wait(ticket, 5)
 
@@ -119,9 +141,9 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     letters.close()
     answer(worker, *take(worker))
 
-    watch = StatusWatch(server.client("api"), lambda: {"http_requests": 3.0})
+    watch = StatusClient(server.client("api"), lambda: {"http_requests": 3.0})
     assert watch.status().live_workers == 1
-    observatory = Observatory(server.client("api"))
+    observatory = SystemReader(server.client("api"))
     seen = observatory.observe()
     observatory.close()
     assert (seen.num_api_replicas, seen.totals["http_requests"]) == (1, 3.0)
@@ -251,7 +273,7 @@ def test_rq_info_shows_queue_and_workers_by_the_rights_of_api(house: GuardedHous
 @pytest.mark.parametrize(
     "command",
     ["SET rq:x 1", "DEL rq:queue:correct", "HSET rq:job:x status done", "ZREM rq:failed:correct x", "EVALSHA x 0",
-     "LPUSH rq:queue:correct x", "EXPIRE rq:queues 1", "GET miniserve:reserved_tokens", "HGETALL miniserve:request:r"],
+     "LPUSH rq:queue:correct x", "EXPIRE rq:queues 1", "HGETALL miniserve:counts", "HGETALL miniserve:request:r"],
 )  # fmt: skip
 def test_the_dashboards_user_writes_nothing_and_reads_no_text(server: GuardedRedis, command: str) -> None:
     with server.client("dashboard") as client, pytest.raises(NoPermissionError):

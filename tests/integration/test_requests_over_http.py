@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from api.edit_script import EOS_ID
+from api.grammar.edit_script import EOS_ID
 from ops.embedded_redis import EmbeddedRedis
-from scheduler.messages import NO_ROOM
+from scheduler.messages import NO_CAPACITY
 from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
 from tests.running_system import Reply, post_sentence, send
@@ -51,8 +51,8 @@ def test_a_running_request_that_is_called_off_leaves_its_worker_in_one_iteration
 
     running = status_of(send(api.url, "GET", location))
     called_off = status_of(send(api.url, "DELETE", location))
-    cancelled = eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids)
-    worker.exchange((), NO_ROOM, 0)
+    cancelled = eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
+    worker.exchange((), NO_CAPACITY)
 
     assert (running, called_off) == ((202, "running"), (200, "cancelling"))
     assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
@@ -66,8 +66,8 @@ def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProce
         waiting = pool.submit(post_sentence, api.url, "He came.")
         (request_id,) = eventually(lambda: take(worker))
         send(api.url, "DELETE", f"/requests/{request_id}")
-        eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids)
-        worker.exchange((), NO_ROOM, 0)
+        eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
+        worker.exchange((), NO_CAPACITY)
 
         assert status_of(waiting.result(10)) == (409, "cancelled")
 
@@ -75,10 +75,10 @@ def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProce
 def test_a_text_whose_first_sentences_are_done_is_still_running(api: ApiProcess, house: RedisHouse) -> None:
     worker, location = house.worker(), start(api, b"He came. She left.")
     first, second = eventually(lambda: (taken := take(worker)) and len(taken) == 2 and taken)
-    worker.exchange([an_answer(first, EOS_ID)], NO_ROOM, 1)
+    worker.exchange([an_answer(first, EOS_ID)], NO_CAPACITY)
 
     half = status_of(send(api.url, "GET", location))
-    worker.exchange([an_answer(second, EOS_ID)], NO_ROOM, 0)
+    worker.exchange([an_answer(second, EOS_ID)], NO_CAPACITY)
 
     assert half == (202, "running")
     assert send(api.url, "GET", location).body["corrected"] == "He came. She left."

@@ -22,7 +22,7 @@ from rq.registry import CanceledJobRegistry, FailedJobRegistry, FinishedJobRegis
 from rq.serializers import JSONSerializer
 
 from ops.embedded_redis import free_port
-from scheduler.messages import NO_ROOM, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from worker.mailbox.formats import FUNCTION_NAME
 
@@ -42,7 +42,7 @@ def one_of_each(house: RedisHouse) -> str:
         api.submit(a_request(name))
     assert take(worker, free_tokens=42 * 3) == ["finished", "failed", "started"]
     endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="<b>no & such</b> thing")]
-    worker.exchange(endings, NO_ROOM, num_held=1)
+    worker.exchange(endings, NO_CAPACITY)
     api.cancel("canceled")
     client = house._connect()
     eventually(lambda: client.zscore("rq:canceled:correct", "canceled"))
@@ -84,7 +84,10 @@ def test_rq_finds_each_job_in_the_registry_of_its_state(one_of_each: str, client
 def test_rq_reads_results_and_failures(one_of_each: str, client: Redis) -> None:
     finished, failed = fetch("finished", client).latest_result(), fetch("failed", client).latest_result()
 
-    assert (finished.type, finished.return_value["output_ids"]) == (finished.Type.SUCCESSFUL, [7, 1])
+    assert (finished.type, Completion.from_wire(finished.return_value)) == (
+        finished.Type.SUCCESSFUL,
+        an_answer("finished"),
+    )
     assert finished.worker_name == one_of_each
     assert (failed.type, failed.exc_string) == (failed.Type.FAILED, "<b>no & such</b> thing")
 
@@ -124,7 +127,7 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"), within_s=0.2)
     assert take(worker) == ["a"]
-    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE, 0)
+    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
     time.sleep(0.25)
 
     Job.fetch("a", connection=client).requeue()  # as the dashboard does, with RQ's default serializer
@@ -135,7 +138,7 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
     assert (delivery.request, delivery.attempt) == (a_request("a"), 1)
     assert reserved_while_it_runs == 42
     assert api.status().reserved_tokens == 0
-    assert fetch("a", client).latest_result().return_value["output_ids"] == [7, 1]
+    assert fetch("a", client).latest_result().return_value["request_id"] == "a"
 
 
 def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -19,11 +18,10 @@ from ops.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from tests.running_system import Reply, post_sentence, send, wait_until
-from worker.mailbox.line import Line, LineDown, connect, script
+from worker.mailbox.connection import ConnectionLost, RedisConnection, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
 FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
-LONGER_THAN_A_SENTINEL_TRUSTS_S = 2.5  # it trusts a clock that has gone on by two
 
 
 @pytest.fixture
@@ -50,14 +48,14 @@ def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
 
 @pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
 def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
-    line = Line(connect(private_redis.url))
+    line = RedisConnection(connect(private_redis.url))
     line.ask(command)
     with Redis(port=private_redis.port) as operator:
         operator.replicaof("127.0.0.1", free_port())
 
-        with pytest.raises(LineDown, match="not the primary"):
+        with pytest.raises(ConnectionLost, match="not the primary"):
             line.ask(command)
-        with pytest.raises(LineDown, match="is a replica"):  # what only reads would be answered, with old news
+        with pytest.raises(ConnectionLost, match="is a replica"):  # what only reads would be answered, with old news
             line.ask(script("status", 2.5))
         operator.replicaof("NO", "ONE")
         line.ask(command)
@@ -65,25 +63,13 @@ def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: Embed
 
 @pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
 def test_a_primary_that_lost_its_replicas_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
-    line = Line(connect(private_redis.url))
+    line = RedisConnection(connect(private_redis.url))
     line.ask(command)
     with Redis(port=private_redis.port) as operator:
         operator.config_set("min-replicas-to-write", 1)
 
-        with pytest.raises(LineDown, match="not the primary"):
+        with pytest.raises(ConnectionLost, match="not the primary"):
             line.ask(command)
-
-
-def test_sentinels_that_stood_still_for_a_while_fail_over_all_the_same(fleet: RedisFleet) -> None:
-    for sentinel in fleet.sentinels:
-        sentinel.process.send_signal(signal.SIGSTOP)
-    time.sleep(LONGER_THAN_A_SENTINEL_TRUSTS_S)
-    for sentinel in fleet.sentinels:
-        sentinel.process.send_signal(signal.SIGCONT)
-
-    dead = fleet.kill_primary()
-
-    wait_until(lambda: fleet.primary() is not dead, FAILOVER_S, "another primary")
 
 
 def test_a_sentinel_that_is_away_is_passed_over(fleet: RedisFleet) -> None:
@@ -97,10 +83,10 @@ def test_a_sentinel_that_is_away_is_passed_over(fleet: RedisFleet) -> None:
 
 def test_without_any_sentinel_the_line_is_down_and_not_for_ever(tmp_path: Path) -> None:
     ports = [free_port() for _ in range(3)]
-    line = Line(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
+    line = RedisConnection(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
     started_s = time.monotonic()
 
-    with pytest.raises(LineDown, match="no sentinel names a primary of 'miniserve'"):
+    with pytest.raises(ConnectionLost, match="no sentinel names a primary of 'miniserve'"):
         line.ask(("PING",))
 
     assert time.monotonic() - started_s < 10
@@ -110,7 +96,7 @@ def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: R
     first = guarded_fleet.kill_primary()
     wait_until(lambda: guarded_fleet.primary() is not first, FAILOVER_S, "another primary")
     guarded_fleet.bring_back(first)
-    last, line = guarded_fleet.primary(), Line(connect(guarded_fleet.url("api:api-secret@")))
+    last, line = guarded_fleet.primary(), RedisConnection(connect(guarded_fleet.url("api:api-secret@")))
     line.ask(("SET", "miniserve:x", "kept"))
 
     for node in (*guarded_fleet.sentinels, *guarded_fleet.nodes):
@@ -126,10 +112,10 @@ def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: R
     assert eventually(lambda: asked(line, ("GET", "miniserve:x"))) == [b"kept"]
 
 
-def asked(line: Line, command: tuple) -> list | None:
+def asked(line: RedisConnection, command: tuple) -> list | None:
     try:
         return line.ask(command)
-    except LineDown:
+    except ConnectionLost:
         return None
 
 
@@ -138,7 +124,7 @@ def work_until_stopped(worker: WorkerMailbox, held: list[str], stop: threading.E
     answers = [an_answer(request_id) for request_id in held]
     while not stop.is_set():
         try:
-            inbox = worker.exchange(answers, AMPLE, 0, wait_s=0.05)
+            inbox = worker.exchange(answers, AMPLE, wait_s=0.05)
             answers = [an_answer(request_id) for request_id in ids_of(inbox)]
         except MailboxDown:
             answers = []
@@ -211,8 +197,8 @@ def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guar
         assert num_open > 0, "the load was over before the primary died"
         assert {(one.status, one.body.get("corrected")) for one in answers} == {(200, "He went to school")}
         assert guarded_fleet.primary() is not dead
-        assert is_ready(url)
-        assert worker_health.is_healthy(worker_url, os.uname().nodename)
+        wait_until(lambda: is_ready(url), FAILOVER_S, "a system that is ready again")
+        wait_until(lambda: worker_health.is_healthy(worker_url, os.uname().nodename), FAILOVER_S, "a healthy worker")
     finally:
         for member in reversed(members):
             processes.stop(member, 15)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from api.edit_script import EOS_ID, ScriptEdit
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
+from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from ops.embedded_redis import EmbeddedRedis
-from scheduler.messages import NO_ROOM, Completion, FinishReason, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import send
@@ -59,7 +59,7 @@ class Stream:
 
 
 def tell(worker: WorkerMailbox, request_id: str, num_tokens: int) -> None:
-    worker.exchange((), NO_ROOM, 1, progress=[Progress(request_id, OUTPUT[:num_tokens])])
+    worker.exchange((), NO_CAPACITY, progress=[Progress(request_id, OUTPUT[:num_tokens])])
 
 
 def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, house: RedisHouse) -> None:
@@ -69,7 +69,7 @@ def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, 
 
     tell(worker, delivery.request.request_id, len(OUTPUT) - 1)  # all but <eos>: the second may yet be half of a move
     name, first = stream.next()
-    worker.exchange([an_answer(delivery.request.request_id, *OUTPUT)], NO_ROOM, 0)
+    worker.exchange([an_answer(delivery.request.request_id, *OUTPUT)], NO_CAPACITY)
     rest = stream.rest()
 
     assert delivery.streams
@@ -99,7 +99,7 @@ def test_an_edit_is_sent_once_although_the_worker_dies_and_another_begins_anew(
     again = take_one(other)
     for num_tokens in range(1, len(OUTPUT)):
         tell(other, request_id, num_tokens)
-    other.exchange([an_answer(request_id, *OUTPUT)], NO_ROOM, 0)
+    other.exchange([an_answer(request_id, *OUTPUT)], NO_CAPACITY)
     sent += stream.rest()
 
     assert (again.request.request_id, again.attempt, again.streams) == (request_id, 2, True)
@@ -110,12 +110,12 @@ def test_an_edit_is_sent_once_although_the_worker_dies_and_another_begins_anew(
 def test_sentences_of_a_text_are_told_as_they_are_done_at_their_places(api: ApiProcess, house: RedisHouse) -> None:
     worker, stream = house.worker(), Stream(api, f"He came. {SENTENCE}")
     taken: list[str] = []
-    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE, 0))) or len(taken) == 2)
+    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE))) or len(taken) == 2)
     stream.open()
 
-    worker.exchange([an_answer(taken[1], *OUTPUT)], NO_ROOM, 1)
+    worker.exchange([an_answer(taken[1], *OUTPUT)], NO_CAPACITY)
     early = [stream.next(), stream.next()]
-    worker.exchange([an_answer(taken[0], EOS_ID)], NO_ROOM, 0)
+    worker.exchange([an_answer(taken[0], EOS_ID)], NO_CAPACITY)
     (name, done), *_ = stream.rest()
 
     assert [event["start"] for _, event in early] == [12, 32]
@@ -129,7 +129,7 @@ def test_comments_come_while_nothing_happens(api: ApiProcess, house: RedisHouse)
     response = stream.open()
 
     lines = [response.readline() for _ in range(4)]  # one at once, one after a while
-    worker.exchange([an_answer(request_id, EOS_ID)], NO_ROOM, 0)
+    worker.exchange([an_answer(request_id, EOS_ID)], NO_CAPACITY)
 
     assert [line for line in lines if line != b"\n"] == [b": nothing new\n"] * 2
     assert [name for name, _ in stream.rest()] == ["done"]
@@ -143,7 +143,7 @@ def test_a_follower_who_leaves_takes_its_request_along(api: ApiProcess, house: R
     stream.response.close()
     stream.connection.close()
 
-    assert eventually(lambda: worker.exchange((), NO_ROOM, 1).cancelled_ids) == (request_id,)
+    assert eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids) == (request_id,)
 
 
 def test_what_fails_in_the_middle_ends_the_stream_with_its_problem(api: ApiProcess, house: RedisHouse) -> None:
@@ -151,7 +151,7 @@ def test_what_fails_in_the_middle_ends_the_stream_with_its_problem(api: ApiProce
     request_id = take_one(worker).request.request_id
     stream.open()
 
-    worker.exchange([Completion(request_id, FinishReason.ERROR, error="broke")], NO_ROOM, 0)
+    worker.exchange([Completion(request_id, FinishReason.ERROR, error="broke")], NO_CAPACITY)
     ((name, problem),) = stream.rest()
 
     assert (name, problem["type"], problem["status"]) == ("problem", "urn:miniserve:problem:request-failed", 502)
@@ -169,7 +169,7 @@ def test_what_is_refused_before_the_stream_has_its_own_status(api: ApiProcess, h
 def test_who_does_not_prefer_events_gets_json(api: ApiProcess, house: RedisHouse, accept: str) -> None:
     worker, stream = house.worker(), Stream(api, Accept=accept)
     delivery = take_one(worker)
-    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], NO_ROOM, 0)
+    worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], NO_CAPACITY)
 
     assert stream.open().getheader("Content-Type") == "application/json"
     assert not delivery.streams
@@ -183,7 +183,7 @@ def test_two_who_follow_by_the_same_key_hear_the_same_story(api: ApiProcess, hou
 
     tell(worker, request_id, len(OUTPUT) - 1)
     early = first.next(), second.next()
-    worker.exchange([an_answer(request_id, *OUTPUT)], NO_ROOM, 0)
+    worker.exchange([an_answer(request_id, *OUTPUT)], NO_CAPACITY)
 
     assert early[0] == early[1]
     assert first.rest() == second.rest()
@@ -198,7 +198,7 @@ def test_a_follower_who_leaves_is_noticed_while_tokens_come(api: ApiProcess, hou
 
     def is_told() -> bool:
         progress = Progress(request_id, (70,) * next(num_tokens))
-        return bool(worker.exchange((), NO_ROOM, 1, progress=[progress]).cancelled_ids)
+        return bool(worker.exchange((), NO_CAPACITY, progress=[progress]).cancelled_ids)
 
     num_tokens = itertools.count(1)
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from api.edit_script import EOS_ID
+from api.grammar.edit_script import EOS_ID
 from ops.embedded_redis import EmbeddedRedis
-from scheduler.messages import NO_ROOM, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
 from tests.running_system import post_sentence
@@ -40,7 +40,7 @@ def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
 
 def take_all(worker: WorkerMailbox, number: int) -> list[str]:
     taken: list[str] = []
-    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE, 0))) or len(taken) == number)
+    eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE))) or len(taken) == number)
     return taken
 
 
@@ -55,7 +55,7 @@ def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, TEXT)
         taken = take_all(worker, 3)
-        worker.exchange([an_answer(request_id, EOS_ID) for request_id in reversed(taken)], NO_ROOM, 0)
+        worker.exchange([an_answer(request_id, EOS_ID) for request_id in reversed(taken)], NO_CAPACITY)
         reply = waiting.result(10)
 
     assert (reply.status, reply.body["corrected"], reply.body["edits"]) == (200, TEXT, [])
@@ -71,11 +71,11 @@ def test_a_client_that_hangs_up_cancels_every_sentence(
         head = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
         connection.sendall(f"{head}\r\n\r\n{body}".encode())
         taken = take_all(worker, 3)
-        worker.exchange([an_answer(taken[1], EOS_ID)], NO_ROOM, 2)
+        worker.exchange([an_answer(taken[1], EOS_ID)], NO_CAPACITY)
 
     told: set[str] = set()
-    eventually(lambda: told.update(worker.exchange((), NO_ROOM, 2).cancelled_ids) or len(told) == 2)
-    worker.exchange((), NO_ROOM, 0)
+    eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(told) == 2)
+    worker.exchange((), NO_CAPACITY)
 
     assert told == {taken[0], taken[2]}
     eventually(lambda: is_empty(outside))
@@ -87,13 +87,13 @@ def test_a_sentence_that_fails_is_the_answer_and_the_others_are_cancelled(
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, TEXT)
         taken = take_all(worker, 3)
-        worker.exchange([Completion(taken[2], FinishReason.ERROR, error="it broke")], NO_ROOM, 2)
+        failure = Completion(taken[2], FinishReason.ERROR, error="it broke")
+        told = set(worker.exchange([failure], NO_CAPACITY).cancelled_ids)  # the others may follow at once
         reply = waiting.result(10)
 
     assert (reply.status, reply.slug) == (502, "request-failed")
-    told: set[str] = set()
-    eventually(lambda: told.update(worker.exchange((), NO_ROOM, 2).cancelled_ids) or len(told) == 2)
-    worker.exchange((), NO_ROOM, 0)
+    eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(told) == 2)
+    worker.exchange((), NO_CAPACITY)
     eventually(lambda: is_empty(outside))
 
 
@@ -112,7 +112,7 @@ def test_a_full_queue_refuses_the_whole_text_and_keeps_nothing_of_it(
         with Redis.from_url(redis_url) as client:
             assert not list(client.scan_iter(f"rq:job:{reply.body['request_id']}*"))
         taken = take_all(worker, 6)
-        worker.exchange([an_answer(request_id, EOS_ID) for request_id in taken], NO_ROOM, 0)
+        worker.exchange([an_answer(request_id, EOS_ID) for request_id in taken], NO_CAPACITY)
         assert waiting.result(10).status == 200
     assert take(worker) == []
     assert is_empty(outside)

@@ -1,51 +1,95 @@
-"""The full form of every fault drill; of the soak three minutes. Somewhat less than 20 minutes."""
+"""The short form of every fault drill but the soak: a real Redis, real processes, really killed.
+
+What is a matter of time is not asked: it says as much about the machine as about us.
+"""
 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tqdm import tqdm
 
 from ops import processes
-from ops.chaos.drill import Drill, Stage, hold
+from ops.chaos.drill import Result, Stage, hold
 from ops.chaos.drills import DRILLS
-from ops.chaos.soak import soak
 from tests.chaos_times import TIMES
-
-LONGEST_S = {
-    "kill-worker": 400, "every-command": 240, "kill-api": 240, "drop-subscriber": 180, "kill-redis": 300,
-    "kill-primary": 300, "overload": 300, "clients-leave": 120, "rolling-restart": 240, "poison": 120,
-    "probes": 180,
-}  # fmt: skip
-SOAK_MINUTES = 3.0
-WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judge
+from tests.running_system import descendants, is_running, wait_until
 
 
-@pytest.mark.parametrize("name", LONGEST_S)
-def test_the_full_form_of_a_drill_loses_nothing_and_doubles_nothing(name: str, tmp_path: Path) -> None:
+def hold_quick(name: str) -> Result:
+    """Asserts all that is no matter of time."""
+    result = hold(DRILLS[name], Stage(is_quick=True, seed=1, bar=tqdm(total=100, disable=True)))
+
+    assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
+    return result
+
+
+def test_killed_workers_lose_and_double_no_answer() -> None:
+    assert hold_quick("kill-worker").details["kills"] >= 2
+
+
+def test_a_request_survives_the_death_of_its_processes_at_single_commands() -> None:
+    points = hold_quick("every-command").details["points"]
+
+    # The number of a point is told beforehand; on a busy machine another command may have that number.
+    assert points[0].startswith("worker 1: BLMOVE before")
+    assert [(point.partition(":")[0], "before its reply" in point) for point in points] == [
+        ("worker 1", True), ("worker 1", True), ("api 1", True), ("api 1", False),
+    ]  # fmt: skip
+
+
+def test_clients_of_a_killed_replica_get_the_same_answer_from_another_and_the_engine_runs_once() -> None:
+    assert hold_quick("kill-api").details["sent_again"] > 0
+
+
+def test_answers_arrive_although_the_subscription_is_cut_again_and_again() -> None:
+    assert hold_quick("drop-subscriber").details["cuts"] >= 40
+
+
+def test_no_client_loses_its_answer_when_redis_is_killed() -> None:
+    assert hold_quick("kill-redis").details["kills"] == 2
+
+
+def test_no_client_loses_its_answer_when_the_primary_is_killed_and_its_replica_takes_over() -> None:
+    assert hold_quick("kill-primary").details["kills"] == 1
+
+
+def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
+    details = hold_quick("overload").details
+
+    assert details["most_reserved_requests"] == details["bound"]
+
+
+def test_clients_that_leave_free_what_they_held_and_the_others_are_answered() -> None:
+    hold_quick("clients-leave")
+
+
+def test_a_rolling_restart_fails_no_request() -> None:
+    assert hold_quick("rolling-restart").details["restarts"] == 4
+
+
+def test_poison_is_given_up_and_its_neighbours_are_answered() -> None:
+    assert hold_quick("poison").details["crashes"] == 3
+
+
+def test_probes_are_answered_under_load_and_tell_of_a_stopped_worker() -> None:
+    assert hold_quick("probes").details["probes"] > 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
-    command = processes.miniserve_command("chaos", name, "--json", str(file))
+    command = processes.miniserve_command("chaos", "kill-worker", "--json", str(file))
+    drill = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(descendants(drill.pid)) >= 5, 30, "Redis, a replica and two workers")
+    started = descendants(drill.pid)
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S[name])
+    drill.send_signal(number)
 
-    (drill,) = json.loads(file.read_text())["drills"]
-    missed = [check for check in drill["checks"] if not check["is_met"] and check["what"] not in TIMES]
-    assert (drill["name"], missed) == (name, []), done.stdout + done.stderr
-
-
-def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
-    short = Drill("soak", DRILLS["soak"].what, DRILLS["soak"].bar, partial(soak, minutes=SOAK_MINUTES))
-
-    result = hold(short, Stage(is_quick=False, seed=0, bar=tqdm(total=100, disable=True)))
-
-    growth = result.details["growth_percent"]
-    assert [check for check in result.checks if not check.is_met] == []
-    assert {name for name, percent in growth.items() if name.endswith("rss") and percent > WARMING_UP_PERCENT} == set()
-
-
-def test_every_drill_is_held_here_in_full() -> None:
-    assert set(LONGEST_S) | {"soak"} == set(DRILLS)
+    assert drill.wait(30) == 130
+    wait_until(lambda: not any(map(is_running, started)), 10, "the end of all that was started")
+    assert json.loads(file.read_text())["drills"] == []

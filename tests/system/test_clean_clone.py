@@ -15,6 +15,7 @@ import pytest
 from ops.embedded_redis import free_port
 from tests.running_system import descendants, is_running, post_sentence, send, wait_until
 
+pytestmark = pytest.mark.alone
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv*", "__pycache__", "*.egg-info", "build", "runs", ".*_cache")
 FIRST_START_S = 180.0

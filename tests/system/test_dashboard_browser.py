@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ops.chaos.system import System
-from ops.dashboard_pictures import NUM_CLIENTS, PAGES, dashboard_under_load, visit
+from tests.dashboard_browser import NUM_CLIENTS, PAGES, dashboard_under_load, visit
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def under_load() -> Iterator[tuple[str, System]]:
 def test_the_queues_page_shows_every_request_once(under_load: tuple[str, System]) -> None:
     url, _ = under_load
 
-    cells = re.findall(r">\s*(\d+)\s*</a>", visit(url + PAGES["queues"], "--dump-dom"))
+    cells = re.findall(r">\s*(\d+)\s*</a>", visit(url + PAGES["queues"]))
 
     queued, _, _, started, finished, failed, _ = map(int, cells)
     # The page asks for the columns one after the other, while requests go from one to the next.
@@ -35,7 +35,7 @@ def test_the_queues_page_shows_every_request_once(under_load: tuple[str, System]
 def test_the_workers_page_shows_both_with_their_batches(under_load: tuple[str, System]) -> None:
     url, system = under_load
 
-    page = visit(url + PAGES["workers"], "--dump-dom")
+    page = visit(url + PAGES["workers"])
 
     names = [key.decode().removeprefix("rq:worker:") for key in system.redis.smembers("rq:workers")]
     assert len(names) == 2 and all(name in page for name in names)
@@ -45,7 +45,7 @@ def test_the_workers_page_shows_both_with_their_batches(under_load: tuple[str, S
 def test_the_jobs_page_shows_numbers_and_no_text(under_load: tuple[str, System]) -> None:
     url, _ = under_load
 
-    page = visit(url + PAGES["waiting"], "--dump-dom")
+    page = visit(url + PAGES["waiting"])
 
     assert len(re.findall(r"correct: \d+ prompt tokens, at most \d+ more", page)) == 5
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from prometheus_client.metrics_core import Metric
 
-from api.sentences import find_sentences
+from api.grammar.sentences import find_sentences
 from ops.chaos.random_model import SlowShape
 from ops.chaos.slow_worker import command
 from ops.chaos.system import Shape, System, running
@@ -26,6 +26,7 @@ from scheduler.observations import TIME_BUCKETS_S
 from tests.exposed_metrics import families_of
 from tests.running_system import send, wait_until
 
+pytestmark = pytest.mark.alone
 WARM_UP_S = 3.0
 LOAD_S = 15.0
 SCRAPE_EVERY_S = 0.2

@@ -22,7 +22,7 @@ from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, send, wait_until
-from worker.mailbox.line import Line, LineDown, connect
+from worker.mailbox.connection import ConnectionLost, RedisConnection, connect
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -98,8 +98,8 @@ def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: 
     fleet = RedisFleet(tmp_path, {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates)}, num_nodes=3)
     try:
         fleet.start()
-        line = Line(connect(fleet.url("api:api-secret@")))
-        assert line.ask(("SET", "miniserve:x", "1")) == [b"OK"]
+        line = RedisConnection(connect(fleet.url("api:api-secret@")))
+        assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
         first, dead = line.run_id, fleet.kill_primary()
 
         assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
@@ -111,10 +111,10 @@ def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: 
         fleet.stop()
 
 
-def _asked(line: Line) -> list | None:
+def _asked(line: RedisConnection) -> list | None:
     try:
         return line.ask(("SET", "miniserve:x", "2"))
-    except LineDown:
+    except ConnectionLost:
         return None
 
 
@@ -123,16 +123,16 @@ def test_a_server_whose_certificate_proves_nothing_is_not_talked_to(
     server: GuardedRedis, certificates: Path, authority: str
 ) -> None:
     options = f"?ssl_ca_certs={certificates / authority}" if authority else ""
-    line = Line(connect(server.url("api").partition("?")[0] + options))
+    line = RedisConnection(connect(server.url("api").partition("?")[0] + options))
 
-    with pytest.raises(LineDown):
+    with pytest.raises(ConnectionLost):
         line.ask(("PING",))
 
 
 def test_a_name_that_the_certificate_does_not_hold_is_not_talked_to(server: GuardedRedis) -> None:
-    line = Line(connect(server.url("api").replace("127.0.0.1", "localhost")))
+    line = RedisConnection(connect(server.url("api").replace("127.0.0.1", "localhost")))
 
-    with pytest.raises(LineDown):
+    with pytest.raises(ConnectionLost):
         line.ask(("PING",))
 
 

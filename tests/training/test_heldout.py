@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.training.corpus import is_held_out
 from ops.training.heldout import HeldOut
 from ops.training.twin import Twin, TwinConfig

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from api.tokenizer import Tokenizer
+from api.grammar.tokenizer import Tokenizer
 from ops.training import loop
 from ops.training.averaging import WeightAverage
 from ops.training.corruption import written
@@ -21,7 +21,7 @@ from ops.training.loop import train
 from ops.training.options import TrainOptions
 from ops.training.trainer import Trainer
 from ops.training.twin import Twin, TwinConfig
-from worker.weights import load_weights
+from worker.model.weights import load_weights
 
 SENTENCES = [
     "He went to NAME.\tHe/PRP/0 went/VBD/1 to/TO/2 NAME/NNP/3 ././4",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from api.edit_script import EOS_ID
-from api.tokenizer import Prompt
+from api.grammar.edit_script import EOS_ID
+from api.grammar.tokenizer import Prompt
 from ops.training.batches import Batch, Encoded, collate, to_tensors
 from ops.training.decoding import decode
 from ops.training.golden import CONFIG, PATH, golden_arrays, random_twin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from worker.weights import ModelConfig, Weights, expected_shapes, fold
+from worker.model.weights import ModelConfig, Weights, expected_shapes, fold
 
 CONFIG = ModelConfig(
     vocab_size=97, num_layers=2, num_heads=4, width=64, num_positions=160, num_word_rows=65, eos_bias=0.0

@@ -7,24 +7,24 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler.batching import BatchLimits, StepPlan
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Delivery, Inbox, Room
+from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
 from scheduler.static import StaticBatching, StaticOptions
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
-from worker.actor import HUNG_BEATS, RETRY_WAIT_S, Actor
+from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
-from worker.mailbox.memory import InMemoryMailbox, InMemoryWorkerMailbox
+from worker.mailbox.memory import InMemoryMailbox
+from worker.mailbox.memory_worker import InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
-from worker.model import MiniGPT
+from worker.model.forward import MiniGPT
 
 
 def request(name: str, max_output: int = 8) -> CorrectionRequest:
@@ -69,7 +69,7 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
     patient = actor(engine(), mailbox, grace_s=5.0)
 
     patient._open()
-    patient._turn(Room(2048))
+    patient._iterate(FreeCapacity(2048))
     patient.stop()
     patient.run()
 
@@ -81,7 +81,7 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
     hurried._open()
-    hurried._turn(Room(2048))
+    hurried._iterate(FreeCapacity(2048))
     hurried.stop()
     hurried.run()
 
@@ -131,7 +131,7 @@ def failing_for(request_id: str, plan: Callable) -> Callable:
 
 def test_room_that_was_planned_but_never_given_is_not_freed_twice():
     subject = engine()
-    subject._place = once(subject._place)
+    subject._place = Mock(side_effect=FloatingPointError("made up by a test"))
     for name in ("a", "b"):
         subject.accept(Delivery(request(name), 1, 0.0))
     with pytest.raises(FloatingPointError):
@@ -143,18 +143,6 @@ def test_room_that_was_planned_but_never_given_is_not_freed_twice():
     assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048
 
 
-def once(forward: Callable) -> Callable:
-    """A forward pass that breaks the first time."""
-    calls = iter([True])
-
-    def broken_once(batch: object) -> np.ndarray:
-        if next(calls, False):
-            raise FloatingPointError("made up by a test")
-        return forward(batch)
-
-    return broken_once
-
-
 def test_requests_that_come_together_are_decoded_together():
     mailbox = InMemoryMailbox()
     subject = engine()
@@ -164,7 +152,7 @@ def test_requests_that_come_together_are_decoded_together():
         for ticket in tickets:
             mailbox.wait(ticket, timeout_s=5.0)
 
-    assert subject.policy.counters.summary()["mean_decode_batch"] > 1
+    assert subject.observer.observations.counters.summary()["mean_decode_batch"] > 1
 
 
 def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
@@ -179,6 +167,16 @@ def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
     told = [line["event"] for line in lines if line["event"].startswith("the queue is")]
     assert len(told) == 2
     assert "unreachable" in told[0] and "reachable again" in told[1]
+
+
+def test_a_worker_that_never_reached_its_queue_is_never_ready():
+    worker = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, idle_wait_s=0.02)
+    never = patch.object(InMemoryWorkerMailbox, "open", side_effect=MailboxDown("made up by a test"))
+
+    with never, capture_logs() as lines, running(worker):
+        wait_until(lambda: any("unreachable" in line["event"] for line in lines), 5, "a word of the outage")
+
+    assert "worker ready" not in [line["event"] for line in lines]
 
 
 class FlakyEnd:
@@ -213,7 +211,7 @@ def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() ->
         tickets = [mailbox.submit(request(f"r{i}")) for i in range(3)]
         mailbox.wait_all(tickets, timeout_s=5.0)
 
-    assert subject.policy.counters.prefill_iterations == 1
+    assert subject.observer.observations.counters.prefill_iterations == 1
 
 
 def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> None:
@@ -242,12 +240,12 @@ def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> 
     worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
     mailbox.submit(request("r"))
     worker._open()
-    worker._turn(Room(2048))
+    worker._iterate(FreeCapacity(2048))
 
     end.cut_off(num_failures=10**9)
     with patch("worker.actor.sleep") as sleep:
         for _ in range(10):
-            worker._turn(Room(2048))
+            worker._iterate(FreeCapacity(2048))
 
     assert [call.args[0] for call in sleep.call_args_list] == [RETRY_WAIT_S] * 10
 
@@ -265,11 +263,11 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
     worker._open()
-    worker._turn(Room(2048))
+    worker._iterate(FreeCapacity(2048))
     assert stuck.has_work
 
     worker.stop()
-    with patch.object(worker, "_turn") as turn:
+    with patch.object(worker, "_iterate") as turn:
         worker.run()
 
     assert turn.call_count == 0
@@ -284,12 +282,12 @@ def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkey
     subject = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
 
     time_s = 60.0  # it was stopped, say
-    beats = [subject._is_fresh() for _ in range(HUNG_BEATS - 1)]
-    subject._turn(Room(0))
+    beats = [subject._is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]
+    subject._iterate(FreeCapacity(0))
     beats.append(subject._is_fresh())
-    assert (beats, ends) == ([False] * (HUNG_BEATS - 1) + [True], [])
+    assert (beats, ends) == ([False] * (MAX_STALE_HEARTBEATS - 1) + [True], [])
 
     time_s = 120.0
-    for _ in range(HUNG_BEATS):
+    for _ in range(MAX_STALE_HEARTBEATS):
         subject._is_fresh()
     assert ends == [os.EX_SOFTWARE]

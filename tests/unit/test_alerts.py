@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.alerts import ASSUMED_MAX_MEMORY_BYTES, Alerts, Change, Rule, Severity, rules
-from scheduler.capacity import Capacity, Goals
-from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.alerts import ASSUMED_MAX_MEMORY_BYTES, Alerts, Change, Rule, Severity, rules
+from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),))

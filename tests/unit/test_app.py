@@ -8,10 +8,9 @@ import pytest
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
-from api.app import create_app
 from scheduler import errors
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, assert_problem
+from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
 
 SETTINGS = Settings(max_body_bytes=1024)
 GOED = {"sentence": "He goed to school"}
@@ -22,9 +21,9 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture
-def client(corrector: FakeCorrector) -> FlaskClient:
-    return create_app(corrector, SETTINGS).test_client()
+@pytest.fixture(params=WAYS)
+def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
+    return client_of(corrector, request.param, SETTINGS)
 
 
 def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient) -> None:
@@ -179,27 +178,27 @@ def test_health_says_that_the_process_lives(client: FlaskClient, corrector: Fake
 
 def test_readiness_follows_the_corrector(client: FlaskClient, corrector: FakeCorrector) -> None:
     ready = client.get("/readyz")
-    corrector.error = errors.NotReady("Redis does not answer.", 1.0)
+    corrector.error = errors.NotReady("x", 1.0)
     document = assert_problem(client.get("/readyz"), 503, "not-ready")
 
     assert ready.get_json() == {"status": "ready", "live_workers": 2, "queue_depth": 3}
-    assert document["detail"] == "Redis does not answer."
+    assert document["detail"] == "Redis does not answer; try again shortly."
 
 
 def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: FakeCorrector) -> None:
     for headers in ({}, {"X-Deadline-Ms": "1500"}, {"X-Deadline-Ms": "600000"}):
         assert client.post("/correct", json=GOED, headers=headers).status_code == 200
 
-    assert [job.wishes.within_s for job in corrector.jobs] == [None, 1.5, 600.0]
+    assert [job.within_s for job in corrector.jobs] == [None, 1.5, 600.0]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "headers"),
-    [("GET", "/requests/abc", {}), ("DELETE", "/requests/abc", {}), ("POST", "/correct", {"Prefer": "respond-async"})],
-)
-def test_where_no_requests_are_kept_nobody_can_ask_for_them(
-    client: FlaskClient, method: str, path: str, headers: dict[str, str]
+def test_an_asynchronous_request_is_accepted_and_says_where_its_answer_will_be(
+    client: FlaskClient, corrector: FakeCorrector
 ) -> None:
-    response = client.open(path, method=method, json={"sentence": "He goed"}, headers=headers)
+    response = client.post("/correct", json=GOED, headers={"Prefer": "respond-async"})
 
-    assert_problem(response, 404, "not-found")
+    (job,) = corrector.jobs
+    assert (response.status_code, response.get_json()) == (202, {"request_id": job.request_id, "status": "queued"})
+    assert response.headers["Location"] == f"/requests/{job.request_id}"
+    assert response.headers["Preference-Applied"] == "respond-async"
+    assert response.headers["Retry-After"] == "1"

@@ -7,11 +7,11 @@ import json
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import create_app
-from api.schema import parse_body
+from api.http.app import create_app
+from api.http.schema import parse_body
 from scheduler.errors import MalformedJson, SentenceTooLong
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, assert_problem, post
+from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of, post
 
 SETTINGS = Settings(max_body_bytes=1024)
 GOED = {"sentence": "He goed to school"}
@@ -22,9 +22,9 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture
-def client(corrector: FakeCorrector) -> FlaskClient:
-    return create_app(corrector, SETTINGS).test_client()
+@pytest.fixture(params=WAYS)
+def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
+    return client_of(corrector, request.param, SETTINGS)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
-from api.agent import MAX_TEXT_CHARACTERS, Agent
-from api.app import create_app
-from api.corrector import QueueCorrector
-from api.jobs import Answer, BatchJob, Wishes
-from api.verbs import VerbTable
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
+from api.grammar.verbs import VerbTable
+from api.http.app import create_app
+from api.service.corrector import Corrector
+from api.service.jobs import Answer, Job
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -119,9 +119,9 @@ class FailingMailbox(FakeMailbox):
 
 
 def run(mailbox: FakeMailbox, *items: str | ServingError, has_left: Callable[[], bool] | None = None):
-    agent = Agent(FakeTokenizer(), VerbTable.load())
-    corrector = QueueCorrector(agent, mailbox, Settings(request_timeout_s=7.0))
-    return corrector.correct_batch(BatchJob("id", items, "anna", Wishes(has_left))).outcomes
+    pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
+    corrector = Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
+    return corrector.correct(Job("id", items, "anna", has_left, is_batch=True)).outcomes
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:

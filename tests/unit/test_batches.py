@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from api.edit_script import EOS_ID, REASONS, ScriptEdit
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
+from api.grammar.edit_script import EOS_ID, REASONS, ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from ops.training.batches import NO_TARGET, BatchOptions, batch_stream, collate, cut_batches, encode_example
 from ops.training.corruption import Example
 

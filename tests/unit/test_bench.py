@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.bench import concurrency, experiment, manifest, modes, occupancy, slots, static_sweep, system
-from ops.bench.command import EXPERIMENTS, bench
+from ops.bench.command import ALL, EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.loadtest.arrivals import Limits
 from ops.loadtest.measurements import Measurements
@@ -57,7 +57,7 @@ def requests(*sizes: tuple[int, int]) -> list[occupancy.Sized]:
 def test_a_place_of_a_static_batch_stays_empty_until_the_longest_member_ends():
     policy = occupancy.policies(BatchLimits(4096, 2, 512))["static"]
 
-    rows = occupancy.occupancy(policy, requests((4, 1), (4, 3), (4, 1)))
+    rows = occupancy.occupancy(policy, requests((4, 1), (4, 3), (4, 1)))[0]
 
     assert [(row["iteration"], row["slot"], row["state"]) for row in rows] == [
         (0, 0, "token"), (0, 1, "token"), (1, 0, "idle"), (1, 1, "token"), (2, 0, "idle"), (2, 1, "token"),
@@ -66,8 +66,8 @@ def test_a_place_of_a_static_batch_stays_empty_until_the_longest_member_ends():
 
 def test_with_a_fixed_length_the_rest_is_waste_and_with_continuous_batching_another_request():
     policies = occupancy.policies(BatchLimits(4096, 2, 512))
-    fixed = occupancy.occupancy(policies["fixed length"], requests((4, 1), (4, 3), (4, 2), (4, 2)))
-    continuous = occupancy.occupancy(policies["continuous"], requests((4, 1), (4, 3), (4, 2), (4, 2), (4, 2)))
+    fixed = occupancy.occupancy(policies["fixed length"], requests((4, 1), (4, 3), (4, 2), (4, 2)))[0]
+    continuous = occupancy.occupancy(policies["continuous"], requests((4, 1), (4, 3), (4, 2), (4, 2), (4, 2)))[0]
 
     assert {row["state"] for row in fixed} == {"token", "waste"}
     assert {row["state"] for row in continuous} == {"token"}
@@ -78,7 +78,7 @@ def test_every_case_is_measured_once_in_every_round(no_servers: list[tuple[str, 
 
     assert [run for _, _, run in no_servers] == [1] * 7 + [2] * 7
     assert {row["max_batch"] for row in rows} == {1, 2, 4, 8, 16, 32}
-    assert [row["mode"] for row in rows].count("threaded") == 2
+    assert [row["mode"] for row in rows].count("sync") == 2
 
 
 def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_servers: list[tuple[str, str, int]]):
@@ -86,9 +86,9 @@ def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_ser
 
     closed = [case for case, load, _ in no_servers if load == "50 clients, 200"]
     opened = [case for case, load, _ in no_servers if load == modes.OPEN_LABEL]
-    assert closed == ["sync", "threaded", "static 16, 20 ms", "continuous"]
+    assert closed == ["textbook static 8, 20 ms", "sync", "threaded", "static 16, 20 ms", "continuous"]
     assert opened == ["static 16, 20 ms", "continuous"]
-    assert {row["mode"] for row in rows} == set(MODES)
+    assert {row["mode"] for row in rows} == {*MODES, "textbook"}
 
 
 def test_modes_takes_the_best_setting_of_the_newest_sweep(no_servers: list[tuple[str, str, int]], tmp_path: Path):
@@ -123,14 +123,14 @@ def test_counters_of_a_server_under_several_loads_are_nobodys():
 def test_the_best_setting_is_that_of_the_highest_median_throughput():
     rows = [
         {"mode": mode, "setting": f"{batch}", "max_batch": batch, "max_wait_ms": 20.0, "throughput_per_s": rate}
-        for mode, batch, rate in (("threaded", 1, 999), ("static", 8, 50), ("static", 8, 60), ("static", 8, 900),
+        for mode, batch, rate in (("sync", 1, 999), ("static", 8, 50), ("static", 8, 60), ("static", 8, 900),
                                   ("static", 16, 70), ("static", 16, 80), ("static", 16, 75))
     ]  # fmt: skip
 
     assert static_sweep.best_setting(rows) == (16, 20.0)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_figure_of_the_contract_is_drawn_from_the_file_alone(
     name: str, no_servers: list[tuple[str, str, int]], tmp_path: Path
 ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.blas import configure_blas
+from worker.model.blas import configure_blas
 
 
 def test_every_process_computes_with_one_blas_thread_whatever_the_shell_says():

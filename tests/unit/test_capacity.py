@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.capacity import Capacity, Goals, Load, arrivals_c2, measure, workers_needed
-from scheduler.fleet import Fleet, Shape
-from scheduler.iteration_cost import IterationCost
-from scheduler.observed import Moment, Observed, WorkerFacts
-from scheduler.window import last_seconds, rising
+from scheduler.capacity.fleet import Fleet, Shape
+from scheduler.capacity.iteration_cost import IterationCost
+from scheduler.capacity.measure import Capacity, Goals, Load, arrivals_c2, measure, workers_needed
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.window import last_seconds, rising
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WORKER = WorkerFacts("worker-1", kv_budget_tokens=4096, max_slots=256)

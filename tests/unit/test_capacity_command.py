@@ -12,8 +12,8 @@ from ops import capacity as command
 from ops.capacity import METRICS, Figures, advice, as_json, rows
 from ops.cli import main
 from ops.scrape import ScrapeError, parse
-from scheduler.capacity import Goals, measure
-from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 
 FIGURES = Figures(
     arrival_rate_per_s=12.0, number_in_system=1.8, time_in_system_s=0.15, residual=0.004,

@@ -12,7 +12,7 @@ from statistics import mean
 import pytest
 
 from scheduler.batching import BatchLimits
-from scheduler.capacity import Capacity, Goals, measure
+from scheduler.capacity.measure import Capacity, Goals, measure
 from tests.simulated_service import CostModel, Service
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from api.agent import Agent
-from api.edit_script import EOS_ID, ScriptEdit
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
-from api.verbs import VerbTable
+from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
+from api.grammar.verbs import VerbTable
 
 TOKENIZER = Tokenizer.load()
-AGENT = Agent(TOKENIZER, VerbTable.load())
+PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 SCRIPTS = [
     ("He goed there and they was late.", [(1, 1, "went", Reason.PAST_IRREG), (5, 1, "were", Reason.SVA_BE)]),
     ("Are you eat meat and do he likes it?", [(0, 1, "Do", Reason.DO_SUPPORT), (5, 1, "does", Reason.SVA_SG),
@@ -24,11 +24,11 @@ SCRIPTS = [
 
 
 def assert_never_taken_back(sentence: str, output: tuple[int, ...]) -> int:
-    draft = AGENT.prepare(sentence)
-    whole = AGENT.conclude(draft, output).edits
+    draft = PIPELINE.prepare(sentence)
+    whole = PIPELINE.conclude(draft, output).edits
     before: tuple = ()
     for num_tokens in range(len(output) + 1):
-        certain = AGENT.certain_edits(draft, output[:num_tokens])
+        certain = PIPELINE.certain_edits(draft, output[:num_tokens])
         assert certain[: len(before)] == before
         assert whole[: len(certain)] == certain
         before = certain

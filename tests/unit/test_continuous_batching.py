@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from scheduler.batching import BatchLimits
-from scheduler.continuous import ContinuousBatching
-from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason, Progress
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
+from tests.observed_policy import ObservedPolicy
 
 WORD = 7  # any token that is not <eos>
 
@@ -19,8 +19,8 @@ def delivery(name: str, prompt_tokens: int = 4, max_output: int = 4, waited_s: f
     return Delivery(CorrectionRequest(name, prompt, (0,) * prompt_tokens, max_output, "tokenizer"), 1, waited_s)
 
 
-def policy(budget: int = 64, slots: int = 8, iteration: int = 64) -> ContinuousBatching:
-    return ContinuousBatching(BatchLimits(budget, slots, iteration))
+def policy(budget: int = 64, slots: int = 8, iteration: int = 64) -> ObservedPolicy:
+    return ObservedPolicy(ContinuousBatching(BatchLimits(budget, slots, iteration)))
 
 
 def names(sequences: object) -> list[str]:
@@ -47,20 +47,6 @@ def test_a_finished_sequence_makes_room_for_the_very_next_plan():
     batch.commit(batch.plan(now=0.0), [EOS_ID], now=1.0)
 
     assert names(batch.plan(now=1.0).prefills) == ["second"]
-
-
-def test_progress_is_told_of_those_alone_to_whom_somebody_listens():
-    batch = policy()
-    batch.submit(replace(delivery("heard"), streams=True), now=0.0)
-    batch.submit(delivery("unheard"), now=0.0)
-
-    before = batch.progress()
-    batch.commit(batch.plan(now=0.0), [WORD, WORD], now=1.0)
-    batch.commit(batch.plan(now=1.0), [WORD + 1, WORD], now=2.0)
-    running = batch.progress()
-    batch.commit(batch.plan(now=2.0), [EOS_ID, WORD], now=3.0)
-
-    assert (before, running, batch.progress()) == ([], [Progress("heard", (WORD, WORD + 1))], [])
 
 
 def test_tokens_bind_before_slots_so_twice_the_short_requests_fit():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
 from ops.training.corruption import Example
 
 pytest.importorskip("tqdm")

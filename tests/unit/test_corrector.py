@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from api.agent import Agent
-from api.corrector import QueueCorrector
-from api.edit_script import EOS_ID
-from api.jobs import Job, Wishes
-from api.verbs import VerbTable
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, SentenceTooLong
+from api.grammar.edit_script import EOS_ID
+from api.grammar.pipeline import TextPipeline
+from api.grammar.verbs import VerbTable
+from api.service.corrector import Corrector
+from api.service.jobs import Job
+from api.service.readiness import check_status
+from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, QueueFull, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Parting, Ticket
+from worker.mailbox.protocol import AbandonReason, Accepted, ApiMailbox, MailboxStatus, Record, Ticket
 
 
 class FakeMailbox(ApiMailbox):
@@ -34,6 +35,11 @@ class FakeMailbox(ApiMailbox):
         self.deadlines.append(within_s)
         return tuple(Ticket(request, number) for number, request in enumerate(requests))
 
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return Accepted(record.request_id, self.submit_all(requests, within_s), time.perf_counter())
+
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
@@ -43,7 +49,7 @@ class FakeMailbox(ApiMailbox):
             for number, ticket in enumerate(tickets)
         ]
 
-    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None: ...
+    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None: ...
 
     def cancel(self, request_id: str) -> None: ...
 
@@ -51,15 +57,15 @@ class FakeMailbox(ApiMailbox):
         self.is_closed = True
 
 
-def corrector(mailbox: FakeMailbox) -> QueueCorrector:
-    agent = Agent(FakeTokenizer(), VerbTable.load())
-    return QueueCorrector(agent, mailbox, Settings(request_timeout_s=7.0))
+def corrector(mailbox: FakeMailbox) -> Corrector:
+    pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
+    return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
 
 
 def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     mailbox = FakeMailbox()
 
-    answer = corrector(mailbox).correct(Job("id1", "He went home", "anna"))
+    answer = corrector(mailbox).correct(Job("id1", ("He went home",), "anna"))
 
     (request,) = mailbox.requests
     assert (request.request_id, request.learner_id, request.tokenizer_fingerprint) == ("id1", "anna", "fake")
@@ -73,7 +79,7 @@ def test_a_request_carries_the_prompt_and_never_the_text() -> None:
 def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can_guess() -> None:
     mailbox = FakeMailbox()
 
-    answer = corrector(mailbox).correct(Job("id1", "He came. She left.\n\nThey  stayed", "anna"))
+    answer = corrector(mailbox).correct(Job("id1", ("He came. She left.\n\nThey  stayed",), "anna"))
 
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
@@ -83,7 +89,7 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
 
 
 def test_the_timings_of_a_text_are_the_longest_of_its_sentences() -> None:
-    timings = corrector(FakeMailbox()).correct(Job("id1", "He came. She left. They stayed.")).timings
+    timings = corrector(FakeMailbox()).correct(Job("id1", ("He came. She left. They stayed.",))).timings
 
     assert timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
 
@@ -93,7 +99,7 @@ def test_a_text_of_which_a_part_is_refused_never_reaches_the_queue(text: str) ->
     mailbox = FakeMailbox()
 
     with pytest.raises((SentenceTooLong, InvalidRequest)):
-        corrector(mailbox).correct(Job("id1", text))
+        corrector(mailbox).correct(Job("id1", (text,)))
 
     assert mailbox.requests == []
 
@@ -102,7 +108,7 @@ def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:
     mailbox = FakeMailbox()
 
     with pytest.raises(SentenceTooLong):
-        corrector(mailbox).correct(Job("id1", "word " * 65))
+        corrector(mailbox).correct(Job("id1", ("word " * 65,)))
 
     assert mailbox.requests == []
 
@@ -113,25 +119,17 @@ def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:
 )
 def test_not_ready_says_what_is_missing(status: MailboxStatus, reason: str) -> None:
     with pytest.raises(NotReady, match=reason):
-        corrector(FakeMailbox(lambda: status)).check_ready()
+        check_status(status)
 
 
 def test_ready_needs_redis_and_a_live_worker() -> None:
-    assert corrector(FakeMailbox()).check_ready().live_workers == 1
-
-
-def test_closing_closes_the_mailbox() -> None:
-    mailbox = FakeMailbox()
-
-    corrector(mailbox).close()
-
-    assert mailbox.is_closed
+    assert check_status(MailboxStatus(True, live_workers=1)).live_workers == 1
 
 
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.5)))
+    corrector(mailbox).correct(Job("id1", ("He went home",), within_s=0.5))
 
     assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
 
@@ -139,7 +137,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=600.0)))
+    corrector(mailbox).correct(Job("id1", ("He went home",), within_s=600.0))
 
     assert 6.0 < mailbox.deadlines[0] <= 7.0
 
@@ -154,7 +152,7 @@ def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox.wait_all = wait_in_vain
 
     with pytest.raises(DeadlineExceeded, match="No answer within 0.02 s; the request was cancelled"):
-        corrector(mailbox).correct(Job("id1", "He went home", wishes=Wishes(within_s=0.02)))
+        corrector(mailbox).correct(Job("id1", ("He went home",), within_s=0.02))
 
 
 def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> None:
@@ -162,4 +160,39 @@ def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> N
     mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("that of the job"))
 
     with pytest.raises(DeadlineExceeded, match="that of the job"):
-        corrector(mailbox).correct(Job("id1", "He went home"))
+        corrector(mailbox).correct(Job("id1", ("He went home",)))
+
+
+class RefusingMailbox(FakeMailbox):
+    """Refuses a request while it is waited for, as the queue does where it has not confirmed it before."""
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return Accepted(record.request_id, self.submit_all(requests, within_s))
+
+    def wait_all(self, tickets: Sequence[Ticket], timeout_s: float, has_left: object = None) -> list[Completion]:
+        raise QueueFull("full", 1.0)
+
+
+def test_a_refusal_that_comes_while_waiting_refuses_a_batch_of_one_sentence_as_a_whole() -> None:
+    with pytest.raises(QueueFull):
+        corrector(RefusingMailbox()).correct(Job("id1", ("He went home",), is_batch=True))
+
+
+def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:
+    job = Job("id1", ("He went home",))
+
+    with pytest.raises(QueueFull):
+        corrector(RefusingMailbox()).correct(job)
+
+    assert job.timestamps.sent_s > 0.0 == job.timestamps.accepted_s
+
+
+def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_as_accepted() -> None:
+    mailbox, job = FakeMailbox(), Job("id1", ("He went home",))
+    mailbox.submit_recorded = lambda record, requests, _: Accepted(record.request_id, mailbox.submit_all(requests))
+
+    corrector(mailbox).correct(job)
+
+    assert job.timestamps.accepted_s == job.timestamps.answered_s > 0.0

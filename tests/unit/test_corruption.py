@@ -8,10 +8,10 @@ from itertools import islice
 
 import pytest
 
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
-from api.words import count_words
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.grammar.words import count_words
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import Example, ExampleMaker, apply_edits
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from api.verbs import VerbTable
+from api.grammar.verbs import VerbTable
 from ops.training.corruption.adjectives import participle_sentences
 from ops.training.corruption.lexicon import Lexicon
 from tests.unit.test_corruption import corruptions, tagged

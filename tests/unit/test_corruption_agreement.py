@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.verbs import VerbTable
+from api.grammar.verbs import VerbTable
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.subject_templates import QUESTIONS, STATEMENTS

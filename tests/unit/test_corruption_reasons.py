@@ -14,9 +14,9 @@ from itertools import islice
 
 import pytest
 
-from api.reasons import Reason
-from api.verbs import VerbTable
-from api.words import split_pieces
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.grammar.words import split_pieces
 from ops.training.corruption import Example, ExampleMaker, apply_edits
 from tests.unit.test_corruption import CASES, corruptions, tagged
 

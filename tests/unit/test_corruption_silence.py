@@ -9,9 +9,9 @@ from itertools import islice
 
 import pytest
 
-from api.reasons import Reason
-from api.verbs import VerbTable
-from api.words import count_words
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.grammar.words import count_words
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import Example, ExampleMaker, apply_edits
 from ops.training.corruption.hard_clean import fill, hard_clean_sentence, templates

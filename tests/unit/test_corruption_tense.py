@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
 from ops.training.corruption.clause_rewrites import joined
 from ops.training.corruption.plain import plain_of
 from ops.training.corruption.rewrites import rewritten

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from api.reasons import Reason
-from api.verbs import VerbTable
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import ExampleMaker
 from ops.training.corruption.verb_frames import verb_frame_sentences

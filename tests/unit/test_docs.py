@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.cli import main
 from ops.faults import FAULTS
 from scheduler import errors
@@ -72,7 +72,7 @@ def test_the_tree_in_the_docstring_names_every_error() -> None:
 
 
 def test_the_table_of_routes_equals_the_routes() -> None:
-    source = (ROOT / "api" / "app.py").read_text(encoding="utf-8")
+    source = (ROOT / "api" / "http" / "app.py").read_text(encoding="utf-8")
     routes = {
         f"`{method.upper()} {path}`" for method, path in re.findall(r'@app\.(get|post|delete)\("([^"]+)"\)', source)
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from ops.training.batches import encode_example
 from ops.training.corruption import Example
 from ops.training.dropout import DroppingTokenizer

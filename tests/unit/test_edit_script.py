@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from api.edit_script import (
+from api.grammar.edit_script import (
     EOS_ID,
     FIRST_POSITION_ID,
     NUM_SPECIAL_TOKENS,
@@ -14,14 +14,13 @@ from api.edit_script import (
     SEP_ID,
     TAG_IDS,
     X2_ID,
-    EditScriptParser,
     ScriptEdit,
     ScriptOutcome,
     parse_script,
     special_tokens,
 )
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 
 TAG = TAG_IDS[Reason.PAST_IRREG]
 
@@ -50,12 +49,10 @@ def test_every_kind_of_edit_survives_a_round_trip(tokenizer):
 
 def test_an_edit_is_complete_at_its_tag_and_not_before(tokenizer):
     ids = tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-    parser = EditScriptParser(tokenizer, num_words=4)
 
-    fed = [parser.feed(token_id) for token_id in ids]
+    outcomes = [parse_script(tokenizer, ids[:length], num_words=4) for length in range(len(ids) + 1)]
 
-    assert [edit is not None for edit in fed] == [False] * (len(ids) - 2) + [True, False]
-    assert parser.finished
+    assert [len(outcome.edits) for outcome in outcomes] == [0] * (len(ids) - 1) + [1, 1]
 
 
 def test_a_lone_end_means_no_edit(tokenizer):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.cli import main
 from ops.training.evaluation_items import Item, write_items
-from worker.weights import load_weights
+from worker.model.weights import load_weights
 
 WRONG = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 CLEAN = Item("He went to school.", "He went to school.")

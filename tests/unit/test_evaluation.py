@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.agent import Edit
-from api.reasons import Reason
+from api.grammar.pipeline import Edit
+from api.grammar.reasons import Reason
 from ops.training.evaluation import Answer, Result, Scores
 from ops.training.evaluation import score as score_results
 from ops.training.evaluation_items import Item, read_items, write_items

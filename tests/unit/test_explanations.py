@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.agent import Agent
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
 from tests.fake_tokenizer import FakeTokenizer
 
 # sentence | word | words replaced | replacement | reason | explanation
@@ -189,11 +189,11 @@ I have been knowing him | 2 | 2 | known | STATIVE | 'know' names a state here, s
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in CASES.strip().splitlines()]
 R = Reason
 TOKENIZER = FakeTokenizer()
-AGENT = Agent(TOKENIZER, VerbTable.load())
+PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 
 
 def explanation_of(sentence: str, edit: ScriptEdit) -> str:
-    return AGENT.conclude(AGENT.prepare(sentence), TOKENIZER.encode_output([edit])).explanation
+    return PIPELINE.conclude(PIPELINE.prepare(sentence), TOKENIZER.encode_output([edit])).explanation
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,6 @@ def test_a_claim_that_the_table_does_not_bear_out_is_not_made(sentence: str, edi
 def test_an_explanation_quotes_the_words_before_it_as_they_are_mended() -> None:
     edits = [ScriptEdit(1, 1, "made", R.PAST_IRREG), ScriptEdit(3, 1, "go", R.BARE_INF)]
 
-    correction = AGENT.conclude(AGENT.prepare("She maked him went"), TOKENIZER.encode_output(edits))
+    correction = PIPELINE.conclude(PIPELINE.prepare("She maked him went"), TOKENIZER.encode_output(edits))
 
     assert correction.edits[1].explanation == "After 'made' the verb stays in its base form: 'go', not 'went'."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.mailbox.fullness import Fullness
+from worker.mailbox.admission import KnownFullness
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -21,11 +21,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def fullness(clock: Clock) -> Fullness:
-    return Fullness(MailboxLimits(max_requests=10, max_tokens=1000), clock)
+def fullness(clock: Clock) -> KnownFullness:
+    return KnownFullness(MailboxLimits(max_requests=10, max_tokens=1000), clock)
 
 
-def test_nothing_is_known_before_a_refusal(fullness: Fullness) -> None:
+def test_nothing_is_known_before_a_refusal(fullness: KnownFullness) -> None:
     assert fullness.refusal() is None
 
 
@@ -34,7 +34,7 @@ def test_nothing_is_known_before_a_refusal(fullness: Fullness) -> None:
     [(1000.0, 0.01), (50.0, 0.05)],  # half a second of work, ten seconds of work
 )
 def test_it_is_believed_for_a_fiftieth_of_the_backlog_and_never_over_50_ms(
-    fullness: Fullness, clock: Clock, tokens_per_s: float, holds_s: float
+    fullness: KnownFullness, clock: Clock, tokens_per_s: float, holds_s: float
 ) -> None:
     told = fullness.note(10, 500, tokens_per_s)
 
@@ -47,19 +47,19 @@ def test_it_is_believed_for_a_fiftieth_of_the_backlog_and_never_over_50_ms(
     assert fullness.refusal() is None
 
 
-def test_tokens_that_not_even_the_shortest_sentence_has_room_beside_fill_the_queue_too(fullness: Fullness) -> None:
+def test_tokens_that_not_even_the_shortest_sentence_has_room_beside_fill_the_queue_too(fullness: KnownFullness) -> None:
     fullness.note(3, 970, 100.0)
 
     assert fullness.refusal() is not None
 
 
-def test_what_was_too_long_leaves_room_for_what_is_shorter(fullness: Fullness) -> None:
+def test_what_was_too_long_leaves_room_for_what_is_shorter(fullness: KnownFullness) -> None:
     fullness.note(3, 900, 100.0)
 
     assert fullness.refusal() is None
 
 
-def test_where_no_rate_is_known_it_is_asked_every_time(fullness: Fullness) -> None:
+def test_where_no_rate_is_known_it_is_asked_every_time(fullness: KnownFullness) -> None:
     fullness.note(10, 500, 0.0)
 
     assert fullness.refusal() is None

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worker.model import MiniGPT, PackedBatch
-from worker.weights import ModelConfig, fold
+from worker.model.forward import MiniGPT, PackedBatch
+from worker.model.weights import ModelConfig, fold
 
 GOLDEN = Path(__file__).with_name("golden_logits.npz")
 
@@ -27,9 +27,8 @@ def model_of(golden: dict[str, np.ndarray]) -> MiniGPT:
 
 
 def prompt_batch(prompt: np.ndarray, words: np.ndarray) -> PackedBatch:
-    rows = np.arange(len(prompt))
-    no_context = np.zeros((0, 0), dtype=np.intp)
-    return PackedBatch(prompt, rows, words, rows, np.array([len(prompt)]), no_context, np.zeros(0, dtype=np.intp))
+    rows, lengths = np.arange(len(prompt)), np.array([len(prompt)])
+    return PackedBatch(prompt, rows, words, rows, lengths, rows[None], lengths)
 
 
 def decode_batch(token: int, position: int) -> PackedBatch:

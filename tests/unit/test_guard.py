@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.guard import Guard
-from api.reasons import Reason
-from api.verb_words import VerbWords, parts_of
-from api.verbs import VerbTable
+from api.grammar.guard import Guard
+from api.grammar.reasons import Reason
+from api.grammar.verb_words import VerbWords, parts_of
+from api.grammar.verbs import VerbTable
 
 GUARD = Guard(VerbWords(VerbTable.load()))
 

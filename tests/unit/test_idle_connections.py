@@ -7,12 +7,11 @@ import socket
 
 import pytest
 from gunicorn.config import Config
-from gunicorn.workers.base_async import AsyncWorker
 
-from api import gevent_worker
-from api.gevent_worker import ApiWorker
-from api.unreadable import CLIENT_STALL_S
-from api.wsgi import KEEPALIVE_S
+from api.server import gevent_worker
+from api.server.application import KEEPALIVE_S
+from api.server.gevent_worker import ApiWorker
+from api.server.raw_replies import CLIENT_STALL_S
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /correct HT"])
@@ -40,9 +39,7 @@ def test_between_two_requests_a_connection_may_be_silent_for_longer_than_within_
     worker.cfg = Config()
     worker.cfg.set("keepalive", KEEPALIVE_S)
     within = []
-    monkeypatch.setattr(
-        AsyncWorker, "handle_request", lambda _, name, req, sock, addr: within.append(sock.gettimeout())
-    )
+    monkeypatch.setattr(ApiWorker, "_respond", lambda _, name, req, sock, addr: within.append(sock.gettimeout()))
 
     client, served = socket.socketpair()
     with client, served:

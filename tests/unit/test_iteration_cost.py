@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.iteration_cost import IterationCost, fit_cost
+from scheduler.capacity.iteration_cost import IterationCost, fit_cost
 from scheduler.observations import IterationSums
 
 TRUE = IterationCost(fixed_s=0.003, prompt_s=0.00005, decode_s=0.00012)

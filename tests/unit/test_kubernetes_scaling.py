@@ -61,7 +61,7 @@ def test_workers_are_scaled_by_arithmetic_and_tokens_and_not_by_the_length_of_th
 
 
 def test_every_metric_that_is_asked_for_is_told_by_the_api(scaled: dict[str, dict[str, Any]]) -> None:
-    told = (ROOT / "api" / "metrics.py").read_text()
+    told = (ROOT / "api" / "telemetry" / "metrics.py").read_text()
     names = re.findall(r"miniserve_(\w+)", str(queries(scaled["worker"])))
 
     assert len(names) == 3

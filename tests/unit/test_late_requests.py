@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from scheduler.batching import BatchLimits
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Delivery, FinishReason
 from scheduler.static import StaticBatching, StaticOptions
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request
 from worker.engine import Engine
-from worker.model import MiniGPT
+from worker.model.forward import MiniGPT
 
 
 def test_no_token_is_spent_on_a_request_past_its_deadline() -> None:
@@ -19,13 +18,13 @@ def test_no_token_is_spent_on_a_request_past_its_deadline() -> None:
     subject.accept(Delivery(request("late"), 1, 0.0, left_s=1.0))
     subject.accept(Delivery(request("other"), 1, 0.0))
     subject.step()
-    spent = subject.policy.counters.generated_tokens
+    spent = subject.observer.observations.counters.generated_tokens
 
     time_s = 1.0
     (ended,) = subject.step()
 
     assert (ended.request_id, ended.finish_reason) == ("late", FinishReason.EXPIRED)
-    assert subject.policy.counters.generated_tokens == spent + 1
+    assert subject.observer.observations.counters.generated_tokens == spent + 1
     assert subject.policy.held_ids() == ["other"]
 
 

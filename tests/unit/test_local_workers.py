@@ -11,9 +11,9 @@ from unittest.mock import Mock
 import pytest
 from gunicorn.config import Config
 
-from api import local_workers
-from api.app import CORRECTOR
-from api.local_workers import SyncApiWorker, ThreadedApiWorker
+from api.http.app import MAILBOX
+from api.server import local_workers
+from api.server.local_workers import SyncApiWorker, ThreadedApiWorker
 from scheduler.settings import Settings
 from tests.running_system import wait_until
 
@@ -29,7 +29,7 @@ def with_application(worker: ThreadedApiWorker, grace_s: float) -> threading.Eve
     """Set once its corrector is closed."""
     closed = threading.Event()
     worker.wsgi = SimpleNamespace(
-        config={"SETTINGS": Settings(grace_s=grace_s)}, extensions={CORRECTOR: SimpleNamespace(close=closed.set)}
+        config={"SETTINGS": Settings(grace_s=grace_s)}, extensions={MAILBOX: SimpleNamespace(close=closed.set)}
     )
     worker.booted = True
     return closed

@@ -9,33 +9,7 @@ import pytest
 from scheduler.messages import Completion, FinishReason, Timings, WireError
 from tests.mailbox_house import a_request
 from worker.mailbox import formats
-from worker.mailbox.rates import ServiceRate, retry_after_s
-
-
-def test_the_service_rate_is_the_best_of_late() -> None:
-    rate = ServiceRate()
-    for now, tokens in ((0.0, 0), (0.5, 1000), (1.0, 100)):
-        rate.add(tokens, now)
-
-    assert rate.tokens_per_s == pytest.approx(2000, rel=0.02)
-
-
-def test_the_service_rate_of_a_worker_that_became_slow_is_forgotten() -> None:
-    rate = ServiceRate()
-    for second in range(300):
-        rate.add(1000 if second < 2 else 10, float(second))
-
-    assert rate.tokens_per_s < 20
-
-
-def test_time_without_work_does_not_count_as_slowness() -> None:
-    rate = ServiceRate()
-    for hour in range(0, 36_000, 3600):
-        rate.begin(float(hour))
-        rate.add(100, hour + 0.1)
-        rate.pause()
-
-    assert rate.tokens_per_s == pytest.approx(1000)
+from worker.mailbox.admission import retry_after_s
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from api.metrics import metrics_text
-from scheduler.observed import Moment, Observed
+from api.telemetry.metrics import metrics_text
+from scheduler.capacity.observed import Moment, Observed
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
 

@@ -8,9 +8,9 @@ from math import isfinite
 import pytest
 from prometheus_client.metrics_core import Metric
 
-from api.metrics import metrics_text
+from api.telemetry.metrics import metrics_text
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
-from scheduler.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings
 from tests.exposed_metrics import exposed_labels, exposed_names, families_of
 
@@ -26,7 +26,6 @@ GAUGES = {
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
     "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers", "deadline_misses",
-    "traces_dropped",
 }  # fmt: skip
 TIMES = {
     "time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds",

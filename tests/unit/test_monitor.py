@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from api.metrics import goals_of
+from api.telemetry.metrics import goals_of
 from ops import heartbeat_file
 from ops.heartbeat_file import HeartbeatFile, is_fresh
 from ops.monitor import Watch, payload_of
-from scheduler.alerts import Alerts
-from scheduler.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.alerts import Alerts
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 from worker.mailbox.protocol import MailboxDown
 

@@ -7,8 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from scheduler.batching import BatchLimits
-from scheduler.continuous import ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
 from scheduler.observations import (
     ENGINE_HISTOGRAMS,
@@ -18,12 +17,13 @@ from scheduler.observations import (
     Observations,
     sum_totals,
 )
+from tests.observed_policy import ObservedPolicy
 
 WORD = 7
 
 
-def a_policy() -> ContinuousBatching:
-    return ContinuousBatching(BatchLimits(kv_budget_tokens=200, max_slots=8, max_iteration_tokens=200))
+def a_policy() -> ObservedPolicy:
+    return ObservedPolicy(ContinuousBatching(BatchLimits(kv_budget_tokens=200, max_slots=8, max_iteration_tokens=200)))
 
 
 def a_delivery(name: str, prompt_tokens: int = 4, max_output: int = 6, waited_s: float = 0.0) -> Delivery:
@@ -31,7 +31,7 @@ def a_delivery(name: str, prompt_tokens: int = 4, max_output: int = 6, waited_s:
     return Delivery(CorrectionRequest(name, ids, (0,) * prompt_tokens, max_output, "t"), 1, waited_s)
 
 
-def iterate(policy: ContinuousBatching, at_s: float, took_s: float, *tokens: int) -> None:
+def iterate(policy: ObservedPolicy, at_s: float, took_s: float, *tokens: int) -> None:
     """One iteration, begun at one time, over at another."""
     policy.commit(policy.plan(at_s), tokens, at_s + took_s)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from api.agent import Agent, Correction
-from api.edit_script import EOS_ID, ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
+from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.pipeline import Correction, TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
 from ops.offline import MAX_PENDING, OfflineCorrector, StreamLines
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
@@ -118,7 +118,7 @@ class ListedLines:
 
 
 def _correct(engine: FakeEngine, *lines: str, tokenizer: FakeTokenizer | None = None) -> list[object]:
-    corrector = OfflineCorrector(Agent(tokenizer or FakeTokenizer(), VerbTable.load()), engine)
+    corrector = OfflineCorrector(TextPipeline(tokenizer or FakeTokenizer(), VerbTable.load()), engine)
     return list(corrector.correct(ListedLines(*lines)))
 
 
@@ -158,7 +158,7 @@ def test_no_more_sentences_are_read_ahead_than_memory_is_meant_for() -> None:
 
 
 def test_a_batch_of_texts_gets_an_outcome_each_in_order():
-    outcomes = OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
+    outcomes = OfflineCorrector(TextPipeline(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
         ["He goed.", "", "One. Two."], ["anna", None, "x" * 65]
     )
 
@@ -169,6 +169,6 @@ def test_a_batch_of_texts_gets_an_outcome_each_in_order():
 
 def test_a_batch_with_too_few_learners_is_refused():
     with pytest.raises(ValueError, match="shorter"):
-        OfflineCorrector(Agent(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
+        OfflineCorrector(TextPipeline(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
             ["One.", "Two."], ["anna"]
         )

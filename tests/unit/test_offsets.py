@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.agent import Agent, Correction, TextDraft
-from api.edit_script import EOS_ID, ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
+from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.pipeline import Correction, TextDraft, TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
 from tests.fake_tokenizer import FakeTokenizer
 
 TOKENIZER = FakeTokenizer()
-AGENT = Agent(TOKENIZER, VerbTable.load())
+PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 MENDED = {"goed": "went", "writed": "wrote", "don\u2019t": "doesn\u2019t", "caf\u00e9": None, "e\u0301te\u0301": None}
 
 GAPS = st.sampled_from([" ", "  ", "\t", " \t ", "\n", "\r\n", "\u00a0", "\u2003", " \u2014 ", ", "])
@@ -45,14 +45,14 @@ def texts(draw: st.DrawFn) -> str:
 
 def mend(text: str) -> tuple[TextDraft, Correction]:
     """Every mistake mended, as a perfect model would."""
-    draft = AGENT.prepare_text(text)
+    draft = PIPELINE.prepare_text(text)
     outputs = []
     for sentence in draft.sentences:
         words = enumerate(sentence.prompt.words)
         found = [(number, MENDED.get(piece.text)) for number, piece in words]
         edits = [ScriptEdit(number, 1, new.replace("\u2019", "'"), Reason.SVA_SG) for number, new in found if new]
         outputs.append(TOKENIZER.encode_output(edits) if edits else [EOS_ID])
-    return draft, AGENT.conclude_text(draft, outputs)
+    return draft, PIPELINE.conclude_text(draft, outputs)
 
 
 @given(texts())
@@ -86,9 +86,9 @@ def test_edits_come_in_order_and_none_is_lost(text: str) -> None:
 def test_an_edit_of_two_words_keeps_the_white_space_between_them() -> None:
     for gap in (" ", "  ", "\t", "\n", "\u00a0", " \t "):
         text = f"\U0001f469\u200d\U0001f4bb They was{gap}write \U0001f1eb\U0001f1f7"
-        draft = AGENT.prepare_text(text)
+        draft = PIPELINE.prepare_text(text)
         output = TOKENIZER.encode_output([ScriptEdit(1, 2, "were written", Reason.PASSIVE_PART)])
 
-        (edit,) = AGENT.conclude_text(draft, [output]).edits
+        (edit,) = PIPELINE.conclude_text(draft, [output]).edits
 
         assert (text[edit.start : edit.end], edit.replacement) == (f"was{gap}write", f"were{gap}written")

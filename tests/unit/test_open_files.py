@@ -4,16 +4,16 @@ import resource
 
 import pytest
 
-from api.open_files import places
+from api.server.open_files import connection_limits
 
 
 @pytest.mark.parametrize(("soft", "most"), [(resource.RLIM_INFINITY, 4096), (20_000, 4096), (1024, 768), (300, 64)])
 def test_connections_leave_some_files_to_redis_and_to_python(
     monkeypatch: pytest.MonkeyPatch, soft: int, most: int
 ) -> None:
-    monkeypatch.setattr("api.open_files.resource.getrlimit", lambda _: (soft, soft))
+    monkeypatch.setattr("api.server.open_files.resource.getrlimit", lambda _: (soft, soft))
 
-    found = places(4096)
+    found = connection_limits(4096)
 
-    assert found.served + found.silent == most
-    assert found.served == 3 * found.silent
+    assert found.served + found.idle == most
+    assert found.served == 3 * found.idle

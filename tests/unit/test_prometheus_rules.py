@@ -1,4 +1,4 @@
-"""The rules for Prometheus and the runbook say the same as scheduler/alerts.py."""
+"""The rules for Prometheus and the runbook say the same as scheduler/capacity/alerts.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from api.metrics import goals_of
+from api.telemetry.metrics import goals_of
 from ops.capacity import METRICS
-from scheduler.alerts import (
+from scheduler.capacity.alerts import (
     ASSUMED_MAX_MEMORY_BYTES,
     DEAD_LETTERS_WINDOW_S,
     MIN_SAMPLES,
@@ -20,7 +20,7 @@ from scheduler.alerts import (
     Rule,
     rules,
 )
-from scheduler.capacity import AUDIT_S
+from scheduler.capacity.measure import AUDIT_S
 from scheduler.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from math import inf, isfinite
 
 import pytest
 
-from scheduler import queueing
+from scheduler.capacity import queueing
 
 Draw = Callable[[random.Random], float]
 

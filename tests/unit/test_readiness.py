@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from api.app import READINESS, create_app
-from api.door import reply_to
-from api.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
+from api.http.app import READINESS, create_app
+from api.server.raw_replies import probe_reply
+from api.service.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector
@@ -40,14 +40,14 @@ def readiness(*heard: MailboxStatus) -> Readiness:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.readiness.ASK_EVERY_S", 0.0)
+    monkeypatch.setattr("api.service.readiness.ASK_EVERY_S", 0.0)
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Lets time pass."""
     now = time.monotonic
-    return lambda seconds: monkeypatch.setattr("api.readiness.time.monotonic", lambda: now() + seconds)
+    return lambda seconds: monkeypatch.setattr("api.service.readiness.time.monotonic", lambda: now() + seconds)
 
 
 def test_what_was_heard_last_counts():
@@ -125,7 +125,7 @@ def test_what_was_heard_too_long_ago_counts_no_more(later: Callable[[float], Non
 def test_a_replica_whose_own_loop_hangs_is_not_ready():
     subject = readiness(READY)
 
-    subject.turned_s -= LOOP_PATIENCE_S + 0.1
+    subject.last_iteration_s -= LOOP_PATIENCE_S + 0.1
 
     with pytest.raises(NotReady, match="This replica has done nothing"):
         subject.check()
@@ -138,16 +138,16 @@ def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
 
     with pytest.raises(ShuttingDown):
         subject.check()
-    assert b"urn:miniserve:problem:shutting-down" in reply_to("/readyz", subject, keeps=False)
-    assert reply_to("/healthz", subject, keeps=False).startswith(b"HTTP/1.1 200 OK")
+    assert b"urn:miniserve:problem:shutting-down" in probe_reply("/readyz", subject, keeps_alive=False)
+    assert probe_reply("/healthz", subject, keeps_alive=False).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_the_door_and_the_application_give_the_same_answer(monkeypatch: pytest.MonkeyPatch):
+def test_the_acceptor_and_the_application_give_the_same_answer(monkeypatch: pytest.MonkeyPatch):
     corrector = FakeCorrector()
-    monkeypatch.setattr(corrector, "check_ready", lambda: READY)
+    monkeypatch.setattr(corrector, "status", lambda: READY)
     app = create_app(corrector, Settings())
 
-    head, _, body = reply_to("/readyz", readiness(READY), keeps=True).partition(b"\r\n\r\n")
+    head, _, body = probe_reply("/readyz", readiness(READY), keeps_alive=True).partition(b"\r\n\r\n")
     response = app.test_client().get("/readyz")
 
     assert body == response.get_data()
@@ -161,7 +161,7 @@ def test_the_door_and_the_application_give_the_same_answer(monkeypatch: pytest.M
 def test_what_no_worker_has_said_is_not_shown():
     silent = MailboxStatus(redis_ok=True, live_workers=1)
 
-    assert b"batch_invariance" not in reply_to("/readyz", readiness(silent), keeps=True)
+    assert b"batch_invariance" not in probe_reply("/readyz", readiness(silent), keeps_alive=True)
 
 
 def test_what_was_counted_is_reported_with_a_question_that_redis_answered():

@@ -11,9 +11,7 @@ from worker.mailbox.reporter import Reporter
 
 
 def report_of(reporter: Reporter, totals: dict[str, float]) -> tuple:
-    """The first command; without traces there is no other."""
-    (report,) = reporter.commands(totals)
-    return report
+    return reporter.command(totals)
 
 
 def words_of(command: tuple) -> tuple[str, int, str, dict[str, float]]:
@@ -40,7 +38,7 @@ def test_a_report_holds_what_changed_since_the_one_before() -> None:
     reporter = Reporter()
 
     first = words_of(report_of(reporter, {"a": 5, "b": 0, "c": 1.5}))
-    reporter.note_replies([0])
+    reporter.note_reply(0)
     second = words_of(report_of(reporter, {"a": 7, "b": 0, "c": 1.5, "d": 1}))
 
     assert first[1:] == (1, "", {"a": 5, "c": 1.5})
@@ -54,14 +52,14 @@ def test_a_report_without_reply_is_sent_again_as_it_was() -> None:
 
     assert report_of(reporter, {"a": 9, "b": 1}) == lost
 
-    reporter.note_replies([0])
+    reporter.note_reply(0)
     assert words_of(report_of(reporter, {"a": 9, "b": 1}))[1:] == (2, "", {"a": 4, "b": 1})
 
 
 def test_nothing_new_is_a_report_without_fields() -> None:
     reporter = Reporter()
     report_of(reporter, {"a": 5})
-    reporter.note_replies([0])
+    reporter.note_reply(0)
 
     assert words_of(report_of(reporter, {"a": 5}))[1:] == (2, "", {})
 
@@ -77,7 +75,7 @@ def test_later_changes_of_the_callers_numbers_do_not_get_into_a_report_that_was_
     report_of(reporter, totals)
 
     totals["a"] = 10
-    reporter.note_replies([0])
+    reporter.note_reply(0)
 
     assert words_of(report_of(reporter, totals))[3] == {"a": 9}
 
@@ -106,10 +104,10 @@ def test_the_sums_are_exact_once_the_last_report_is_taken_whatever_was_lost(seed
         if fate != "is lost":
             sums.take(command)
         if fate == "arrives":
-            reporters[number].note_replies([0])
+            reporters[number].note_reply(0)
     for reporter, totals in zip(reporters, counted, strict=True):
         for _ in range(2):  # one that may have been lost before, then the rest
             sums.take(report_of(reporter, totals))
-            reporter.note_replies([0])
+            reporter.note_reply(0)
 
     assert sums.totals == sum(counted, Counter()), f"seed {seed}"

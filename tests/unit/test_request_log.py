@@ -13,15 +13,25 @@ import pytest
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
-from api import request_log
-from api.app import BOOKS, create_app
-from api.request_log import RequestLine, RequestLog
+from api.http.app import RECORDER, create_app
+from api.telemetry import request_log
+from api.telemetry.request_log import Exchange, RequestLog
 from scheduler import errors
+from scheduler.messages import Timings
 from scheduler.settings import Settings
+from scheduler.traces import RequestTimestamps
 from tests.fake_corrector import FakeCorrector
 from tests.mailbox_house import eventually
 
-LINE = RequestLine("abc", "/correct", 200, "answered", 11, 7, 1.25, 2.5, 9.75, 14.04, 1_700_000_000.25, None)
+TIMINGS = Timings(0.00125, 0.0025, 0.00975)
+TOOK_S = 0.01404
+EXCHANGE = Exchange("abc", 0.0, "/correct", status=200, timings=TIMINGS)
+EXCHANGE.timestamps = RequestTimestamps(prompt_tokens=11, output_tokens=7)
+
+
+@pytest.fixture(autouse=True)
+def _at_a_known_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_log.time, "time", lambda: 1_700_000_000.25)
 
 
 class Out:
@@ -37,15 +47,15 @@ class Out:
         return self.has_room
 
 
-def logged(line: RequestLine, log_format: str) -> str:
+def logged(exchange: Exchange, log_format: str) -> str:
     out = Out()
-    RequestLog(Settings(log_format=log_format), out.put).note(line)
+    RequestLog(Settings(log_format=log_format), out.put).note(exchange, TOOK_S)
     (text,) = out.texts
     return text
 
 
 def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
-    assert json.loads(logged(LINE, "json")) == {
+    assert json.loads(logged(EXCHANGE, "json")) == {
         "event": "request", "level": "info", "process": "api", "timestamp": "2023-11-14T22:13:20.250000Z",
         "request_id": "abc", "route": "/correct", "status": 200, "outcome": "answered", "prompt_tokens": 11,
         "output_tokens": 7, "queue_ms": 1.2, "prefill_ms": 2.5, "decode_ms": 9.8, "total_ms": 14.0,
@@ -53,7 +63,7 @@ def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
 
 
 def test_a_line_for_people_begins_as_all_others_do() -> None:
-    text = logged(LINE, "console")
+    text = logged(EXCHANGE, "console")
 
     assert text.startswith("2023-11-14T22:13:20.250000Z [info     ] request                        request_id=abc ")
     assert text.endswith(" total_ms=14.0 process=api\n")
@@ -61,7 +71,7 @@ def test_a_line_for_people_begins_as_all_others_do() -> None:
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
 def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) -> None:
-    text = logged(LINE._replace(correlation_id='x", "status": 500, "y": "\u2028'), log_format)
+    text = logged(replace(EXCHANGE, correlation_id='x", "status": 500, "y": "\u2028'), log_format)
 
     assert text.count("\n") == 1 and len(text.splitlines()) == 1
     if log_format == "json":
@@ -73,7 +83,7 @@ def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) 
 def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
     out = Out()
 
-    RequestLog(Settings(log_level=level), out.put).note(LINE)
+    RequestLog(Settings(log_level=level), out.put).note(EXCHANGE, TOOK_S)
 
     assert len(out.texts) == num_lines
 
@@ -85,7 +95,7 @@ def test_a_reader_who_hangs_costs_lines_and_holds_nobody_up() -> None:
     eventually(lambda: log._has_writer)
 
     for _ in range(10_000):
-        log.note(LINE)
+        log.note(EXCHANGE, TOOK_S)
     is_free.set()
     eventually(lambda: not log.has_lines)
 
@@ -98,7 +108,7 @@ def test_what_there_is_no_room_for_comes_later_in_its_order() -> None:
     log = RequestLog(Settings(), out.put)
     out.has_room = False
     for number in range(30):
-        log.note(LINE._replace(request_id=f"r{number}"))
+        log.note(replace(EXCHANGE, request_id=f"r{number}"), TOOK_S)
 
     with capture_logs() as lines:
         out.has_room = True
@@ -116,7 +126,7 @@ def test_lines_that_were_dropped_are_counted_in_a_warning(monkeypatch: pytest.Mo
     log = RequestLog(Settings(), out.put)
     out.has_room = False
     for _ in range(25):
-        log.note(LINE)
+        log.note(EXCHANGE, TOOK_S)
 
     with capture_logs() as lines:
         out.has_room = True
@@ -128,9 +138,10 @@ def test_lines_that_were_dropped_are_counted_in_a_warning(monkeypatch: pytest.Mo
 
 def test_a_pipe_that_nobody_reads_is_filled_by_half_at_most() -> None:
     script = (
-        "import sys; from api.request_log import RequestLog, RequestLine; from scheduler.settings import Settings\n"
+        "import sys; from api.telemetry.request_log import RequestLog, Exchange\n"
+        "from scheduler.settings import Settings\n"
         "log = RequestLog(Settings())\n"
-        "for _ in range(2000): log.note(RequestLine('abc', '/correct', 200, 'answered', 1, 1, 1, 1, 1, 1, 1, None))\n"
+        "for _ in range(2000): log.note(Exchange('abc', 0.0, '/correct', status=200), 0.1)\n"
         "print('not held up', file=sys.stderr, flush=True); print('done', flush=True)"
     )
     process = subprocess.Popen(
@@ -156,7 +167,7 @@ def test_a_log_whose_reader_is_gone_costs_no_answer(monkeypatch: pytest.MonkeyPa
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
     app, out = create_app(corrector, settings), Out()
-    app.extensions[BOOKS] = replace(app.extensions[BOOKS], log=RequestLog(settings, out.put))
+    app.extensions[RECORDER].log = RequestLog(settings, out.put)
     return app.test_client(), out.texts
 
 

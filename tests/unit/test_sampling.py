@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.sampling import CandidateIndex
 from ops.training.corruption.view import Candidate

@@ -12,17 +12,16 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from api.agent import Agent
-from scheduler.batching import BatchLimits
-from scheduler.continuous import ContinuousBatching
+from api.grammar.pipeline import TextPipeline
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
-from worker import model, self_test
 from worker.engine import Engine
-from worker.model import MiniGPT
-from worker.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
-from worker.weights import Weights, load_weights
+from worker.model import forward, rows, self_test
+from worker.model.forward import MiniGPT
+from worker.model.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
+from worker.model.weights import Weights, load_weights
 
 NUM_SENTENCES = 500
 
@@ -34,13 +33,13 @@ def shipped() -> Weights:
 
 @pytest.fixture(scope="module")
 def requests() -> list[CorrectionRequest]:
-    agent = Agent.load()
+    pipeline = TextPipeline.load()
     return [
         CorrectionRequest(
-            f"r{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, agent.tokenizer_fingerprint
+            f"r{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
         )
         for number, text in enumerate(islice(sentences(seed=9), NUM_SENTENCES))
-        for prompt in [agent.prepare_text(text).sentences[0].prompt]
+        for prompt in [pipeline.prepare_text(text).sentences[0].prompt]
     ]
 
 
@@ -108,8 +107,8 @@ def test_the_self_test_is_over_in_less_than_200_ms_of_a_core(shipped: Weights):
 @pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
 def test_the_tokens_are_the_same_under_other_kernels(kernel: str):
     code = (
-        "from worker.self_test import check_batch_invariance as check; from worker.weights import load_weights; "
-        "print(check(load_weights()).invariance)"
+        "from worker.model.self_test import check_batch_invariance as check; "
+        "from worker.model.weights import load_weights; print(check(load_weights()).invariance)"
     )
 
     found = subprocess.run(
@@ -121,13 +120,14 @@ def test_the_tokens_are_the_same_under_other_kernels(kernel: str):
 
 def break_the_rows(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     """As if BLAS computed the rows of larger products otherwise."""
-    multiply = model.multiply
+    multiply = forward.multiply
 
-    def disturbed(rows: np.ndarray, matrix: model.BlockedMatrix) -> np.ndarray:
-        product = multiply(rows, matrix)
-        return product * np.float32(1 + by) if len(rows) > 60 else product
+    def disturbed(some: np.ndarray, matrix: forward.BlockedMatrix, blocks: np.ndarray) -> None:
+        multiply(some, matrix, blocks)
+        if len(some) > 60:
+            blocks *= np.float32(1 + by)
 
-    monkeypatch.setattr(model, "multiply", disturbed)
+    monkeypatch.setattr(forward, "multiply", disturbed)
 
 
 def test_other_last_bits_are_told_from_other_tokens(monkeypatch: pytest.MonkeyPatch):
@@ -144,17 +144,9 @@ def test_other_last_bits_are_told_from_other_tokens(monkeypatch: pytest.MonkeyPa
     assert BATCH_SIZES[-1] in found.differing_sizes
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda patch: patch.setattr(model, "_SUM_COLUMNS", 10_000),
-        lambda patch: patch.setattr(self_test, "CONTEXT_STEP", 1),
-    ],
-    ids=["sums in halves", "contexts of any width"],
-)
-def test_without_the_care_the_model_takes_the_self_test_sees_other_bits(
-    shipped: Weights, monkeypatch: pytest.MonkeyPatch, change
+def test_the_self_test_sees_other_bits_where_a_row_is_multiplied_alone(
+    shipped: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change(monkeypatch)
+    monkeypatch.setattr(rows, "MIN_ROWS", 1)
 
     assert check_batch_invariance(shipped).invariance is not BatchInvariance.BIT_IDENTICAL

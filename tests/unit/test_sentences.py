@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.sentences import find_sentences
+from api.grammar.sentences import find_sentences
 
 ALL = 1_000_000
 GRIN = "\U0001f600"
@@ -172,7 +172,7 @@ def test_the_time_grows_no_faster_than_the_text(unit: str) -> None:
 def _best_time(text: str) -> float:
     times = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         find_sentences(text, ALL)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     return min(times)

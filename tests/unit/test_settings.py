@@ -9,7 +9,9 @@ import pytest
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
 
-NUMBERS = [spec for spec in fields(Settings) if spec.metadata["range"].low is not None]
+NUMBERS = [
+    spec for spec in fields(Settings) if spec.metadata["range"].low is not None and not spec.metadata["range"].choices
+]
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -54,6 +56,17 @@ def test_not_every_float_is_a_number_in_range(text: str) -> None:
 def test_a_word_that_is_no_choice_names_the_choices() -> None:
     with pytest.raises(SettingsError, match="MINISERVE_LOG_FORMAT.*console, json"):
         Settings.from_env({"MINISERVE_LOG_FORMAT": "xml"})
+
+
+@pytest.mark.parametrize("text", ["auto", "1", "64"])
+def test_a_word_or_a_number_may_be_allowed(text: str) -> None:
+    assert Settings.from_env({"MINISERVE_API_PROCESSES": text}).api_processes == text
+
+
+@pytest.mark.parametrize("text", ["0", "65", "-1", "1.5", "many", "\u0662"])
+def test_neither_the_word_nor_a_number_in_range_names_both(text: str) -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_API_PROCESSES.*auto, or 1 to 64"):
+        Settings.from_env({"MINISERVE_API_PROCESSES": text})
 
 
 @pytest.mark.parametrize(

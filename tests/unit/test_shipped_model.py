@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from api.reasons import Reason
-from api.tokenizer import Tokenizer
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from ops.training.evaluation import Scores, evaluate, score
 from ops.training.evaluation_items import read_items
 from ops.training.product import ProductCorrector
 from scheduler.settings import Settings
-from worker.weights import load_weights
+from worker.model.weights import load_weights
 
 HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.jsonl"
 HELD_OUT = Path(__file__).parents[1] / "heldout"

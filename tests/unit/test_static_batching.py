@@ -7,10 +7,11 @@ import random
 import pytest
 
 from scheduler.batching import BatchLimits
-from scheduler.messages import EOS_ID, NO_ROOM, CorrectionRequest, Delivery, FinishReason
+from scheduler.messages import EOS_ID, NO_CAPACITY, CorrectionRequest, Delivery, FinishReason
 from scheduler.observations import Counters
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching, StaticOptions
+from tests.observed_policy import ObservedPolicy
 from tests.unit.small_model import random_weights
 from worker.engine import new_engine
 
@@ -24,7 +25,7 @@ def delivery(name: str, prompt_tokens: int = 4, max_output: int = 4, waited_s: f
 
 
 def policy(max_batch: int = 3, max_wait_s: float = 1.0, fixed_tokens: int = 0, limits: BatchLimits = ROOM):
-    return StaticBatching(limits, StaticOptions(max_batch, max_wait_s, fixed_tokens))
+    return ObservedPolicy(StaticBatching(limits, StaticOptions(max_batch, max_wait_s, fixed_tokens)))
 
 
 def names(sequences: object) -> list[str]:
@@ -94,8 +95,9 @@ def test_the_token_budget_bounds_a_batch_before_its_number_does():
     for number in range(4):
         batch.submit(delivery(f"r{number}", 128, 32), now=0.0)
 
-    assert names(batch.plan(now=0.0)) == ["r0", "r1"]
-    assert batch.counters.deferred_for_budget == 1
+    plan = batch.plan(now=0.0)
+
+    assert (names(plan.prefills), plan.deferred_id) == (["r0", "r1"], "r2")
 
 
 def test_nobody_joins_a_batch_that_runs_even_where_a_place_is_free():
@@ -118,19 +120,19 @@ def test_nothing_is_taken_from_the_queue_while_a_batch_runs():
     batch.submit(delivery("r"), now=0.0)
     batch.plan(now=0.0)
 
-    assert batch.room == NO_ROOM
+    assert batch.free_capacity == NO_CAPACITY
 
 
 def test_no_more_is_taken_from_the_queue_than_one_batch_holds():
     batch = policy(max_batch=3)
-    rooms = [batch.room.requests]
+    rooms = [batch.free_capacity.requests]
 
     for number in range(2):
         batch.submit(delivery(f"r{number}"), now=0.0)
-        rooms.append(batch.room.requests)
+        rooms.append(batch.free_capacity.requests)
 
     assert rooms == [3, 2, 1]
-    assert (batch.room.tokens, batch.room.may_look_ahead) == (4096 - 2 * 8, False)
+    assert batch.free_capacity.tokens == 4096 - 2 * 8
 
 
 def test_a_cancelled_member_does_not_keep_its_batch_from_ending():
@@ -183,7 +185,7 @@ def test_an_engine_warms_up_without_waiting_for_a_full_batch():
 
     engine = new_engine(random_weights(), settings, clock=lambda: 0.0)
 
-    assert not engine.has_work and engine.policy.counters == Counters()
+    assert not engine.has_work and engine.observer.observations.counters == Counters()
 
 
 @pytest.mark.parametrize("seed", range(20))

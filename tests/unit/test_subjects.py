@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from api.agent import Agent
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
 from tests.fake_tokenizer import FakeTokenizer
 
 R = Reason
 TOKENIZER = FakeTokenizer()
-AGENT = Agent(TOKENIZER, VerbTable.load())
+PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 
 # sentence with *old/new* | reason | how the explanation begins
 NAMED = """
@@ -99,10 +99,10 @@ The girls who live here are nice and *is/are* kind. | SVA_BE
 def explain_marked(sentence: str, reason: str) -> str:
     before, pair, after = sentence.strip().split("*")
     old, new = pair.split("/")
-    draft = AGENT.prepare(before + old + after)
+    draft = PIPELINE.prepare(before + old + after)
     word = next(number for number, piece in enumerate(draft.prompt.words) if piece.start == len(before))
     edit = ScriptEdit(word, 1, new.lower(), Reason[reason.strip()])
-    return AGENT.conclude(draft, TOKENIZER.encode_output([edit])).explanation
+    return PIPELINE.conclude(draft, TOKENIZER.encode_output([edit])).explanation
 
 
 @pytest.mark.parametrize("case", NAMED.strip().splitlines())

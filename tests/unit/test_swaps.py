@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from api.verbs import VerbTable
+from api.grammar.verbs import VerbTable
 from ops.training.corruption import swaps
 from ops.training.corruption.swaps import Swaps, swapped
 from ops.training.corruption.written import load, parse

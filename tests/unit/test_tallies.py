@@ -7,12 +7,12 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import BOOKS, create_app
-from api.tallies import Tallies
+from api.http.app import RECORDER
+from api.telemetry.tallies import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
-from tests.fake_corrector import FakeCorrector, assert_problem
+from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
 
 GOED = {"sentence": "He goed to school"}
 
@@ -22,14 +22,14 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture
-def client(corrector: FakeCorrector) -> FlaskClient:
-    return create_app(corrector, Settings()).test_client()
+@pytest.fixture(params=WAYS)
+def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
+    return client_of(corrector, request.param)
 
 
 def totals_of(client: FlaskClient) -> dict[str, float]:
     """Those above zero, without the sum of times."""
-    totals = client.application.extensions[BOOKS].tallies.totals()
+    totals = client.application.extensions[RECORDER].tallies.totals()
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
 
 
@@ -102,7 +102,7 @@ def test_threads_that_answer_at_once_lose_no_count() -> None:
 
     def answer() -> None:
         for _ in range(2000):
-            tallies.note_response("/correct", 200, None)
+            tallies.note_response("/correct", 200)
             tallies.note_answer(0.01)
 
     threads = [threading.Thread(target=answer) for _ in range(4)]
@@ -118,7 +118,8 @@ def test_threads_that_answer_at_once_lose_no_count() -> None:
     assert totals["e2e_request_latency:sum"] == pytest.approx(80.0)
 
 
-def test_metrics_without_a_queue_hold_what_the_process_itself_counted(client: FlaskClient) -> None:
+def test_metrics_without_a_queue_hold_what_the_process_itself_counted(corrector: FakeCorrector) -> None:
+    client = client_of(corrector, settings=Settings(mode="sync"))
     client.post("/correct", json=GOED)
 
     response = client.get("/metrics")

@@ -16,7 +16,7 @@ from ops.top.bars import Bar
 from ops.top.drawing import Picture
 from ops.top.view import Reading, view_of
 from ops.top.watch import Frame
-from scheduler.capacity import Goals
+from scheduler.capacity.measure import Goals
 from tests.metrics_text import metrics_text
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)

@@ -14,7 +14,7 @@ import pytest
 from ops.scrape import parse
 from ops.top.view import Reading, View, document, view_of
 from ops.top.watch import WINDOW_S, Watch
-from scheduler.capacity import Goals
+from scheduler.capacity.measure import Goals
 from tests.metrics_text import metrics_text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.verbs import VerbTable, regular_ed_spellings
+from api.grammar.verbs import VerbTable, regular_ed_spellings
 
 TABLE = VerbTable.load()
 

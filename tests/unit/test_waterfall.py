@@ -8,24 +8,22 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import create_app
-from api.waterfall import waterfall_of
+from api.http.app import create_app
+from api.telemetry.waterfall import waterfall_document, waterfall_text
 from scheduler.messages import FinishReason
 from scheduler.settings import Settings
-from scheduler.traces import RequestPart, SequencePart, Step
+from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, TracedJob
 from tests.fake_corrector import FakeCorrector, assert_problem
-from worker.mailbox.found_traces import FoundTrace, TracedJob
 
 REQUEST = RequestPart(("r-1", "r-2"), 200, "", 1_700_000_000.0, 0.001, 0.003, 0.004, 0.006, 0.050, 0.052)
 SEQUENCE = SequencePart(
     attempt=1, slot=3, prompt_tokens=11, output_tokens=3, finish_reason=FinishReason.STOP, queue_s=0.010,
-    prefill_s=0.005, publish_s=0.002, steps=(Step(0.5, 4), Step(0.003, 5), Step(0.004, 6)),
+    prefill_s=0.005, steps=(Step(0.5, 4), Step(0.003, 5), Step(0.004, 6)),
 )  # fmt: skip
 FOUND = FoundTrace(REQUEST, (TracedJob("r-1", SEQUENCE, True), TracedJob("r-2", replace(SEQUENCE, slot=4), True)))
 
 
 class TracingCorrector(FakeCorrector):
-    keeps_requests = True
     found: FoundTrace | None = FOUND
 
     def trace(self, request_id: str) -> FoundTrace | None:
@@ -55,7 +53,7 @@ def test_every_event_of_a_request_is_told_since_it_was_received(client: FlaskCli
         ("prefill", 14.0, 5.0, 4),
         ("decode", 19.0, 3.0, 5),
         ("decode", 22.0, 4.0, 6),
-        ("published", 26.0, 2.0, None),
+        ("published", 26.0, 24.0, None),
         ("delivered", 50.0, 2.0, None),
     ]
     assert (document["request_id"], document["status"], document["is_complete"]) == ("r", 200, True)
@@ -109,22 +107,16 @@ def test_a_request_nobody_knows_has_no_trace(client: FlaskClient) -> None:
 
 
 def test_a_server_without_traces_says_why() -> None:
-    client = create_app(TracingCorrector(), Settings(trace_ttl_s=0)).test_client()
+    client = create_app(TracingCorrector(), Settings(traces="off")).test_client()
 
-    assert "MINISERVE_TRACE_TTL_S" in assert_problem(client.get("/requests/r/trace"), 404, "not-found")["detail"]
-
-
-def test_a_mode_without_a_queue_has_no_traces() -> None:
-    client = create_app(FakeCorrector(), Settings(mode="sync")).test_client()
-
-    assert_problem(client.get("/requests/r/trace"), 404, "not-found")
+    assert "MINISERVE_TRACES" in assert_problem(client.get("/requests/r/trace"), 404, "not-found")["detail"]
 
 
 @pytest.mark.parametrize(("status", "name"), [(202, "acknowledged"), (504, "refused")])
 def test_a_request_nobody_waited_for_to_its_end_was_not_delivered(status: int, name: str) -> None:
     request = replace(REQUEST, status=status, answered_s=0.0)
 
-    names = [event.name for event in waterfall_of("r", FoundTrace(request, FOUND.jobs)).events]
+    names = [event["name"] for event in waterfall_document("r", FoundTrace(request, FOUND.jobs))["events"]]
 
     assert name in names and "delivered" not in names
 
@@ -132,7 +124,8 @@ def test_a_request_nobody_waited_for_to_its_end_was_not_delivered(status: int, n
 def test_a_sentence_that_was_called_off_was_not_published() -> None:
     part = replace(SEQUENCE, finish_reason=FinishReason.CANCELLED)
 
-    names = [event.name for event in waterfall_of("r", FoundTrace(REQUEST, (TracedJob("r", part, True),))).events]
+    document = waterfall_document("r", FoundTrace(REQUEST, (TracedJob("r", part, True),)))
+    names = [event["name"] for event in document["events"]]
 
     assert "decode" in names and "published" not in names
 
@@ -140,9 +133,10 @@ def test_a_sentence_that_was_called_off_was_not_published() -> None:
 def test_what_is_missing_in_the_end_is_said_to_be_missing() -> None:
     found = FoundTrace(None, (TracedJob("r-1", SEQUENCE, True), TracedJob("r-2", None, True)))
 
-    waterfall = waterfall_of("r", found)
+    document = waterfall_document("r", found)
+    text = waterfall_text(document)
 
     assert not found.is_pending
-    assert waterfall.document()["is_complete"] is False
-    assert "missing" in waterfall.text() and "sentence 2: no worker has told of it" in waterfall.text()
-    assert next(event for event in waterfall.events if event.name == "queued").start_s == 0.0
+    assert document["is_complete"] is False
+    assert "missing" in text and "sentence 2: nothing is known of its worker" in text
+    assert next(event for event in document["events"] if event["name"] == "queued")["start_ms"] == 0.0

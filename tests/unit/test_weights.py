@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tests.unit.small_model import CONFIG, random_tensors
-from worker.weights import ModelConfig, WeightsError, fingerprint, load_weights
+from worker.model.weights import ModelConfig, WeightsError, fingerprint, load_weights
 
 
 def write(path: Path, config: ModelConfig = CONFIG, **changes: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,15 +20,31 @@ def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Comp
     assert type(message).from_wire(json.loads(json.dumps(message.to_wire()))) == message
 
 
-@pytest.mark.parametrize("message", [REQUEST, COMPLETION, PROGRESS])
-def test_the_wire_form_holds_every_field(message: CorrectionRequest | Completion | Progress) -> None:
-    wire = message.to_wire()
-
-    assert set(wire) == {"version", *(field.name for field in fields(message))}
-    assert set(COMPLETION.to_wire()["timings"]) == set(asdict(COMPLETION.timings))
+VERSION_1 = {
+    "version": 1, "request_id": "id1", "prompt_ids": [70, 2], "word_numbers": [1, 0], "max_output_tokens": 32,
+    "tokenizer_fingerprint": "abcd", "learner_id": "anna", "traceparent": "00-1-2-01",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"version": None}, {"prompt_ids": ["x"]}, {"word_numbers": None}])
+def test_a_request_of_version_1_is_read_and_remembers_its_version() -> None:
+    assert CorrectionRequest.from_wire(VERSION_1) == replace(REQUEST, version=1)
+
+
+@pytest.mark.parametrize("message", [COMPLETION, PROGRESS])
+def test_an_answer_can_be_written_and_read_in_version_1(message: Completion | Progress) -> None:
+    wire = json.loads(json.dumps(message.to_wire(version=1)))
+
+    assert (wire["version"], wire["output_ids"]) == (1, [5, 1])
+    assert type(message).from_wire(wire) == message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 3}, {"version": 0}, {"version": None}, {"version": "2"},
+        {"prompt": "x"}, {"prompt": [70]}, {"words": None}, {"prompt": "QUI!"}, {"prompt": "QUJD"},
+    ],
+)  # fmt: skip
 def test_a_wire_form_that_is_not_ours_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(WireError):
         CorrectionRequest.from_wire(REQUEST.to_wire() | change)

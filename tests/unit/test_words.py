@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.words import count_words, split_pieces
+from api.grammar.words import count_words, split_pieces
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ from worker.mailbox.protocol import (
 
 if TYPE_CHECKING:
     from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.observatory import Observatory
-    from worker.mailbox.traces import Traces
-    from worker.mailbox.watch import StatusWatch
+    from worker.mailbox.system_reader import StatusClient, SystemReader
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
 __all__ = [
@@ -34,49 +32,41 @@ __all__ = [
     "Ticket",
     "WorkerMailbox",
     "redis_api_mailbox",
-    "redis_observatory",
-    "redis_status_watch",
+    "redis_system_reader",
+    "redis_status_client",
     "redis_worker_mailbox",
 ]
 
 
-def redis_worker_mailbox(
-    settings: Settings, batch_invariance: str = "", traces: Traces | None = None
-) -> RedisWorkerMailbox:
-    """The worker's end at `settings.redis_url`; connects with `open`. /readyz shows what the self-test found.
-
-    Its beats take along what they find in `traces`.
-    """
-    from worker.mailbox.line import connect
+def redis_worker_mailbox(settings: Settings, batch_invariance: str = "") -> RedisWorkerMailbox:
+    """The worker's end at `settings.redis_url`; connects with `open`. /readyz shows what the self-test found."""
+    from worker.mailbox.connection import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
-    return RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=batch_invariance, traces=traces)
+    return RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=batch_invariance)
 
 
 def redis_api_mailbox(settings: Settings) -> RedisApiMailbox:
     """The API's end at `settings.redis_url`; connects with the first request, in each process by itself."""
     from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.line import connect
+    from worker.mailbox.connection import connect
 
     return RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
 
 
-def redis_observatory(settings: Settings) -> Observatory:
+def redis_system_reader(settings: Settings) -> SystemReader:
     """Watches the whole system at `settings.redis_url`."""
-    from worker.mailbox.line import connect
-    from worker.mailbox.observatory import Observatory
+    from worker.mailbox.connection import connect
+    from worker.mailbox.system_reader import SystemReader
 
-    return Observatory(connect(settings.redis_url))
+    return SystemReader(connect(settings.redis_url))
 
 
-def redis_status_watch(
-    settings: Settings, timeout_s: float, totals: Callable[[], Mapping[str, float]], traces: Traces | None = None
-) -> StatusWatch:
-    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic.
+def redis_status_client(
+    settings: Settings, timeout_s: float, totals: Callable[[], Mapping[str, float]]
+) -> StatusClient:
+    """Asks the Redis at `settings.redis_url` for the status, apart from all other traffic, and reports `totals`."""
+    from worker.mailbox.connection import connect
+    from worker.mailbox.system_reader import StatusClient
 
-    Reports `totals`, and takes along what is in `traces`.
-    """
-    from worker.mailbox.line import connect
-    from worker.mailbox.watch import StatusWatch
-
-    return StatusWatch(connect(settings.redis_url, timeout_s), totals, traces)
+    return StatusClient(connect(settings.redis_url, timeout_s), totals)

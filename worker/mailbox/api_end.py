@@ -10,37 +10,38 @@ import logging
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import NotReady, QueueFull
+from scheduler.capacity.observed import Observed
+from scheduler.errors import NotReady, QueueFull, ServingError
 from scheduler.messages import Completion, CorrectionRequest, Progress, WireError
-from scheduler.observed import Observed
-from worker.mailbox import bounds, formats
-from worker.mailbox.errands import Errand, cancel_command, found_job, outcome_of
-from worker.mailbox.found_traces import FoundTrace, found_trace
-from worker.mailbox.fullness import Fullness
-from worker.mailbox.line import Command, Line, LineDown, script
+from scheduler.traces import FoundTrace
+from worker.mailbox import admission, api_commands, formats
+from worker.mailbox.admission import KnownFullness
+from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command, outcome_of
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
 from worker.mailbox.listener import Listener
-from worker.mailbox.observatory import observe_command, observed_of
 from worker.mailbox.protocol import (
+    AbandonReason,
     Accepted,
     ApiMailbox,
-    CallOff,
+    CancelResult,
     Found,
     MailboxLimits,
     MailboxStatus,
-    Manner,
-    Parting,
     Record,
+    ReplyMode,
     Ticket,
 )
 from worker.mailbox.sender import Sender
+from worker.mailbox.system_reader import observe_command, observed_of, status_command, status_of
 from worker.mailbox.waiters import Waiter, Waiters, new_ticket_number
-from worker.mailbox.watch import status_command, status_of
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -51,77 +52,82 @@ STATUS_PATIENCE_S = 0.5
 class RedisApiMailbox(ApiMailbox):
     """Keeps the ApiMailbox protocol."""
 
-    keeps_requests = True
-
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
         self._client = client
         self._limits = limits or MailboxLimits()
-        self._desks: dict[int, _Desk] = {}  # by process id: a child never uses its parent's threads
+        self._clients: dict[int, _ProcessClient] = {}  # by process id: a child never uses its parent's threads
         self._making = threading.Lock()
         self._is_closed = False
 
     def known_refusal(self) -> QueueFull | None:
-        return None if self._is_closed else self._desk().fullness.refusal()
+        return None if self._is_closed else self._own().fullness.refusal()
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        return self._submit(Errand(tuple(requests), within_s)).tickets
+        return self._submit(EnqueueRequest(tuple(requests), within_s)).tickets
 
     def submit_recorded(
         self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
     ) -> Accepted:
-        return self._submit(Errand(tuple(requests), within_s, record))
+        return self._submit(EnqueueRequest(tuple(requests), within_s, record, may_be_known=bool(record.key)))
 
-    def _submit(self, errand: Errand) -> Accepted:
+    def _submit(self, wanted: EnqueueRequest) -> Accepted:
         if self._is_closed:
-            raise bounds.shutting_down()
-        for request in errand.requests:
+            raise admission.shutting_down()
+        for request in wanted.requests:
             formats.check_request_id(request.request_id)
-        bounds.check_that_it_may_fit(errand.requests, self._limits)
-        return self._desk().submit(errand)
+        admission.check_that_it_may_fit(wanted.requests, self._limits)
+        return self._own().submit(wanted)
 
     def find(self, request_id: str) -> Found | None:
-        if not formats.is_request_id(request_id):
-            return None
-        reply = self._ask(script("find", request_id))
-        if not reply:
-            return None
-        document, maker, *jobs = reply
-        return Found(document.decode(), maker.decode(), tuple(found_job(*job) for job in jobs))
+        replies, job_ids, states = self._look_up(request_id)
+        return api_commands.found_of(replies, job_ids, states) if job_ids else None
 
     def trace(self, request_id: str) -> FoundTrace | None:
-        ttl_s = self._limits.trace_ttl_s
-        if not ttl_s or not formats.is_request_id(request_id):
-            return None
-        return found_trace(request_id, self._ask(script("trace", request_id, ttl_s)))
+        replies, job_ids, states = self._look_up(request_id)
+        return api_commands.trace_of(request_id, replies, job_ids, states) if job_ids else None
+
+    def _look_up(self, request_id: str) -> tuple[list[Any], list[str], list[Any]]:
+        """What is recorded of a request, its jobs and their states."""
+        if not formats.is_request_id(request_id):
+            return [], [], []
+        replies = [self._ask(command) for command in api_commands.record_commands(request_id)]
+        job_ids = api_commands.job_ids_of(request_id, replies)
+        return replies, job_ids, self._ask(script("check", *job_ids)) if job_ids else []
+
+    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
+        ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
+        command = ("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s)
+        self._own().sender.post_later(command)
 
     def _ask(self, command: Command) -> Any:
         try:
-            return self._desk().sender.ask(command, SUBMIT_PATIENCE_S)[0]
-        except LineDown as error:
-            raise NotReady(_why(error), 1.0) from error
+            return self._own().sender.ask(command, SUBMIT_PATIENCE_S)[0]
+        except ConnectionLost as error:
+            raise _not_ready(error) from error
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        return self._desk().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
+        return self._own().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
     def follow(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
-        return self._desk().waiters.follow(tickets, timeout_s, has_left, self.abandon)
+        return self._own().waiters.follow(tickets, timeout_s, has_left, self.abandon)
 
-    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
-        desk = self._desk()
-        if desk.waiters.remove(ticket):
-            desk.post_cancel(ticket.request_id, why)
+    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None:
+        own = self._own()
+        if own.waiters.remove(ticket):
+            own.sender.post(cancel_command([ticket.request_id], own.channel, why), SUBMIT_PATIENCE_S)
 
-    def cancel(self, request_id: str) -> CallOff:
-        return CallOff(self._ask(cancel_command(request_id, "", Parting.LEFT)).decode())
+    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
+        replies = self._ask(cancel_command(list(request_ids), "", AbandonReason.LEFT)) if request_ids else []
+        return [CancelResult(reply.decode()) for reply in replies]
 
     def status(self) -> MailboxStatus:
         try:
-            reply, _ = self._desk().sender.ask(status_command(), STATUS_PATIENCE_S)
-        except LineDown:
+            reply, _ = self._own().sender.ask(status_command(), STATUS_PATIENCE_S)
+        except ConnectionLost:
             return MailboxStatus(redis_ok=False)
         return status_of(reply)
 
@@ -130,83 +136,109 @@ class RedisApiMailbox(ApiMailbox):
 
     def close(self) -> None:
         self._is_closed = True
-        desk = self._desks.get(os.getpid())
-        if desk is not None:
-            desk.close()
+        own = self._clients.get(os.getpid())
+        if own is not None:
+            own.close()
 
-    def _desk(self) -> _Desk:
+    def _own(self) -> _ProcessClient:
         pid = os.getpid()
-        desk = self._desks.get(pid)
-        if desk is None:
+        own = self._clients.get(pid)
+        if own is None:
             with self._making:
-                desk = self._desks.get(pid) or self._desks.setdefault(pid, _Desk(self._client, self._limits))
-        return desk
+                own = self._clients.get(pid) or self._clients.setdefault(
+                    pid, _ProcessClient(self._client, self._limits)
+                )
+        return own
 
 
-def _why(error: LineDown) -> str:
-    is_refusal = isinstance(error.__cause__, ResponseError)
-    return "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
+def _not_ready(error: ConnectionLost) -> NotReady:
+    is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
+    why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
+    return NotReady(why, 1.0)
 
 
-class _Desk:
+class _ProcessClient:
     """What one process has: its reply channel, its waiters, its two threads."""
 
     def __init__(self, client: Redis, limits: MailboxLimits) -> None:
         self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self.waiters = Waiters()
-        self.sender = Sender(Line(client))
-        self.fullness = Fullness(limits)
-        self._limits = limits
+        self.sender = Sender(RedisConnection(client), partial(enqueue_command, self.channel, limits))
+        self.fullness = KnownFullness(limits)
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
-    def submit(self, errand: Errand) -> Accepted:
-        within_s, record = errand.within_s, errand.record
+    def submit(self, wanted: EnqueueRequest) -> Accepted:
+        """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
+        within_s, record = wanted.within_s, wanted.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(_UNREACHABLE, 1.0)
-        is_awaited = record is None or record.manner is not Manner.ASYNC
-        tickets = tuple(Ticket(request, new_ticket_number()) for request in errand.requests if is_awaited)
-        waiters = [self.waiters.add(ticket, errand) for ticket in tickets]
+        manner = ReplyMode.WAIT if record is None else record.manner
+        is_awaited = manner is not ReplyMode.ASYNC
+        tickets = tuple([Ticket(request, new_ticket_number()) for request in wanted.requests if is_awaited])
+        accepted = Accepted("" if record is None else record.request_id, tickets)
+        waiters = [self.waiters.add(ticket, wanted) for ticket in tickets]
+        if manner is ReplyMode.WAIT and not wanted.may_be_known and len(tickets) == 1:
+            self.sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted, waiters))
+            return accepted
         try:
-            reply, run_id = self.sender.ask(errand.command(self.channel, self._limits), patience_s)
+            reply, run_id = self.sender.ask(wanted, patience_s)
             self._check_accepted(reply, within_s)
         except BaseException as error:
             self._forget(tickets)
-            if isinstance(error, LineDown):
-                raise NotReady(_why(error), 1.0) from error
+            if isinstance(error, ConnectionLost):
+                raise _not_ready(error) from error
             raise
         if reply[0] == b"known":
             self._forget(tickets)
-            return self.submit(errand.under(reply[1].decode()))
+            return self.submit(wanted.under(reply[1].decode()))
+        self._note_accepted(accepted, waiters, reply, run_id)
+        return accepted
+
+    def _note_reply(
+        self, wanted: EnqueueRequest, accepted: Accepted, waiters: list[Waiter], reply: Any, run_id: str
+    ) -> None:
+        """The reply to a plain request, whose refusal its waiter gets for an answer."""
+        try:
+            if isinstance(reply, Exception):
+                raise _not_ready(reply) from reply
+            self._check_accepted(reply, wanted.within_s)
+        except ServingError as refusal:
+            for waiter in waiters:
+                self.waiters.refuse(waiter, refusal)
+        else:
+            self._note_accepted(accepted, waiters, reply, run_id)
+
+    def _note_accepted(self, accepted: Accepted, waiters: list[Waiter], reply: list[Any], run_id: str) -> None:
+        accepted.accepted_s = time.perf_counter()
         for waiter in waiters:
             waiter.run_id = run_id
         if reply[0] == b"attached":
             self._look_up(waiters)  # the answer may be older than the subscription
-        return Accepted("" if record is None else record.request_id, tickets)
 
     def _forget(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
             self.waiters.remove(ticket)
 
-    def post_cancel(self, request_id: str, why: Parting) -> None:
-        self.sender.post(cancel_command(request_id, self.channel, why), SUBMIT_PATIENCE_S)
-
     def close(self) -> None:
-        self.waiters.resolve_all(bounds.shutting_down())
+        self.waiters.resolve_all(admission.shutting_down())
         self._listener.stop()
         self.sender.stop()
 
     def _check_accepted(self, reply: list[Any], within_s: float | None) -> None:
         if reply[0] == b"conflict":
-            raise bounds.conflict()
+            raise admission.conflict()
         if reply[0] == b"full":
             raise self.fullness.note(reply[1], reply[2], float(reply[3]))
         if reply[0] == b"late" and within_s is not None:
-            raise bounds.too_late(reply[1], float(reply[2]), within_s)
+            raise admission.too_late(reply[1], float(reply[2]), within_s)
 
     def _hear(self, message: bytes) -> None:
-        for payload in message.split(b"\n"):
-            self._resolve(payload)
+        for line in message.split(b"\n"):
+            if line.startswith(b"-"):  # a job that ended without an answer, unless it was sent again meanwhile
+                self._look_up(self.waiters.of(line[1:].decode()))
+            else:
+                self._resolve(line)
 
     def _resolve(self, payload: bytes) -> None:
         try:
@@ -228,33 +260,37 @@ class _Desk:
         asked = [waiter for waiter in waiters if waiter.run_id]
         if asked:
             command = script("check", *(waiter.ticket.request_id for waiter in asked))
-            on_reply = lambda states, run_id: self._learn(asked, states, run_id)  # noqa: E731
-            self.sender.post(command, SUBMIT_PATIENCE_S, on_reply)
+            self.sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
-    def _learn(self, asked: list[Waiter], states: list[Any], run_id: str) -> None:
+    def _learn(self, asked: list[Waiter], asked_s: float, states: Any, run_id: str) -> None:
+        if isinstance(states, Exception):
+            return  # the next poll asks again
         lost: dict[int, list[Waiter]] = {}
-        for waiter, (state, payload) in zip(asked, states, strict=True):
+        for waiter, (state, payload, _) in zip(asked, states, strict=True):
             request_id = waiter.ticket.request_id
             outcome = outcome_of(request_id, state, payload)
             if outcome is not None:
-                self.waiters.resolve(request_id, outcome)
+                self.waiters.resolve(request_id, outcome, asked_s)
             elif state == b"gone" and waiter.run_id == run_id:
-                self.waiters.resolve(request_id, bounds.removed())
+                self.waiters.resolve(request_id, admission.removed(), asked_s)
             elif state == b"gone":
-                lost.setdefault(id(waiter.errand), []).append(waiter)
+                lost.setdefault(id(waiter.wanted), []).append(waiter)
         for waiters in lost.values():
             self._submit_again(waiters)
 
     def _submit_again(self, waiters: list[Waiter]) -> None:
         """Redis was restarted and has lost its last moments, and one request of several jobs with them."""
-        errand = waiters[0].errand
+        wanted = waiters[0].wanted
+        wanted.may_be_known = True
 
-        def on_reply(reply: list[Any], run_id: str) -> None:
-            if reply[0] in (b"known", b"conflict") and errand.record is not None:
-                # Somebody was here first with the same key: these jobs run beside it.
-                errand.record = replace(errand.record, key="")
-            elif reply[0] in (b"accepted", b"attached"):  # else: the next poll tries again, until the deadline
+        def on_reply(reply: Any, run_id: str) -> None:
+            if isinstance(reply, Exception):
+                return  # the next poll tries again, until the deadline
+            if reply[0] in (b"known", b"conflict") and wanted.record is not None:
+                # Another request with the same key came first: these jobs run beside it.
+                wanted.record = replace(wanted.record, key="")
+            elif reply[0] in (b"accepted", b"attached"):
                 for waiter in waiters:
                     waiter.run_id = run_id
 
-        self.sender.post(errand.command(self.channel, self._limits), SUBMIT_PATIENCE_S, on_reply)
+        self.sender.post(wanted, SUBMIT_PATIENCE_S, on_reply)

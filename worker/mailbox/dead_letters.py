@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from redis import Redis, ResponseError
 
+from worker.mailbox.connection import ConnectionLost, RedisConnection, script
 from worker.mailbox.formats import check_request_id
-from worker.mailbox.line import Line, LineDown, script
 from worker.mailbox.protocol import MailboxDown
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
@@ -19,7 +19,7 @@ class DeadLetters:
     """Of one queue. Used from one thread."""
 
     def __init__(self, client: Redis) -> None:
-        self._line = Line(client)
+        self._connection = RedisConnection(client)
 
     def requeue(self, request_id: str) -> None:
         """To the end of the queue, with two attempts before it. Raises NoDeadLetter, MailboxDown."""
@@ -30,7 +30,7 @@ class DeadLetters:
         self._move("drop", request_id)
 
     def close(self) -> None:
-        self._line.close()
+        self._connection.close()
 
     def _move(self, name: str, request_id: str) -> None:
         try:
@@ -38,8 +38,8 @@ class DeadLetters:
         except ValueError as error:
             raise NoDeadLetter(str(error)) from None
         try:
-            reply = self._line.ask(script(name, request_id))[0]
-        except LineDown as error:
+            reply = self._connection.ask(script(name, request_id))[0]
+        except ConnectionLost as error:
             raise MailboxDown(str(error)) from error
         if isinstance(reply, ResponseError):
             raise MailboxDown(str(reply)) from reply

@@ -6,15 +6,18 @@ results unescaped in a browser: descriptions hold numbers only, and `<`, `>`, `&
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
 import zlib
+from binascii import a2b_base64, b2a_base64
+from math import inf
 from typing import Any
 
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, WireError
+from scheduler.messages import WIRE_VERSION, Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
+from worker.mailbox.protocol import MAX_ATTEMPTS
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make a new one every time
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
@@ -41,7 +44,7 @@ def check_request_id(request_id: str) -> None:
 
 def encode_request(request: CorrectionRequest) -> bytes:
     """RQ's `data`: function, instance, arguments, keyword arguments."""
-    return _dumps([FUNCTION_NAME, None, [request.to_wire()], {}]).encode()
+    return _ENCODER.encode([FUNCTION_NAME, None, [request.to_wire()], {}]).encode()
 
 
 def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
@@ -61,6 +64,15 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
     return request
 
 
+def decode_delivery(request_id: str, fields: list[Any]) -> Delivery:
+    """`fields`: as DRAIN and RESYNC give them. Raises WireError."""
+    attempt, waited_us, raw, streams, left_us = fields
+    if attempt > MAX_ATTEMPTS:
+        raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed")
+    left_s = inf if left_us < 0 else left_us / 1e6
+    return Delivery(decode_request(raw, request_id), attempt, waited_us / 1e6, left_s, streams == b"1")
+
+
 def body_hash(encoded: bytes, request_id: str) -> str:
     """Of `encode_request`'s bytes; equal for equal work: everything but the id, and whose trace it belongs to."""
     if _TRACEPARENT_KEY in encoded:
@@ -73,42 +85,39 @@ def describe(request: CorrectionRequest) -> str:
     return f"correct: {len(request.prompt_ids)} prompt tokens, at most {request.max_output_tokens} more"
 
 
-def encode_completion(completion: Completion) -> bytes:
+def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> bytes:
     """As it is stored and published."""
-    return base64.b64encode(_dumps(completion.to_wire()).translate(_UNSAFE).encode())
+    text = _ENCODER.encode(completion.to_wire(version))
+    return b2a_base64((text if completion.error is None else text.translate(_UNSAFE)).encode(), newline=False)
 
 
 def decode_completion(payload: bytes) -> Completion:
     """Raises WireError."""
     try:
-        return Completion.from_wire(json.loads(base64.b64decode(payload)))
+        return Completion.from_wire(json.loads(a2b_base64(payload)))
     except (ValueError, RecursionError) as error:
         raise error if isinstance(error, WireError) else WireError("the completion cannot be read") from error
 
 
-def encode_progress(progress: Progress) -> bytes:
+def encode_progress(progress: Progress, version: int = WIRE_VERSION) -> bytes:
     """As it is published."""
-    return base64.b64encode(_dumps(progress.to_wire()).encode())
+    return b2a_base64(_ENCODER.encode(progress.to_wire(version)).encode(), newline=False)
 
 
 def decode_news(payload: bytes) -> Completion | Progress:
     """Whatever is published. Raises WireError."""
     try:
-        wire = json.loads(base64.b64decode(payload))
+        wire = json.loads(a2b_base64(payload))
     except (ValueError, RecursionError) as error:
         raise WireError("what was published cannot be read") from error
     is_progress = isinstance(wire, dict) and "finish_reason" not in wire
     return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
 
 
-def finish_arguments(completion: Completion) -> tuple[Any, ...]:
-    """The four arguments that FINISH takes for each completion."""
+def finish_arguments(completion: Completion, version: int = WIRE_VERSION) -> tuple[Any, ...]:
+    """The five arguments that FINISH takes for each completion."""
     status = _STATUS.get(completion.finish_reason, "finished")
     error_text = b""
     if status == "failed":
-        error_text = base64.b64encode(zlib.compress((completion.error or "failed").encode()))
-    return completion.request_id, status, encode_completion(completion), error_text
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+        error_text = b2a_base64(zlib.compress((completion.error or "failed").encode()), newline=False)
+    return completion.request_id, status, encode_completion(completion, version), error_text, completion.trace

@@ -1,8 +1,8 @@
 """The thread that says a worker lives, on a connection of its own.
 
 It beats only while the decode loop is fresh: a loop that hangs loses its lease like a process that died, and its
-work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper. And it says
-when the loop last turned: /readyz goes by that, not by the beats.
+work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper. It reports
+when the loop last iterated, too: /readyz goes by that, not by the beats.
 """
 
 from __future__ import annotations
@@ -10,40 +10,46 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from redis import ResponseError
 
-from worker.mailbox.line import Command, Line, LineDown, script
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
 from worker.mailbox.protocol import BEAT_S, WorkerReport
 from worker.mailbox.reporter import Reporter
-from worker.mailbox.traces import Traces
 
 logger = logging.getLogger(__name__)
+_RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
+def new_worker_name() -> str:
+    """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
+    host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
 class Heartbeat:
-    """`num_held`, `tokens_per_s` and `turned_s` are written by the worker's thread and read by this one."""
+    """The numbers and `last_iteration_s` are written by the worker's thread and read by this one."""
 
     def __init__(
         self,
-        line: Line,
+        connection: RedisConnection,
         name: str,
         lease_s: float,
         on_lease_lost: Callable[[], None],
-        traces: Traces | None = None,
     ) -> None:
-        self.num_held = 0
-        self.tokens_per_s = 0.0
-        self.turned_s = time.monotonic()
+        self.num_held = self.num_successful = self.num_failed = 0
+        self.last_iteration_s = time.monotonic()
         self.batch_invariance = ""  # what the worker's self-test found; empty: nothing to say
-        self._line = line
+        self._connection = connection
         self._name = name
         self._lease_s = lease_s
         self._on_lease_lost = on_lease_lost
@@ -52,10 +58,11 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
-        self._reporter = Reporter(traces)
+        self._reporter = Reporter()
+        self._birth = datetime.now(UTC).strftime(_RQ_TIME)
 
     def start(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
-        """The first beat registers the worker, in the caller's thread. Raises LineDown."""
+        """The first beat registers the worker, in the caller's thread. Raises ConnectionLost."""
         self._report = report
         self._beat(is_first=True)
         self._thread = threading.Thread(target=self._run, args=(is_fresh,), name="heartbeat", daemon=True)
@@ -67,9 +74,9 @@ class Heartbeat:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
             if not self._thread.is_alive() and not self._is_down:
-                with suppress(LineDown):
-                    self._line.ask(*self._reporter.commands(self._report().totals))
-        self._line.close()
+                with suppress(ConnectionLost):
+                    self._connection.ask(self._reporter.command(self._report().totals))
+        self._connection.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
         while not self._stopping.wait(BEAT_S):
@@ -78,7 +85,7 @@ class Heartbeat:
             try:
                 self._beat()
                 self._is_down = False
-            except LineDown as error:
+            except ConnectionLost as error:
                 if not self._is_down:  # one line for each interruption
                     logger.warning("no heartbeat, Redis does not take it: %s", error)
                 self._is_down = True
@@ -86,21 +93,18 @@ class Heartbeat:
                 logger.exception("a heartbeat failed")
 
     def _beat(self, is_first: bool = False) -> None:
-        lost_lease, num_taken_back, is_consistent = self._tell()
+        report = self._last_report = self._reported()
+        reply, told = self._connection.ask(self._command(report), self._reporter.command(report.totals))
+        self._reporter.note_reply(told)
+        lost_lease, num_taken_back, is_consistent = _checked(reply)
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if not is_consistent:
-            num_changed = _checked(self._line.ask(script("reconcile"))[0])
+            num_changed = _checked(self._connection.ask(script("reconcile"))[0])
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
-
-    def _tell(self) -> Any:
-        report = self._last_report = self._reported()
-        reply, *told = self._line.ask(self._command(report), *self._reporter.commands(report.totals))
-        self._reporter.note_replies(told)
-        return _checked(reply)
 
     def _reported(self) -> WorkerReport:
         """A fault in what it says of itself must not cost a worker its lease: then the last report is told again."""
@@ -112,6 +116,9 @@ class Heartbeat:
 
     def _command(self, report: WorkerReport) -> Command:
         facts = report.gauges | {
+            "birth": self._birth,
+            "successful_job_count": self.num_successful,
+            "failed_job_count": self.num_failed,
             "queues": "correct",
             "pid": os.getpid(),
             "hostname": socket.gethostname(),
@@ -121,12 +128,12 @@ class Heartbeat:
             "batch_invariance": self.batch_invariance,
         }
         words = [word for fact in facts.items() for word in fact]
-        idle_s = f"{time.monotonic() - self.turned_s:.3f}"
-        rate = f"{self.tokens_per_s:.1f}"
+        idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
+        rate = f"{report.service_rate_tokens_per_s:.1f}"
         return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)
 
 
 def _checked(reply: Any) -> Any:
     if isinstance(reply, ResponseError):
-        raise LineDown(str(reply)) from reply
+        raise ConnectionLost(str(reply)) from reply
     return reply

@@ -1,290 +1,242 @@
-"""The mailbox inside one process: for `miniserve correct`, for tests, for a first look at how the real one behaves.
+"""The mailbox inside one process: for the modes without a queue and for tests.
 
-Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters) under one lock.
-Nobody watches the workers here: whoever sees one die says so with `give_up`. No request is kept to be found later, and
-nobody can follow the decoding.
+Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters, requests that are found
+again, progress, counts) under one lock. Nobody watches the workers here: a test in which one dies says so with
+`give_up`.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
-from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Inbox, Progress, Room
-from worker.mailbox import formats
-from worker.mailbox.bounds import check_in_time, check_that_it_may_fit, conflict, expired, queue_full, shutting_down
+from scheduler.capacity.observed import Observed, WorkerFacts
+from scheduler.errors import DeadlineExceeded, ServingError
+from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob
+from worker.mailbox import admission, formats
+from worker.mailbox.memory_state import Job, MemoryState, StoredRequest
+from worker.mailbox.memory_worker import InMemoryWorkerMailbox
 from worker.mailbox.protocol import (
-    MAX_ATTEMPTS,
-    MAX_BLOCK_S,
+    AbandonReason,
+    Accepted,
     ApiMailbox,
-    CallOff,
+    CancelResult,
+    Found,
+    FoundJob,
     MailboxLimits,
     MailboxStatus,
-    Parting,
+    Phase,
+    Record,
+    ReplyMode,
     Ticket,
     WorkerReport,
 )
-from worker.mailbox.rates import ServiceRate
 from worker.mailbox.waiters import Waiters, new_ticket_number
 
-
-@dataclass(slots=True)
-class _Job:
-    """One request from acceptance to its answer, and for `result_ttl_s` after it."""
-
-    request: CorrectionRequest
-    body_hash: str
-    accepted_s: float
-    deadline_s: float
-    attempts: int = 0
-    owner: str | None = None  # None: queued
-    is_cancelled: bool = False
-    completion: Completion | None = None
-    forgotten_s: float = 0.0
-
-
-@dataclass(slots=True)
-class _State:
-    """All of it, under one lock; `arrived` wakes blocked workers."""
-
-    limits: MailboxLimits
-    jobs: dict[str, _Job] = field(default_factory=dict)
-    queue: list[str] = field(default_factory=list)
-    workers: list[str] = field(default_factory=list)
-    arrived: threading.Condition = field(default_factory=threading.Condition)
-    rate: ServiceRate = field(default_factory=ServiceRate)
-    num_duplicates: int = 0
-
-    def unfinished(self) -> list[_Job]:
-        return [job for job in self.jobs.values() if job.completion is None]
-
-    def forget_old(self, now: float) -> None:
-        for request_id in [i for i, job in self.jobs.items() if job.completion and job.forgotten_s <= now]:
-            del self.jobs[request_id]
+_REASONS = {AbandonReason.LEFT: FinishReason.CANCELLED, AbandonReason.TOO_LATE: FinishReason.EXPIRED}
 
 
 class InMemoryMailbox(ApiMailbox):
     """Keeps the ApiMailbox protocol; `worker_end()` gives the other end, one for each worker."""
 
     def __init__(self, limits: MailboxLimits | None = None) -> None:
-        self._state = _State(limits or MailboxLimits())
-        self._waiters = Waiters()
+        self._state = MemoryState(limits or MailboxLimits(), Waiters())
         self._worker_numbers = itertools.count(1)
         self._is_closed = False
 
     def worker_end(self) -> InMemoryWorkerMailbox:
-        return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._state, self._waiters)
+        return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._state)
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
+        return self._submit(requests, within_s, None).tickets
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return self._submit(requests, within_s, record)
+
+    def _submit(self, requests: Sequence[CorrectionRequest], within_s: float | None, record: Record | None) -> Accepted:
         if self._is_closed:
-            raise shutting_down()
+            raise admission.shutting_down()
         for request in requests:
             formats.check_request_id(request.request_id)
-        check_that_it_may_fit(requests, self._state.limits)
-        tickets = tuple(Ticket(request, new_ticket_number()) for request in requests)
+        admission.check_that_it_may_fit(requests, self._state.limits)
         with self._state.arrived:
-            jobs = self._accept(requests, within_s)
-            for ticket, job in zip(tickets, jobs, strict=True):
-                self._waiters.add(ticket)
+            if record is not None:
+                record, requests = self._under_its_key(record, requests)
+            jobs = self._accept(requests, within_s, record)
+            is_awaited = record is None or record.manner is not ReplyMode.ASYNC
+            tickets = tuple(Ticket(request, new_ticket_number()) for request in requests if is_awaited)
+            for ticket, job in zip(tickets, jobs, strict=False):
+                self._state.waiters.add(ticket)
                 if job.completion is not None:
-                    self._waiters.resolve(ticket.request_id, job.completion)
-        return tickets
+                    self._state.waiters.resolve(ticket.request_id, job.completion)
+        return Accepted("" if record is None else record.request_id, tickets, time.perf_counter())
+
+    def _under_its_key(
+        self, record: Record, requests: Sequence[CorrectionRequest]
+    ) -> tuple[Record, Sequence[CorrectionRequest]]:
+        """In the name of the request that its key stands for, if there is one. Raises IdempotencyConflict."""
+        known = self._state.requests.get(self._state.keys.get(record.key, "")) if record.key else None
+        if known is None:
+            return record, requests
+        if known.record.digest != record.digest:
+            raise admission.conflict()
+        if known.record.tokenizer_fingerprint != record.tokenizer_fingerprint:
+            return record, requests
+        own, first = record.request_id, known.record.request_id
+        renamed = [replace(one, request_id=first + one.request_id.removeprefix(own)) for one in requests]
+        return replace(record, request_id=first), renamed
+
+    def find(self, request_id: str) -> Found | None:
+        with self._state.arrived:
+            stored = self._state.stored(request_id)
+            if stored is None:
+                return None
+            jobs = tuple(FoundJob(job_id, self._state_of(job_id)) for job_id in stored.job_ids)
+            return Found(stored.record.document, stored.record.tokenizer_fingerprint, jobs)
+
+    def _state_of(self, job_id: str) -> Phase | Completion | ServingError:
+        job = self._state.jobs[job_id]
+        if job.completion is None:
+            return Phase.QUEUED if job.owner is None else Phase.RUNNING
+        return admission.expired() if job.completion.finish_reason is FinishReason.EXPIRED else job.completion
+
+    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
+        with self._state.arrived:
+            stored = self._state.stored(request_id)
+            if stored is not None:
+                stored.trace = text
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        with self._state.arrived:
+            stored = self._state.stored(request_id)
+            if stored is None:
+                return None
+            part = RequestPart.from_text(request_id, stored.trace) if stored.trace else None
+            return FoundTrace(part, tuple(map(self._traced, stored.job_ids)))
+
+    def _traced(self, job_id: str) -> TracedJob:
+        completion = self._state.jobs[job_id].completion
+        has_part = completion is not None and completion.trace
+        return TracedJob(
+            job_id, SequencePart.from_text(completion.trace) if has_part else None, is_over=completion is not None
+        )
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        return self._waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
+        return self._state.waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
 
-    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
-        if self._waiters.remove(ticket):
-            self.cancel(ticket.request_id)
+    def follow(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+        return self._state.waiters.follow(tickets, timeout_s, has_left, self.abandon)
 
-    def cancel(self, request_id: str) -> CallOff:
+    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None:
         with self._state.arrived:
-            job = self._state.jobs.get(request_id)
-            if job is None or job.completion is not None:
-                return CallOff.DONE
-            job.is_cancelled = True  # a running one: its worker is told in its next exchange
-            if job.owner is not None:
-                return CallOff.CANCELLING
-            self._state.queue.remove(request_id)
-            job.completion = Completion(request_id, FinishReason.CANCELLED)
-            self._waiters.resolve(request_id, job.completion)
-            return CallOff.CANCELLED
+            if self._state.waiters.remove(ticket):
+                self._cancel(ticket.request_id, _REASONS[why])
+
+    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
+        with self._state.arrived:
+            return [self._cancel(request_id, FinishReason.CANCELLED) for request_id in request_ids]
+
+    def _cancel(self, request_id: str, reason: FinishReason) -> CancelResult:
+        job = self._state.open_jobs.get(request_id)
+        if job is None:
+            return CancelResult.DONE
+        job.cancel_reason = reason  # a running one: its worker is told in its next exchange
+        if job.owner is not None:
+            return CancelResult.CANCELLING
+        self._state.queue.remove(request_id)
+        self._state.end(job, Completion(request_id, reason))
+        return CancelResult.CANCELLED
 
     def status(self) -> MailboxStatus:
         with self._state.arrived:
-            unfinished = self._state.unfinished()
             return MailboxStatus(
                 redis_ok=True,
-                live_workers=len(self._state.workers),
+                live_workers=len(self._state.reports),
                 queue_depth=len(self._state.queue),
-                reserved_tokens=sum(job.request.reserved_tokens for job in unfinished),
-                reserved_requests=len(unfinished),
-                service_rate_tokens_per_s=self._state.rate.tokens_per_s,
+                reserved_tokens=self._state.reserved_tokens,
+                reserved_requests=len(self._state.open_jobs),
+                service_rate_tokens_per_s=self._state.service_rate(),
+            )
+
+    def observe(self) -> Observed:
+        with self._state.arrived:
+            state = self._state
+            reports, totals, now, history = state.look()
+            workers = tuple(_facts(name, report) for name, report in reports.items())
+            num_running = sum(worker.num_running for worker in workers)
+            return Observed(
+                now=now,
+                history=history,
+                workers=workers,
+                num_api_replicas=1,
+                counts=dict(state.ledger.counts),
+                totals=totals,
+                queue_depth=len(state.queue),
+                num_waiting=max(0, len(state.open_jobs) - num_running),
+                num_running=num_running,
+                reserved_tokens=state.reserved_tokens,
             )
 
     def close(self) -> None:
         self._is_closed = True
-        self._waiters.resolve_all(shutting_down())
+        self._state.waiters.resolve_all(admission.shutting_down())
 
-    def _accept(self, requests: Sequence[CorrectionRequest], within_s: float | None) -> list[_Job]:
+    def _accept(
+        self, requests: Sequence[CorrectionRequest], within_s: float | None, record: Record | None
+    ) -> list[Job]:
         """All or none."""
         state, now = self._state, time.monotonic()
-        deadline_s = inf if within_s is None else now + within_s
         state.forget_old(now)
-        hashes = [formats.body_hash(formats.encode_request(one), one.request_id) for one in requests]
-        fresh = {
-            one.request_id: _Job(one, body_hash, now, deadline_s)
-            for one, body_hash in zip(requests, hashes, strict=True)
-        }
-        for request_id in fresh.keys() & state.jobs.keys():
-            if state.jobs[request_id].body_hash != fresh.pop(request_id).body_hash:
-                raise conflict()
-        unfinished, limits = state.unfinished(), state.limits
-        tokens = sum(job.request.reserved_tokens for job in unfinished)
-        new_tokens = sum(job.request.reserved_tokens for job in fresh.values())
-        is_full = len(unfinished) + len(fresh) > limits.max_requests or tokens + new_tokens > limits.max_tokens
-        if fresh and is_full:
-            raise queue_full(len(unfinished), tokens, state.rate.tokens_per_s, limits)
-        if fresh:
-            check_in_time(tokens, new_tokens, state.rate.tokens_per_s, within_s)
-        for known in state.jobs.keys() & {one.request_id for one in requests}:
-            state.jobs[known].deadline_s = max(state.jobs[known].deadline_s, deadline_s)
-        state.jobs |= fresh
-        state.queue += fresh
+        deadline_s = inf if within_s is None else now + within_s
+        streams = record is not None and record.manner is ReplyMode.FOLLOW
+        fresh: dict[str, Job] = {}
+        for one in requests:
+            body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
+            known = state.jobs.get(one.request_id)
+            if known is None or known.is_cancelled:
+                fresh[one.request_id] = Job(one, body_hash, now, deadline_s, state.answer_ttl_s(record), streams)
+            elif known.body_hash != body_hash:
+                raise admission.conflict()
+            else:
+                known.deadline_s = max(known.deadline_s, deadline_s)
+                known.cancel_reason = None
+        self._check_room([job.request for job in fresh.values()], within_s)
+        for job in fresh.values():
+            state.open(job, now)
+        if record is not None:
+            job_ids = tuple(one.request_id for one in requests)
+            state.requests.setdefault(record.request_id, StoredRequest(record, job_ids))
+            if record.key:
+                state.keys[record.key] = record.request_id
         state.arrived.notify(len(fresh))
         return [state.jobs[one.request_id] for one in requests]
 
+    def _check_room(self, fresh: Sequence[CorrectionRequest], within_s: float | None) -> None:
+        state, tokens = self._state, sum(request.reserved_tokens for request in fresh)
+        num_open, limits = len(state.open_jobs), state.limits
+        if not fresh:
+            return
+        if num_open + len(fresh) > limits.max_requests or state.reserved_tokens + tokens > limits.max_tokens:
+            state.ledger.refuse("refused_full", len(fresh))
+            raise admission.queue_full(num_open, state.reserved_tokens, state.service_rate(), limits)
+        try:
+            admission.check_in_time(state.reserved_tokens, tokens, state.service_rate(), within_s)
+        except DeadlineExceeded:
+            state.ledger.refuse("refused_late", len(fresh))
+            raise
 
-class InMemoryWorkerMailbox:
-    """Keeps the WorkerMailbox protocol."""
 
-    def __init__(self, name: str, state: _State, waiters: Waiters) -> None:
-        self.name = name
-        self._state = state
-        self._waiters = waiters
-        self._cancelled: set[str] = set()  # ids this worker was told to drop; its late answers do not count
-
-    @property
-    def num_duplicates(self) -> int:
-        return self._state.num_duplicates
-
-    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
-        with self._state.arrived:
-            self._state.workers.append(self.name)
-
-    def exchange(
-        self,
-        completions: Sequence[Completion],
-        room: Room,
-        num_held: int,
-        wait_s: float = 0.0,
-        progress: Sequence[Progress] = (),
-    ) -> Inbox:
-        with self._state.arrived:
-            self._finish(completions)
-            inbox = self._drain(room)
-            if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
-                self._state.arrived.wait(min(wait_s, MAX_BLOCK_S))
-                inbox = self._drain(room)
-            return inbox
-
-    def close(self) -> None:
-        with self._state.arrived:
-            held = self._held_ids()
-            for request_id in held:  # an orderly leave: these attempts do not count
-                self._state.jobs[request_id].attempts -= 1
-            self._requeue(held)
-            self._leave()
-
-    def give_back(self, completions: Sequence[Completion]) -> None:
-        with self._state.arrived:
-            self._finish(completions)
-            self._newly_cancelled()
-            self._requeue(self._held_ids())
-
-    def give_up(self) -> None:
-        """The worker died: what it held goes back, and those attempts count."""
-        with self._state.arrived:
-            self._requeue(self._held_ids())
-            self._leave()
-
-    def _held_ids(self) -> list[str]:
-        return [job.request.request_id for job in self._state.unfinished() if job.owner == self.name]
-
-    def _requeue(self, request_ids: list[str]) -> None:
-        jobs = self._state.jobs
-        for request_id in request_ids:
-            jobs[request_id].owner = None
-        self._state.queue[:0] = sorted(request_ids, key=lambda request_id: jobs[request_id].accepted_s)
-        self._state.arrived.notify_all()
-
-    def _leave(self) -> None:
-        if self.name in self._state.workers:
-            self._state.workers.remove(self.name)
-
-    def _finish(self, completions: Sequence[Completion]) -> None:
-        now, released = time.monotonic(), 0
-        for completion in completions:
-            job = self._state.jobs.get(completion.request_id)
-            if job is None or job.owner != self.name or job.completion is not None:
-                self._state.num_duplicates += completion.request_id not in self._cancelled
-                continue
-            released += job.request.reserved_tokens
-            job.completion, job.forgotten_s = completion, now + self._state.limits.result_ttl_s
-            self._waiters.resolve(completion.request_id, completion)
-        self._state.rate.add(released, now)
-        if not self._state.unfinished():
-            self._state.rate.pause()
-
-    def _drain(self, room: Room) -> Inbox:
-        deliveries, free_tokens = [], room.tokens
-        queue, held = self._state.queue, self._held_ids()
-        if any(self._state.jobs[request_id].attempts > 1 for request_id in held):
-            return Inbox((), self._newly_cancelled())
-        share = min(room.requests, -(-len(queue) // max(1, len(self._state.workers))))
-        while queue and share > 0 and free_tokens > 0:
-            job = self._state.jobs[queue[0]]
-            if job.deadline_s < time.monotonic():
-                self._expire(queue.pop(0))
-                continue
-            is_suspect = job.attempts > 0
-            if is_suspect and (held or deliveries):
-                break
-            free_tokens -= job.request.reserved_tokens
-            if free_tokens < 0 and not room.may_look_ahead:
-                break
-            share -= 1
-            queue.pop(0)
-            deliveries += self._start(job)
-            if is_suspect and deliveries:
-                break
-        return Inbox(tuple(deliveries), self._newly_cancelled())
-
-    def _start(self, job: _Job) -> list[Delivery]:
-        job.owner = self.name
-        job.attempts += 1
-        self._cancelled.discard(job.request.request_id)
-        if job.attempts > MAX_ATTEMPTS:
-            text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed"
-            self._finish([Completion(job.request.request_id, FinishReason.ERROR, error=text)])
-            return []
-        now = time.monotonic()
-        self._state.rate.begin(now)
-        return [Delivery(job.request, job.attempts, now - job.accepted_s, job.deadline_s - now)]
-
-    def _expire(self, request_id: str) -> None:
-        self._state.jobs[request_id].completion = Completion(request_id, FinishReason.CANCELLED)
-        self._waiters.resolve(request_id, expired())
-
-    def _newly_cancelled(self) -> tuple[str, ...]:
-        own = [job for job in self._state.unfinished() if job.is_cancelled and job.owner == self.name]
-        request_ids = tuple(job.request.request_id for job in own)
-        self._finish([Completion(request_id, FinishReason.CANCELLED) for request_id in request_ids])
-        self._cancelled.update(request_ids)
-        return request_ids
+def _facts(name: str, report: WorkerReport) -> WorkerFacts:
+    gauges = {key: int(value) for key, value in report.gauges.items() if key != "computed_tokens_per_s"}
+    gauges["reserved_tokens"] = gauges.pop("kv_reserved_tokens", 0)
+    return WorkerFacts(name, **gauges, tokens_per_s=report.gauges.get("computed_tokens_per_s", 0.0))

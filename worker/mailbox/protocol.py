@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from scheduler.capacity.observed import Observed
 from scheduler.errors import QueueFull, ServingError
-from scheduler.messages import Completion, CorrectionRequest, Inbox, Progress, Room
-from scheduler.observed import Observed
+from scheduler.messages import Completion, CorrectionRequest, FreeCapacity, Inbox, Progress
 from scheduler.settings import Settings
-from worker.mailbox.found_traces import FoundTrace
+from scheduler.traces import FoundTrace
 
 MAX_ATTEMPTS = 3  # then the request is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
@@ -44,7 +44,6 @@ class MailboxLimits:
     result_ttl_s: int = 60
     kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
     timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
-    trace_ttl_s: int = 300  # 0: there are none
 
     @classmethod
     def from_settings(cls, settings: Settings) -> MailboxLimits:
@@ -54,7 +53,6 @@ class MailboxLimits:
             result_ttl_s=settings.result_ttl_s,
             kept_ttl_s=max(KEPT_TTL_S, settings.result_ttl_s),
             timeout_s=max(1, round(settings.request_timeout_s)),
-            trace_ttl_s=settings.trace_ttl_s,
         )
 
 
@@ -70,7 +68,7 @@ class Ticket:
         return self.request.request_id
 
 
-class Manner(Enum):
+class ReplyMode(Enum):
     """How the client wants its answer."""
 
     WAIT = "wait"
@@ -83,19 +81,20 @@ class Record:
     """What is kept of an HTTP request beside its jobs, so that it can be answered for later, and by another replica."""
 
     request_id: str  # its jobs' ids begin with it
-    document: str  # whatever its maker needs to tell the answer; nobody else reads it
-    maker: str  # who can read the document, and the answers: others take a key for a new one
+    document: str  # whatever the API needs to give the answer later; nobody else reads it
+    tokenizer_fingerprint: str  # of the document's sentences and the answers: for another one a key is new
     digest: str  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
-    manner: Manner = Manner.WAIT
+    manner: ReplyMode = ReplyMode.WAIT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Accepted:
     """A recorded request and who waits for its jobs. The id is an earlier one's where the key stands for that."""
 
     request_id: str
     tickets: tuple[Ticket, ...]
+    accepted_s: float = 0.0  # when the queue has confirmed it, by time.perf_counter(); a plain one may still be 0
 
 
 class Phase(Enum):
@@ -118,19 +117,19 @@ class Found:
     """A recorded request and what became of it."""
 
     document: str
-    maker: str
+    tokenizer_fingerprint: str
     jobs: tuple[FoundJob, ...]
 
 
-class CallOff(Enum):
+class CancelResult(Enum):
     """What became of the wish to end a job."""
 
     DONE = "over"  # it had ended before
     CANCELLED = "canceled"  # it never runs
-    CANCELLING = "requested"  # it leaves its worker within an iteration, unless its answer is there first
+    CANCELLING = "requested"  # it leaves its worker within a moment, unless its answer is there first
 
 
-class Parting(Enum):
+class AbandonReason(Enum):
     """Why somebody waits no longer; counted apart."""
 
     LEFT = "cancelled"
@@ -142,7 +141,7 @@ class MailboxStatus:
     """What /readyz and the refusals report; of the whole system, not of one process."""
 
     redis_ok: bool
-    live_workers: int = 0  # whose loop has turned within READY_WITHIN_S
+    live_workers: int = 0  # whose loop has iterated within READY_WITHIN_S
     queue_depth: int = 0  # waiting, those given to workers excluded
     reserved_tokens: int = 0  # of all accepted, unfinished requests
     reserved_requests: int = 0
@@ -156,6 +155,7 @@ class WorkerReport:
 
     totals: Mapping[str, float] = field(default_factory=dict)  # what it counted since it started
     gauges: Mapping[str, float] = field(default_factory=dict)  # how it is now
+    service_rate_tokens_per_s: float = 0.0  # reserved tokens that it finishes with a full batch; 0: not known yet
 
 
 class WorkerMailbox(Protocol):
@@ -170,16 +170,16 @@ class WorkerMailbox(Protocol):
     def exchange(
         self,
         completions: Sequence[Completion],
-        room: Room,
-        num_held: int,
+        capacity: FreeCapacity,
         wait_s: float = 0.0,
         progress: Sequence[Progress] = (),
     ) -> Inbox:
-        """Give answers, take requests: one round trip. Waits up to `wait_s` (at most MAX_BLOCK_S) if nothing is there.
+        """Give answers, take what has come since the last call; waits up to `wait_s` (at most MAX_BLOCK_S) for it.
 
-        Delivers at most this worker's share, as long as there is `room`; what an earlier worker died with comes alone.
-        `progress` is passed on once, to whoever hears it. Every id in `cancelled_ids` is over and to be dropped: a
-        completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call.
+        Delivers at most this worker's share, as long as it fits into `capacity`; what an earlier worker died with comes
+        alone. `progress` is passed on once, to whoever hears it. Every id in `cancelled_ids` is over and to be dropped:
+        a completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next
+        call, and so are those that a call before could not confirm.
         """
 
     def give_back(self, completions: Sequence[Completion]) -> None:
@@ -194,10 +194,8 @@ class WorkerMailbox(Protocol):
 class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
 
-    keeps_requests = False  # whether `find` ever finds one
-
     def known_refusal(self) -> QueueFull | None:
-        """What any request would be refused with now; known without asking, for some ms after a refusal."""
+        """The refusal of any request that comes now; known without asking, for some ms after one."""
         return None
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
@@ -218,16 +216,17 @@ class ApiMailbox(Protocol):
         """As `submit_all`, and `find` knows the request for some time. No tickets where it is asynchronous.
 
         With a key that was used before: attaches to that request, or raises IdempotencyConflict for another body.
+        Without one and with a single ticket that is not followed, a refusal may also come out of the wait for it.
         """
-        return Accepted(record.request_id, self.submit_all(requests, within_s))
 
     def find(self, request_id: str) -> Found | None:
         """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
-        return None
+
+    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
+        """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""
 
     def trace(self, request_id: str) -> FoundTrace | None:
         """What is kept of a request's trace; None where nothing is known of it. Raises NotReady."""
-        return None
 
     def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
         """`wait_all` for one."""
@@ -249,13 +248,16 @@ class ApiMailbox(Protocol):
 
         Of requests that were submitted to be followed; of others nothing is seen before their completions.
         """
-        yield self.wait_all(tickets, timeout_s, has_left)
 
-    def abandon(self, ticket: Ticket, why: Parting = Parting.LEFT) -> None:
+    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None:
         """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""
 
-    def cancel(self, request_id: str) -> CallOff:
-        """End the job for all who wait for it. Raises NotReady."""
+    def cancel(self, request_id: str) -> CancelResult:
+        """`cancel_all` for one."""
+        return self.cancel_all([request_id])[0]
+
+    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
+        """End the jobs for all who wait for them. Raises NotReady."""
 
     def status(self) -> MailboxStatus:
         """One cheap round trip; never raises."""

@@ -1,7 +1,8 @@
 """All that one API process sends to Redis, through one connection: what waits goes out as one packet.
 
-At 32 requests in flight this costs a third of a round trip per request each. The thread becomes a greenlet where
-gevent has patched the standard library. Every command sent here may safely be sent twice.
+Requests that stand next to each other in it are enqueued by one script. At 32 requests in flight a packet costs a third
+of a round trip per request. The thread becomes a greenlet where gevent has patched the standard library. Every command
+sent here may safely be sent twice.
 """
 
 from __future__ import annotations
@@ -11,64 +12,79 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from redis import ResponseError
 
-from worker.mailbox.line import Command, Line, LineDown
+from worker.mailbox.api_commands import EnqueueRequest
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # of one packet; a large one would keep the replies of the first waiting
 _PAUSE_S = 0.05
+_LATER_S = 0.25  # in which a packet will go out for what need not be sent at once
+_MOST_LATER = 4096  # while Redis is away: the oldest go
 _LAST_CALLS_S = 0.5  # after `stop`
+
+OnReply = Callable[[Any, str], None]  # called in the sender's thread with the reply, or an exception, and the run id
 
 
 @dataclass(slots=True)
 class Call:
-    """A command on its way and, once `done` is set, its reply."""
+    """A command, or a request to enqueue, on its way."""
 
-    command: Command
+    what: Command | EnqueueRequest
     give_up_at_s: float
-    on_reply: Callable[[Any, str], None] | None = None  # called in the sender's thread with the reply and the run id
-    reply: Any = None
-    run_id: str = ""
-    done: threading.Event = field(default_factory=threading.Event)
+    on_reply: OnReply | None = None
 
 
 class Sender:
-    """Opens its connection with the first command."""
+    """Opens its connection with the first command. `enqueue_command` makes one command of several requests."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, connection: RedisConnection, enqueue_command: Callable[[list[EnqueueRequest]], Command]) -> None:
+        self._connection = connection
+        self._enqueue_command = enqueue_command
         self._calls: deque[Call] = deque()
+        self._later: deque[Command] = deque(maxlen=_MOST_LATER)
         self._wake = threading.Event()
         self._stop_at_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="mailbox-sender", daemon=True)
         self._thread.start()
 
-    def ask(self, command: Command, patience_s: float) -> tuple[Any, str]:
-        """The reply, and the run id of the Redis that gave it. Raises LineDown, also where Redis refused."""
-        call = self.post(command, patience_s)
-        # The sender gives up by itself; the margin is for a thread that died with its process (a fork).
-        if not call.done.wait(patience_s + 5.0):
-            raise LineDown("the sender does not answer")
-        if isinstance(call.reply, Exception):
-            raise LineDown(str(call.reply)) from call.reply
-        return call.reply, call.run_id
+    def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
+        """The reply, and the run id of the Redis that gave it. Raises ConnectionLost, also where Redis refused."""
+        done, replies = threading.Event(), []
 
-    def post(self, command: Command, patience_s: float, on_reply: Callable[[Any, str], None] | None = None) -> Call:
+        def on_reply(reply: Any, run_id: str) -> None:
+            replies.append((reply, run_id))
+            done.set()
+
+        self.post(what, patience_s, on_reply)
+        # The sender gives up by itself; the margin is for a thread that died with its process (a fork).
+        if not done.wait(patience_s + 5.0):
+            raise ConnectionLost("the sender does not answer")
+        ((reply, run_id),) = replies
+        if isinstance(reply, Exception):
+            raise ConnectionLost(str(reply)) from reply
+        return reply, run_id
+
+    def post(self, what: Command | EnqueueRequest, patience_s: float, on_reply: OnReply | None = None) -> None:
         """Send without waiting for the reply."""
-        call = Call(command, time.monotonic() + patience_s, on_reply)
+        call = Call(what, time.monotonic() + patience_s, on_reply)
         if self._is_over():
-            _settle(call, LineDown("stopped"), "")
+            _settle(call, ConnectionLost("stopped"), "")
         else:
             self._calls.append(call)
             self._wake.set()
-        return call
+
+    def post_later(self, command: Command) -> None:
+        """Send with the next packet, ahead of what is in it; it is lost with the connection."""
+        self._later.append(command)
 
     def stop(self) -> None:
-        """What is under way, and what those call off who are told so now, still goes out; nothing is waited for."""
+        """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + _LAST_CALLS_S
         self._wake.set()
 
@@ -77,38 +93,53 @@ class Sender:
 
     def _run(self) -> None:
         while self._calls or not self._is_over():
-            self._wake.wait(None if self._stop_at_s is None else max(0.0, self._stop_at_s - time.monotonic()))
+            self._wake.wait(_LATER_S)
             self._wake.clear()
-            while self._calls:
-                self._send([self._calls.popleft() for _ in range(min(len(self._calls), _MAX_COMMANDS))])
-        self._line.close()
+            while self._calls or self._later:
+                calls = [self._calls.popleft() for _ in range(min(len(self._calls), _MAX_COMMANDS))]
+                try:
+                    self._send(calls)
+                except Exception as error:  # one packet must not end the thread that all requests go through
+                    logger.exception("a packet could not be sent")
+                    for call in calls:
+                        _settle(call, error, "")
+        self._connection.close()
 
     def _send(self, calls: list[Call]) -> None:
+        commands: list[Command] = [self._later.popleft() for _ in range(len(self._later))]
+        num_later = len(commands)
+        groups: list[list[Call]] = []  # of each command
+        for is_enqueue, some in groupby(calls, key=lambda call: isinstance(call.what, EnqueueRequest)):
+            for group in [list(some)] if is_enqueue else ([call] for call in some):
+                groups.append(group)
+                commands.append(self._enqueue_command([call.what for call in group]) if is_enqueue else group[0].what)
         try:
-            replies = self._line.ask(*(call.command for call in calls))
-        except LineDown as error:
+            replies = self._connection.ask(*commands)
+        except ConnectionLost as error:
             self._try_again(calls, error)
             return
-        for call, reply in zip(calls, replies, strict=True):
-            _settle(call, reply, self._line.run_id)
+        for group, reply in zip(groups, replies[num_later:], strict=True):
+            is_shared = isinstance(group[0].what, EnqueueRequest) and not isinstance(reply, Exception)
+            for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
+                _settle(call, own, self._connection.run_id)
 
-    def _try_again(self, calls: list[Call], error: LineDown) -> None:
+    def _try_again(self, calls: list[Call], error: ConnectionLost) -> None:
         now = time.monotonic()
         for call in reversed(calls):
             if self._stop_at_s is not None or now >= call.give_up_at_s:
                 _settle(call, error, "")
-            else:
-                self._calls.appendleft(call)
+                continue
+            if isinstance(call.what, EnqueueRequest):
+                call.what.may_be_known = True
+            self._calls.appendleft(call)
         if self._calls:
             time.sleep(_PAUSE_S)
 
 
 def _settle(call: Call, reply: Any, run_id: str) -> None:
-    call.reply, call.run_id = reply, run_id
-    call.done.set()
     if isinstance(reply, ResponseError):
         logger.error("Redis refused a command: %s", reply)
-    elif call.on_reply is not None and not isinstance(reply, Exception):
+    if call.on_reply is not None:
         try:
             call.on_reply(reply, run_id)
         except Exception:  # one reply must not end the thread that all requests go through

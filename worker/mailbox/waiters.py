@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
-from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError
+from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason, Progress
-from worker.mailbox.bounds import expired
-from worker.mailbox.protocol import HEARTBEAT_S, Parting, Ticket
+from worker.mailbox.admission import expired
+from worker.mailbox.protocol import HEARTBEAT_S, AbandonReason, Ticket
 
 if TYPE_CHECKING:  # it loads redis, and not every mailbox needs it
-    from worker.mailbox.errands import Errand
+    from worker.mailbox.api_commands import EnqueueRequest
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 Outcome = Completion | ServingError
@@ -92,7 +93,7 @@ class Waiter:
     """Changed only under the lock of its Waiters, but for `run_id`, which the sender's thread sets."""
 
     ticket: Ticket
-    errand: Errand | None = None  # with which it was submitted, for its mailbox to submit it again
+    wanted: EnqueueRequest | None = None  # with which it was submitted, for its mailbox to submit it again
     run_id: str = ""  # the Redis process that accepted the request
     outcome: Outcome | None = None
     output_ids: tuple[int, ...] = ()  # so far
@@ -112,8 +113,8 @@ class Waiters:
         self._lock = threading.Lock()
         self._by_id: dict[str, list[Waiter]] = {}
 
-    def add(self, ticket: Ticket, errand: Errand | None = None) -> Waiter:
-        waiter = Waiter(ticket, errand)
+    def add(self, ticket: Ticket, wanted: EnqueueRequest | None = None) -> Waiter:
+        waiter = Waiter(ticket, wanted)
         with self._lock:
             self._by_id.setdefault(ticket.request_id, []).append(waiter)
         return waiter
@@ -133,7 +134,7 @@ class Waiters:
         tickets: Sequence[Ticket],
         timeout_s: float,
         has_left: Callable[[], bool] | None,
-        abandon: Callable[[Ticket, Parting], None],
+        abandon: Callable[[Ticket, AbandonReason], None],
     ) -> list[Completion]:
         """As the `wait_all` of a mailbox, which says how it abandons what is still unanswered."""
         waiters, latch = self.gather(tickets)
@@ -146,7 +147,7 @@ class Waiters:
         tickets: Sequence[Ticket],
         timeout_s: float,
         has_left: Callable[[], bool] | None,
-        abandon: Callable[[Ticket, Parting], None],
+        abandon: Callable[[Ticket, AbandonReason], None],
     ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
         """As the `follow` of a mailbox."""
         waiters, latch = self.gather(tickets)
@@ -160,17 +161,19 @@ class Waiters:
             yield completions_of(waiters)
 
     @contextmanager
-    def _left_in_the_end(self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, Parting], None]) -> Iterator[None]:
-        """Uses the tickets up, however the waiting ends; who has no answer by then is abandoned."""
-        why = Parting.LEFT
+    def _left_in_the_end(
+        self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, AbandonReason], None]
+    ) -> Iterator[None]:
+        """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
+        why = AbandonReason.LEFT
         try:
             yield
         except DeadlineExceeded:
-            why = Parting.TOO_LATE
+            why = AbandonReason.TOO_LATE
             raise
         finally:
             for waiter in waiters:
-                if waiter.outcome is None:
+                if waiter.outcome is None or isinstance(waiter.outcome, ShuttingDown):
                     abandon(waiter.ticket, why)
                 else:
                     self.remove(waiter.ticket)
@@ -190,18 +193,28 @@ class Waiters:
                 return False
             return self._by_id.pop(ticket.request_id, None) is not None
 
-    def resolve(self, request_id: str, outcome: Outcome) -> None:
+    def resolve(self, request_id: str, outcome: Outcome, asked_s: float = inf) -> None:
         """Tell every waiter of an id; those already told keep what they have.
 
-        An end that was published before somebody's request for the same id was accepted is none of theirs.
+        An end that was published before a request for the same id was accepted is none of its waiter's, nor is what was
+        asked before it came.
         """
         is_cancelled = isinstance(outcome, Completion) and outcome.finish_reason is FinishReason.CANCELLED
         with self._lock:
             for waiter in self._by_id.get(request_id, ()):
-                if waiter.outcome is None and not (is_cancelled and waiter.errand and not waiter.run_id):
+                is_earlier = waiter.since_s > asked_s or (is_cancelled and waiter.wanted and not waiter.run_id)
+                if waiter.outcome is None and not is_earlier:
                     waiter.outcome = outcome
                     if waiter.latch is not None:
                         waiter.latch.count(outcome)
+
+    def refuse(self, waiter: Waiter, refusal: ServingError) -> None:
+        """Tell one waiter that its request was not accepted: there is nothing to cancel."""
+        with self._lock:
+            if waiter.outcome is None:
+                waiter.outcome = refusal
+                if waiter.latch is not None:
+                    waiter.latch.count(refusal)
 
     def hear(self, progress: Progress) -> None:
         """Tell every waiter of an id what was written so far; a worker that begins anew repeats what is known."""
@@ -211,6 +224,11 @@ class Waiters:
                     waiter.output_ids = progress.output_ids
                     if waiter.latch is not None:
                         waiter.latch.news.set()
+
+    def of(self, request_id: str) -> list[Waiter]:
+        """One waiter of an id, if somebody waits for it."""
+        with self._lock:
+            return self._by_id.get(request_id, [])[:1]
 
     def unanswered(self, older_than_s: float = 0.0) -> list[Waiter]:
         """One waiter of each id that has waited for so long."""

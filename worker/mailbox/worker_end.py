@@ -1,48 +1,51 @@
-"""The worker's end of the Redis mailbox: one pipelined round trip per decode iteration.
+"""The worker's end of the Redis mailbox: it sends and receives while the model computes.
 
-`exchange` sends FINISH and DRAIN in one packet. Whatever may have been lost with a broken connection, or taken by
-others while this process was stopped, is found by RESYNC in the first exchange afterwards; until then no new work is
-taken, so that an id is never held twice.
+Two connections. On one FINISH goes out; its reply is read by the next exchange. On the other a claim stands whenever
+there is capacity: BLMOVE, which Redis answers when something waits, with DRAIN right behind it, which takes all that
+waits and fits. So an iteration in which nothing comes costs Redis nothing, a lone request costs one sleep, and a full
+worker claims nothing.
 
-State: what was delivered and not answered (`_held`), answers Redis has not confirmed (`_unsent`), and ids that were
-cancelled or taken from us while we held them (`_disowned`): their late answers are dropped here.
+Whatever may have been lost with a broken connection, or taken by others while this process was stopped, is found by
+RESYNC in the first exchange afterwards; until then no new work is taken, so that an id is never held twice. Each RESYNC
+begins an epoch, and Redis ignores a DRAIN of an earlier one.
+
+Late answers to ids that were cancelled, or taken from us while we held them (`_disowned`), are dropped here.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from math import inf
+from itertools import chain
 from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.messages import Completion, Delivery, FinishReason, Inbox, Progress, Room, WireError
+from scheduler.messages import (
+    WIRE_VERSION,
+    Completion,
+    Delivery,
+    FinishReason,
+    FreeCapacity,
+    Inbox,
+    Progress,
+    WireError,
+)
 from worker.mailbox import formats
-from worker.mailbox.heartbeat import Heartbeat
-from worker.mailbox.line import Command, Line, LineDown, script
-from worker.mailbox.protocol import LEASE_S, MAX_ATTEMPTS, MAX_BLOCK_S, MailboxDown, WorkerReport
-from worker.mailbox.rates import ServiceRate
-from worker.mailbox.traces import Traces
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
+from worker.mailbox.heartbeat import Heartbeat, new_worker_name
+from worker.mailbox.protocol import LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 
 _LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
-_LOOK_AGAIN_S = 0.02
 _LONGEST_HOLD_OFF_S = 0.2
+_BUSY_CLAIM_S = 0.05  # how long a claim stands while something runs: with its end the worker hears of cancellations
+_CLAIM_AGAIN_S = 0.02  # after a claim that found only what must wait, or was refused
 _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
-
-
-def new_worker_name() -> str:
-    """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
-    host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
-    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 class RedisWorkerMailbox:
@@ -54,82 +57,88 @@ class RedisWorkerMailbox:
         name: str | None = None,
         lease_s: float = LEASE_S,
         batch_invariance: str = "",
-        traces: Traces | None = None,
+        max_block_s: float = MAX_BLOCK_S,
     ) -> None:
+        """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = name or new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._lease_s = lease_s
-        self._line = Line(client)
-        self._heartbeat = Heartbeat(Line(client), self.name, lease_s, self._on_lease_lost, traces)
+        self._max_block_s = max_block_s
+        self._outgoing = RedisConnection(client)
+        self._claims = RedisConnection(client)
+        self._heartbeat = Heartbeat(RedisConnection(client), self.name, lease_s, self._on_lease_lost)
         self._heartbeat.batch_invariance = batch_invariance
-        self._rate = ServiceRate()
         self._service_s = 0.0  # from the start to the end of a request, lately
-        self._held: set[str] = set()
+        self._held: dict[str, int] = {}  # the wire version of each
         self._suspects: set[str] = set()  # of those it ever held: an earlier worker died with them
-        self._unsent: dict[str, Completion] = {}
+        self._unsent: dict[str, tuple[Any, ...]] = {}  # what FINISH takes for each
+        self._in_flight: dict[str, tuple[Any, ...]] = {}
         self._disowned: set[str] = set()
-        self._needs_resync = False
+        self._needs_resync = True
+        self._epoch = 0
+        self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures = 0
         self._retry_s = 0.0  # before it nothing is tried
 
     def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         try:
             self._heartbeat.start(is_fresh, report)
-        except LineDown as error:
+        except ConnectionLost as error:
             raise MailboxDown(str(error)) from error
 
     def exchange(
         self,
         completions: Sequence[Completion],
-        room: Room,
-        num_held: int,
+        capacity: FreeCapacity,
         wait_s: float = 0.0,
         progress: Sequence[Progress] = (),
     ) -> Inbox:
         self._accept_answers(completions)
-        self._heartbeat.num_held, self._heartbeat.turned_s = num_held, time.monotonic()
-        self._suspects &= self._held
-        tokens = room.tokens if room.requests and not self._suspects else 0
-        about = (tokens, int(room.may_look_ahead), room.requests, len(self._held), f"{self._service_s:.3f}")
-        drain = script("drain", self.name, self._lease_s, *about)
-        inbox = self._round_trip(drain, self._tell_commands(progress))
-        if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
-            if self._held:  # a claim would bring whatever comes first, a suspect too
-                time.sleep(min(wait_s, _LOOK_AGAIN_S))
-            elif self._claim(wait_s):
-                inbox = self._round_trip(drain)
-        if inbox.deliveries or num_held:
-            self._rate.begin(time.monotonic())
-        else:
-            self._rate.pause()
+        self._suspects &= self._held.keys()
+        self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
+        if self._needs_resync and (inbox := self._resync()) != Inbox():
+            return inbox
+        self._confirm()
+        self._send(progress)
+        inbox = self._take_in(capacity, wait_s)
+        with suppress(MailboxDown):  # what was delivered is not lost: the next exchange finds Redis away
+            if self._unsent:  # what could not be opened, or was cancelled
+                self._confirm()
+                self._send(())
         return inbox
 
-    def _claim(self, wait_s: float) -> bool:
-        """Whether a request came within the time."""
-        block_s = max(0.01, min(wait_s, MAX_BLOCK_S))  # 0 would block for ever
-        command = ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
-        return self._ask(command)[0] is not None
+    def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
+        """What the standing claim has brought, while the next one begins to stand; where nothing has come, wait."""
+        inbox = self._receive(0.0) if self._claims.is_waiting else Inbox()
+        if inbox != Inbox():
+            with suppress(MailboxDown):  # as above
+                self._claim(capacity, inbox)
+        elif self._claims.is_waiting or self._claim(capacity, inbox):
+            return self._receive(wait_s) if wait_s > 0 else inbox
+        elif wait_s > 0:
+            time.sleep(min(wait_s, _CLAIM_AGAIN_S))
+        return inbox
 
     def give_back(self, completions: Sequence[Completion]) -> None:
         self._accept_answers(completions)
         self._held.clear()
-        replies = self._ask(*self._finish_commands(), script("give_back", self.name))
-        if self._unsent:
-            self._note_finished(replies[0])
+        self._needs_resync = True  # what a standing claim brings meanwhile comes again with RESYNC
+        self._ask(script("give_back", self.name))
 
     def close(self) -> None:
         self._heartbeat.stop()
+        self._claims.close()
         give_up_s = time.monotonic() + _LEAVE_PATIENCE_S  # a Redis that hangs is asked once, one that restarts again
         while not self._has_left():
             if time.monotonic() > give_up_s:
                 logger.warning("could not leave the queue in order; the lease will do it")
                 break
             time.sleep(_LEAVE_PAUSE_S)
-        self._line.close()
+        self._outgoing.close()
 
     def _has_left(self) -> bool:
         try:
-            self._ask(*self._finish_commands(), script("leave", self.name))
+            self._ask(script("leave", self.name))
         except MailboxDown:
             return False
         return True
@@ -139,28 +148,73 @@ class RedisWorkerMailbox:
             if completion.request_id in self._disowned:
                 self._disowned.discard(completion.request_id)
                 continue
-            self._held.discard(completion.request_id)
-            self._unsent[completion.request_id] = completion
+            version = self._held.pop(completion.request_id, WIRE_VERSION)
+            self._unsent[completion.request_id] = formats.finish_arguments(completion, version)
+            self._heartbeat.num_failed += completion.finish_reason is FinishReason.ERROR
             if completion.finish_reason in (FinishReason.STOP, FinishReason.LENGTH):
+                self._heartbeat.num_successful += 1
                 lately_s = completion.timings.prefill_s + completion.timings.decode_s
                 self._service_s += _NEWEST_WEIGHT * (lately_s - self._service_s)
 
-    def _round_trip(self, drain: Command, tell: Sequence[Command] = ()) -> Inbox:
-        resyncs = self._needs_resync
-        last = script("resync", self.name, self._lease_s, *self._held) if resyncs else drain
-        finish = self._finish_commands()
-        replies = self._send(*finish, *tell, last)
-        if finish:
-            self._note_finished(self._checked(replies[0]))
-        reply = self._checked(replies[-1])
-        if resyncs:
-            self._needs_resync = False
-            return self._after_resync(*reply)
-        lost_lease, cancelled, deliveries = reply
-        if lost_lease:
+    def _send(self, progress: Sequence[Progress]) -> None:
+        """Send the answers that wait to be sent, without waiting for Redis."""
+        commands: list[Command] = []
+        if self._unsent:
+            commands.append(script("finish", self.name, *chain.from_iterable(self._unsent.values())))
+        if progress:
+            commands.append(script("progress", self.name, *chain.from_iterable(map(self._progress_words, progress))))
+        if commands:
+            self._guarded(lambda: self._outgoing.send(*commands))
+            self._in_flight, self._unsent = self._unsent, {}
+            self._claim_at_s = 0.0  # there is capacity that was not there before
+
+    def _progress_words(self, progress: Progress) -> tuple[Any, ...]:
+        version = self._held.get(progress.request_id, WIRE_VERSION)
+        return progress.request_id, formats.encode_progress(progress, version)
+
+    def _confirm(self) -> None:
+        """Read the reply to what was sent last."""
+        if self._outgoing.is_waiting:
+            self.num_duplicates += self._checked(self._guarded(self._outgoing.receive)[0])
+            self._in_flight.clear()
+
+    def _claim(self, capacity: FreeCapacity, inbox: Inbox) -> bool:
+        """Let a claim stand, where there is capacity beside what has just come. Whether Redis was asked.
+
+        A worker without capacity only asks now and then what was cancelled.
+        """
+        now = time.monotonic()
+        if now < self._claim_at_s:
+            return False
+        tokens = capacity.tokens - sum([each.request.reserved_tokens for each in inbox.deliveries])
+        num_jobs = capacity.requests - len(inbox.deliveries)
+        has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects
+        if not has_capacity and not self._held:
+            return False
+        about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
+        commands = [script("drain", self.name, self._lease_s, self._epoch, *about)]
+        block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else MAX_BLOCK_S)
+        if not has_capacity:
+            self._claim_at_s = now + _BUSY_CLAIM_S
+        elif block_s > 0:  # 0 would block for ever
+            claim = f"miniserve:claim:{self.name}"
+            commands.insert(0, ("BLMOVE", "rq:queue:correct", claim, "LEFT", "RIGHT", block_s))
+        self._guarded(lambda: self._claims.send(*commands))
+        return True
+
+    def _receive(self, wait_s: float) -> Inbox:
+        """What the standing claim has brought, if it has been answered or is within `wait_s`."""
+        if not self._guarded(lambda: self._claims.has_reply(min(wait_s, MAX_BLOCK_S))):
+            return Inbox()
+        *claimed, drained = self._guarded(self._claims.receive)
+        needs_resync, cancelled, must_wait, deferred_id, deliveries = self._checked(drained)
+        if needs_resync:
             self._on_lease_lost()
-            return self._round_trip(drain)
-        return Inbox(self._open_deliveries(deliveries), self._settle_cancelled(cancelled))
+            return self._resync()
+        # Without memory Redis refuses BLMOVE, which would need some, and takes DRAIN.
+        if (must_wait or any(isinstance(reply, ResponseError) for reply in claimed)) and not deliveries:
+            self._claim_at_s = time.monotonic() + _CLAIM_AGAIN_S
+        return Inbox(self._open_deliveries(deliveries), self._settle_cancelled(cancelled), deferred_id.decode())
 
     def _settle_cancelled(self, cancelled: list[bytes]) -> tuple[str, ...]:
         """The answer to a cancelled request goes out with the next exchange, whatever the worker makes of it."""
@@ -169,91 +223,76 @@ class RedisWorkerMailbox:
         self._disowned.update(request_ids)
         return request_ids
 
-    def _after_resync(self, disowned: list[bytes], deliveries: list[Any]) -> Inbox:
-        lost = tuple(map(bytes.decode, disowned))
-        self._held.difference_update(lost)
-        self._disowned.update(lost)
-        logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
-        return Inbox(self._open_deliveries(deliveries), lost)
-
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
-        deliveries, failures = [], []
+        deliveries = []
         for raw_id, *fields in raw_deliveries:
             request_id = raw_id.decode()
-            if request_id in self._held:
+            if request_id in self._held or request_id in self._unsent:
                 continue  # taken from us, put back, and ours again: it still runs here
             self._disowned.discard(request_id)
             try:
-                deliveries.append(_open_delivery(request_id, fields))
-                self._held.add(request_id)
-                if deliveries[-1].attempt > 1:
-                    self._suspects.add(request_id)
+                delivery = formats.decode_delivery(request_id, fields)
             except WireError as error:
                 logger.error("request failed: %s", error, extra={"request_id": request_id})
-                failures.append(Completion(request_id, FinishReason.ERROR, error=str(error)))
-        if failures:
-            self._accept_answers(failures)
-            with suppress(MailboxDown):  # they stay unsent; what was delivered beside them must not be lost
-                self._note_finished(self._ask(*self._finish_commands())[0])
+                self._accept_answers([Completion(request_id, FinishReason.ERROR, error=str(error))])
+                continue
+            deliveries.append(delivery)
+            self._held[request_id] = delivery.request.version
+            if delivery.attempt > 1:
+                self._suspects.add(request_id)
         return tuple(deliveries)
 
-    def _finish_commands(self) -> list[Command]:
-        if not self._unsent:
-            return []
-        arguments = [word for completion in self._unsent.values() for word in formats.finish_arguments(completion)]
-        return [script("finish", self.name, *arguments)]
+    def _resync(self) -> Inbox:
+        """Take stock: what is no longer ours, what was lost on its way to us."""
+        self._claims.close()  # its DRAIN belongs to an epoch that is over
+        self._epoch += 1
+        disowned, deliveries = self._ask(script("resync", self.name, self._lease_s, self._epoch, *self._held))
+        self._needs_resync = False
+        lost = tuple(map(bytes.decode, disowned))
+        for request_id in lost:
+            self._held.pop(request_id, None)
+        self._disowned.update(lost)
+        self._suspects &= self._held.keys()
+        if self._epoch > 1:
+            logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
+        return Inbox(self._open_deliveries(deliveries), lost)
 
-    def _tell_commands(self, progress: Sequence[Progress]) -> list[Command]:
-        if not progress:
-            return []
-        arguments = [word for each in progress for word in (each.request_id, formats.encode_progress(each))]
-        return [script("tell", self.name, *arguments)]
-
-    def _note_finished(self, reply: list[int]) -> None:
-        num_duplicates, released_tokens = reply
-        self.num_duplicates += num_duplicates
-        self._unsent.clear()
-        self._rate.add(released_tokens, time.monotonic())
-        self._heartbeat.tokens_per_s = self._rate.tokens_per_s
-
-    def _ask(self, *commands: Command) -> list[Any]:
-        """The replies; raises MailboxDown also where Redis refused one of the commands."""
-        return [self._checked(reply) for reply in self._send(*commands)]
+    def _ask(self, command: Command) -> Any:
+        """The reply, behind all answers that wait to be sent. Raises MailboxDown also where Redis refused."""
+        self._confirm()
+        self._send(())
+        self._confirm()
+        return self._checked(self._guarded(lambda: self._outgoing.ask(command))[0])
 
     def _checked(self, reply: Any) -> Any:
         if isinstance(reply, ResponseError):  # out of memory, read-only: this script did not run
-            self._needs_resync = True
-            self._rate.pause()
+            self._fail()
             raise MailboxDown(str(reply)) from reply
         return reply
 
-    def _send(self, *commands: Command) -> list[Any]:
+    def _guarded(self, talk: Callable[[], Any]) -> Any:
+        """What `talk` returns; a connection that breaks is MailboxDown, and so is the time shortly after."""
         if time.monotonic() < self._retry_s:
             raise MailboxDown("Redis did not answer a moment ago")
         try:
-            replies = self._line.ask(*commands)
-        except LineDown as error:
-            self._needs_resync = True
-            self._rate.pause()  # answers that cannot be given are no work
-            self._hold_off()
+            result = talk()
+        except ConnectionLost as error:
+            self._fail()
+            # Again at once, then ever later: a busy loop must not spend its iterations on a Redis that is away.
+            self._retry_s = time.monotonic() + min(_LONGEST_HOLD_OFF_S, 0.02 * self._num_failures)
+            self._num_failures += 1
             raise MailboxDown(str(error)) from error
         self._num_failures = 0
-        return replies
+        return result
 
-    def _hold_off(self) -> None:
-        """Try again at once, then ever later: a busy loop must not spend its iterations on a Redis that is away."""
-        self._retry_s = time.monotonic() + min(_LONGEST_HOLD_OFF_S, 0.02 * self._num_failures)
-        self._num_failures += 1
+    def _fail(self) -> None:
+        """Nothing that is under way counts; a standing claim belongs to an epoch that is over."""
+        self._needs_resync = True
+        self._unsent = self._in_flight | self._unsent
+        self._in_flight = {}
+        self._outgoing.close()
+        self._claims.close()
 
     def _on_lease_lost(self) -> None:
         logger.warning("the lease of %s ran out; its requests may have been given to others", self.name)
         self._needs_resync = True
-
-
-def _open_delivery(request_id: str, fields: list[Any]) -> Delivery:
-    """`fields`: as DRAIN and RESYNC give them. Raises WireError."""
-    attempt, waited_us, raw, streams, left_us = fields
-    if attempt > MAX_ATTEMPTS:
-        raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed")
-    left_s = inf if left_us < 0 else left_us / 1e6
-    return Delivery(formats.decode_request(raw, request_id), attempt, waited_us / 1e6, left_s, streams == b"1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from api.reasons import Reason
-from api.words import split_pieces
+from api.grammar.reasons import Reason
+from api.grammar.words import split_pieces
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption.lexicon import Lexicon, words
 from ops.training.corruption.view import View

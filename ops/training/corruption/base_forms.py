@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api.reasons import Reason
-from api.verbs import VerbForms
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.agreement import inverted_subject
 from ops.training.corruption.contracted import add_contraction_errors

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.edit_script import ScriptEdit
-from api.words import split_pieces
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.words import split_pieces
 from ops.training.corruption.view import Candidate
 
 MOST_WORDS = 2  # that an edit replaces

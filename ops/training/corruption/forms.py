@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from api.reasons import Reason
-from api.verbs import VerbForms
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import Lexicon
 from ops.training.corruption.view import View, is_adverb

@@ -13,7 +13,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from api.verbs import VerbTable
+from api.grammar.verbs import VerbTable
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption.group_clean import HARD_CLEAN as _GROUP_CLEAN
 from ops.training.corruption.tense_clean import HARD_CLEAN as _TENSE_CLEAN

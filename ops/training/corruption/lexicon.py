@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from api.verbs import VerbForms, VerbTable
+from api.grammar.verbs import VerbForms, VerbTable
 from ops.training.corpus import TaggedSentence
 
 

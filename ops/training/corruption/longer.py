@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from api.words import count_words, split_pieces
+from api.grammar.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import Candidate

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from api.edit_script import ScriptEdit
-from api.reasons import Reason
-from api.verbs import VerbTable
-from api.words import count_words
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.grammar.words import count_words
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.adjectives import add_adjective_errors, participle_sentences
 from ops.training.corruption.agreement import add_agreement_errors

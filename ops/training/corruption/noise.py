@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from api.edit_script import ScriptEdit
-from api.words import count_words
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.words import count_words
 from ops.training.corruption.lexicon import MODAL_WORDS, Lexicon, words
 from ops.training.corruption.surface import Span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.states import is_possession

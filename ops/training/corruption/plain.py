@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from api.verbs import VerbForms
+from api.grammar.verbs import VerbForms
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import Lexicon, words

@@ -6,8 +6,8 @@ Only a sentence that opens with its question word and ends in "?" is broken: "I 
 
 from __future__ import annotations
 
-from api.reasons import Reason
-from api.verbs import VerbForms
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbForms
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import View

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption.view import Candidate
 

@@ -10,7 +10,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from api.words import count_words
+from api.grammar.words import count_words
 
 _CURLY = str.maketrans({"'": "\u2019"})
 _ACCENTED_NAMES = {

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from api.verbs import VerbForms
+from api.grammar.verbs import VerbForms
 from ops.training.corpus import TaggedSentence, TaggedToken
 from ops.training.corruption import frame_table
 from ops.training.corruption import lexicon as lex

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from api.reasons import Reason
-from api.words import split_pieces
+from api.grammar.reasons import Reason
+from api.grammar.words import split_pieces
 from ops.training.corpus import TaggedSentence
 from ops.training.corruption import lexicon as lex
 from ops.training.corruption.lexicon import Lexicon

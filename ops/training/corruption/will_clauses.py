@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.reasons import Reason
+from api.grammar.reasons import Reason
 from ops.training.corruption.lexicon import words
 from ops.training.corruption.view import Subject, View
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from api.reasons import Reason
-from api.words import count_words, split_pieces
+from api.grammar.reasons import Reason
+from api.grammar.words import count_words, split_pieces
 from ops.training.corpus import TaggedSentence, TaggedToken, is_held_out
 from ops.training.corruption.edits import parts
 from ops.training.corruption.swaps import Swaps, swapped

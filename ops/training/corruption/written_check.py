@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, combinations
 from pathlib import Path
 
-from api.guard import Guard
-from api.verb_words import VerbWords
-from api.verbs import VerbTable
-from api.words import count_words, split_pieces
+from api.grammar.guard import Guard
+from api.grammar.verb_words import VerbWords
+from api.grammar.verbs import VerbTable
+from api.grammar.words import count_words, split_pieces
 from ops.training.corruption.edits import apply_edits, edits_of, with_mistake
 from ops.training.corruption.view import Candidate
 from ops.training.corruption.written import WrittenLine, is_line, parse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.verbs import VerbForms
+from api.grammar.verbs import VerbForms
 
 PRESENT_BE = {"i": "am", "sg": "is", "pl": "are"}
 WITH_BE = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they're", "you": "you're", "it": "it's"}

@@ -1,6 +1,6 @@
 -- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
--- ARGV: worker, lease s, number of sequences held, rate in tokens/s, seconds since its loop turned, then fields and
--- values of its RQ worker hash.
+-- ARGV: worker, lease s, number of sequences held, rate in reserved tokens/s, seconds since its last iteration, then fields
+-- and values of its RQ worker hash.
 -- Returns { lost lease, number of requests taken back, reservations match the places }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
@@ -9,13 +9,14 @@ local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 
 local key, batch = 'rq:worker:' .. worker, 'batch-' .. worker
+redis.call('SADD', 'rq:queues', QUEUE)
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
 redis.call('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
-redis.call('HSETNX', key, 'birth', now_iso)
 redis.call('EXPIRE', key, 60)
-redis.call('HSET', 'miniserve:rates', worker, rate)
+redis.call('HSET', RATES, worker, rate)
+sum_rates()
 
 -- What the dashboard shows as "current job". It is a display, in no queue, and nobody runs it. Its `data` is the one
 -- constant here that is no JSON, because the dashboard's workers page reads this field with RQ's default serializer.
@@ -51,10 +52,21 @@ for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
   redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)
 end
 
+-- Replicas and workers up to 0.7 keep two sums of the accounts in keys of their own. What they did since the last beat is
+-- taken over; RECONCILE adds up the tokens.
+local law_of_old = redis.call('HGET', 'miniserve:law', 'us')
+if law_of_old then count('law_us', tonumber(law_of_old)) end
+local has_old = redis.call('DEL', 'miniserve:law', 'miniserve:reserved_tokens') > 0
+-- And what they cancel while it runs stands in a set of its worker's.
+for _, id in ipairs(redis.call('SMEMBERS', 'miniserve:cancel:' .. worker)) do
+  redis.call('HSET', inbox_key(worker), id, 'cancelled')
+end
+redis.call('DEL', 'miniserve:cancel:' .. worker)
+close()
 -- When the numbers differ, somebody changed the queue behind our back (a dashboard emptied it, or put a dead letter
 -- back): the caller then runs RECONCILE.
 local num_placed = redis.call('LLEN', QUEUE) + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
-local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed
+local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed and not has_old
 remember(now)
 return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0 }

@@ -10,29 +10,31 @@
 --   rq:results:<id>               STREAM of the answer
 --   miniserve:leases              ZSET  worker -> when its work may be given to others
 --   miniserve:claim:<worker>      LIST  ids taken by BLMOVE, not yet started
---   miniserve:cancel:<worker>     SET   ids the worker shall drop
+--   miniserve:inbox:<worker>      HASH  epoch -> number of its last RESYNC; and ids that the worker shall drop
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
---   miniserve:reserved_tokens     STRING  the sum of that hash
+--   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations. done_length: those of
 --                                       the done that were cut. stay_us: the time all that ended had been in the system.
---                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs
---   miniserve:law                 HASH  us: the times of all ends less those of all acceptances
+--                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs.
+--                                       duplicates: answers dropped because another one was first.
+--                                       law_us: the times of all ends less those of all acceptances. And as they are now:
+--                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
 --   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
 --   miniserve:apis                ZSET  API replica -> when it last reported
 --   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
---                                       its body, who can read it; lives as long as the answer that ended last
+--                                       its body, `maker`: tokenizer of its answers; lives as long as the answer that ended
+--                                       last.
+--                                       A single job that nobody asks for later has these fields in its own hash instead
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
---   miniserve:rates               HASH  worker -> tokens/s it can finish
---   miniserve:traces:<minute>:<shelf>  LIST  texts of lines "\n<name> <part of a trace>" that came in that minute; the
---                                       shelf is the first two letters of the names: a job's id, or '<request>:api'
---   miniserve:duplicates          STRING  answers dropped because another one was first
+--   miniserve:trace:<id>          STRING  what the API replica saw of an HTTP request; the worker's part is the field
+--                                       `trace` of each job
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
-local LEASES, RESERVATIONS, RESERVED_TOKENS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:reserved_tokens'
-local COUNTS, LAW, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:law', 'miniserve:totals', 'miniserve:history'
+local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
+local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
@@ -41,8 +43,7 @@ local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
-local function traces_key(minute, shelf) return string.format('miniserve:traces:%d:%s', minute, shelf) end
-local function count(what) redis.call('HINCRBY', COUNTS, what, 1) end
+local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
 
 local the_time -- no time passes within a script
 local function clock()
@@ -80,41 +81,10 @@ local function is_past(deadline, now)
 end
 
 -- Of the number of reservations over time, for Little's law. Each request adds the time of its end less that of its
--- acceptance, one when it comes and the other when it goes: what is still open is made up for when somebody looks. Not
--- with INCRBY: the times of 100,000 that are open overflow its 64 bits, and it would refuse every further request. Not
--- with INCRBYFLOAT: in a script it makes Redis 6.2 write past its own memory where that was built without jemalloc.
-local LAW_SINCE_S = 1700000000 -- times count from here, which keeps their sums exact to some us
+-- acceptance, one when it comes and the other when it goes: what is still open is made up for when somebody looks. A
+-- number of Lua is exact to some 16 us here, and does not overflow as the 64 bits of INCRBY would.
+local LAW_SINCE_S = 1700000000 -- times count from here, which keeps their sums small
 local function law_us() return math.floor((clock() - LAW_SINCE_S) * 1000000) end
-
-local function integral_us()
-  return redis.call('HLEN', RESERVATIONS) * law_us() + tonumber(redis.call('HGET', LAW, 'us') or 0)
-end
-
--- Whether it was not there yet.
-local function reserve(id, tokens)
-  if redis.call('HSETNX', RESERVATIONS, id, tokens) == 0 then return false end
-  redis.call('HINCRBYFLOAT', LAW, 'us', -law_us())
-  redis.call('INCRBY', RESERVED_TOKENS, tokens)
-  count('accepted')
-  return true
-end
-
--- Exactly once, however often it is called, as above: the hash entry is the reservation. `outcome`: how the request ended;
--- nil where its job was deleted by hand. `accepted_at`: where the caller has read it.
-local function release(id, outcome, accepted_at)
-  local tokens = tonumber(redis.call('HGET', RESERVATIONS, id) or 0)
-  if tokens > 0 then
-    redis.call('HDEL', RESERVATIONS, id)
-    redis.call('HINCRBYFLOAT', LAW, 'us', law_us())
-    redis.call('DECRBY', RESERVED_TOKENS, tokens)
-    count(outcome or 'removed')
-    local since = tonumber(accepted_at or redis.call('HGET', job_key(id), 'accepted_at') or nil)
-    if since then
-      redis.call('HINCRBY', COUNTS, 'stay_us', math.max(0, math.floor((clock() - since) * 1000000)))
-    end
-  end
-  return tokens
-end
 
 -- Lua's unpack fails near 8,000 values.
 local function in_slices(command, key, values)
@@ -123,66 +93,115 @@ local function in_slices(command, key, values)
   end
 end
 
--- All answers for one API process go out as one message: base64 payloads, one a line.
-local function announce(letters, reply_to, payload)
+-- The accounts. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
+-- kind with one command whatever the number of jobs. Every script that notes something must end in `close`.
+local reserved, released, counted, ended, outgoing = {}, {}, {}, {}, {}
+
+local function count(what, number) counted[what] = (counted[what] or 0) + (number or 1) end
+
+local known_counts -- read once: nobody else changes them meanwhile
+local function counts()
+  if not known_counts then
+    known_counts = {}
+    local flat = redis.call('HGETALL', COUNTS)
+    for at = 1, #flat, 2 do known_counts[flat[at]] = tonumber(flat[at + 1]) end
+  end
+  return known_counts
+end
+
+-- The caller knows that the id has no reservation.
+local function reserve(id, tokens)
+  reserved[#reserved + 1] = id
+  reserved[#reserved + 1] = tokens
+  count('reserved_tokens', tokens)
+  count('law_us', -law_us())
+  count('accepted')
+end
+
+-- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
+-- its job was deleted by hand. `tokens`: of the reservation, false or 0 for none, nil where the caller has not read it.
+local function release(id, outcome, accepted_at, tokens)
+  if tokens == nil then tokens = redis.call('HGET', RESERVATIONS, id) end
+  tokens = tonumber(tokens or 0)
+  if tokens == 0 or released[id] then return end
+  released[id] = true
+  released[#released + 1] = id
+  count('reserved_tokens', -tokens)
+  count('law_us', law_us())
+  count(outcome or 'removed')
+  local since = tonumber(accepted_at or redis.call('HGET', job_key(id), 'accepted_at') or nil)
+  if since then count('stay_us', math.max(0, math.floor((clock() - since) * 1000000))) end
+end
+
+-- All lines for one API process go out as one message: the base64 payload of an answer, or '-<id>' of a job that ended
+-- without one.
+local function queue_publish(reply_to, line)
   for channel in string.gmatch(reply_to or '', '%S+') do
     if channel ~= NOBODY then
-      letters[channel] = letters[channel] and letters[channel] .. '\n' .. payload or payload
+      outgoing[channel] = outgoing[channel] and outgoing[channel] .. '\n' .. line or line
     end
   end
 end
 
-local function publish(letters)
-  for channel, text in pairs(letters) do redis.call('PUBLISH', channel, text) end
+local function close()
+  if #reserved > 0 then in_slices('HSET', RESERVATIONS, reserved) end
+  if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end
+  local sums = {}
+  for what, number in pairs(counted) do
+    counts()[what] = (counts()[what] or 0) + number
+    sums[#sums + 1] = what
+    sums[#sums + 1] = string.format('%.0f', counts()[what])
+  end
+  if #sums > 0 then redis.call('HSET', COUNTS, unpack(sums)) end
+  for status, entries in pairs(ended) do in_slices('ZADD', registry_of(status), entries) end
+  for channel, text in pairs(outgoing) do redis.call('PUBLISH', channel, text) end
 end
 
-local OUTCOMES = { finished = 'done', failed = 'failed', canceled = 'cancelled' }
-
--- The last move of an id: into finished, failed or canceled.
-local function settle(id, status, ttl, now, now_iso, accepted_at)
-  redis.call('HSET', job_key(id), 'status', status, 'ended_at', now_iso, 'attempts', 0, 'worker_name', '',
-    'cancel_requested', '', 'deadline', '') -- an operator may put a failed one back, and then wants it to run
-  redis.call('EXPIRE', job_key(id), ttl)
-  redis.call('ZADD', registry_of(status), now + ttl, id)
-  local request = redis.call('HGET', job_key(id), 'request')
-  if request and request ~= '' and redis.call('EXISTS', request_key(request)) == 1 and
-    redis.call('HINCRBY', request_key(request), 'open', -1) <= 0 then
-    redis.call('EXPIRE', request_key(request), ttl)
+-- The last move of an id: into finished, failed or canceled. `job`: its ttl, outcome for the counts, accepted_at, request,
+-- tokens as in `release`, and further fields and values.
+local function settle(id, status, job)
+  local now = clock()
+  if status == 'finished' then -- without accepted_at a job has no reservation
+    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'accepted_at', '', unpack(job.fields or {}))
+  else -- an operator may put it back, and then wants it to run
+    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'attempts', 0, 'worker_name', '',
+      'cancel_requested', '', 'deadline', '', 'accepted_at', '', unpack(job.fields or {}))
   end
-  return release(id, OUTCOMES[status], accepted_at)
+  redis.call('EXPIRE', job_key(id), job.ttl)
+  local entries = ended[status] or {}
+  ended[status] = entries
+  entries[#entries + 1] = now + job.ttl
+  entries[#entries + 1] = id
+  if job.request and job.request ~= '' and redis.call('EXISTS', request_key(job.request)) == 1 and
+    redis.call('HINCRBY', request_key(job.request), 'open', -1) <= 0 then
+    redis.call('EXPIRE', request_key(job.request), job.ttl)
+  end
+  release(id, job.outcome, job.accepted_at, job.tokens)
 end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
-local function call_off(id, why, place, now)
-  local ttl = tonumber(redis.call('HGET', job_key(id), 'result_ttl')) or 60
-  if why ~= 'expired' then return settle(id, 'canceled', ttl, now, iso(now)) end
-  redis.call('HSET', job_key(id), 'expired', 1)
-  if redis.call('HEXISTS', RESERVATIONS, id) == 1 then count('expired_' .. place) end
-  local tokens = release(id, 'expired')
-  settle(id, 'canceled', ttl, now, iso(now))
-  return tokens
+local function cancel_job(id, why, place)
+  local job = redis.call('HMGET', job_key(id), 'result_ttl', 'accepted_at', 'request', 'reply_to')
+  local tokens = redis.call('HGET', RESERVATIONS, id)
+  local is_expired = why == 'expired'
+  if is_expired and tokens then count('expired_' .. place) end
+  settle(id, 'canceled', { ttl = tonumber(job[1]) or 60, outcome = is_expired and 'expired' or 'cancelled',
+    accepted_at = job[2], request = job[3], tokens = tokens, fields = is_expired and { 'expired', 1 } or nil })
+  queue_publish(job[4], '-' .. id)
 end
 
--- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload }.
+-- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload, trace }.
 local function state_of(id)
-  local status = redis.call('HGET', job_key(id), 'status')
-  if not status then return { 'gone', '' } end
-  if status == 'canceled' then
-    return { redis.call('HEXISTS', job_key(id), 'expired') == 1 and 'expired' or 'canceled', '' }
-  end
-  if status ~= 'finished' and status ~= 'failed' then return { status, '' } end
+  local job = redis.call('HMGET', job_key(id), 'status', 'expired', 'trace')
+  local status, trace = job[1], job[3] or ''
+  if not status then return { 'gone', '', '' } end
+  if status == 'canceled' then return { job[2] and 'expired' or 'canceled', '', trace } end
+  if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
   local last = redis.call('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)
   for field = 1, last[1] and #last[1][2] or 0, 2 do
-    if last[1][2][field] == 'return_value' then return { 'done', last[1][2][field + 1] } end
+    if last[1][2][field] == 'return_value' then return { 'done', last[1][2][field + 1], trace } end
   end
-  return { 'gone', '' }
-end
-
--- Tokens/s that all workers together can finish; 0 while none knows.
-local function service_rate()
-  local rate = 0
-  for _, worker_rate in ipairs(redis.call('HVALS', 'miniserve:rates')) do rate = rate + tonumber(worker_rate) end
-  return rate
+  return { 'gone', '', trace }
 end
 
 local function owner_of(member)
@@ -204,13 +223,12 @@ local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second 
 local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
 
 local function moment(now)
-  local row = { at_s = now, area_s = integral_us() / 1000000 }
-  local counts = redis.call('HMGET', COUNTS, 'accepted', 'stay_us', 'refused_sentences', unpack(ENDS))
-  row.accepted = tonumber(counts[1] or 0)
-  row.stay_s = tonumber(counts[2] or 0) / 1000000
-  row.refused = tonumber(counts[3] or 0) -- and below those whom replicas refused without asking here, one sentence each
-  row.ended = 0
-  for at = 4, #counts do row.ended = row.ended + tonumber(counts[at] or 0) end
+  local sums = counts()
+  local area_us = redis.call('HLEN', RESERVATIONS) * law_us() + (sums.law_us or 0)
+  local row = { at_s = now, area_s = area_us / 1000000, accepted = sums.accepted or 0, ended = 0 }
+  row.stay_s = (sums.stay_us or 0) / 1000000
+  row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
+  for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
   row.iterations = {}
   local totals = redis.call('HGETALL', TOTALS)
   for at = 1, #totals, 2 do
@@ -256,11 +274,18 @@ local function take_from(worker, attempts_back)
   return requeue(ids, attempts_back)
 end
 
+local function sum_rates()
+  local sum = 0
+  for _, rate in ipairs(redis.call('HVALS', RATES)) do sum = sum + tonumber(rate) end
+  redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum))
+end
+
 local function unregister(worker)
   local key = 'rq:worker:' .. worker
   redis.call('SREM', 'rq:workers', key)
   redis.call('SREM', 'rq:workers:correct', key)
-  redis.call('DEL', key, 'rq:job:batch-' .. worker, 'miniserve:cancel:' .. worker)
+  redis.call('DEL', key, 'rq:job:batch-' .. worker, inbox_key(worker))
   redis.call('ZREM', LEASES, worker)
-  redis.call('HDEL', 'miniserve:rates', worker)
+  redis.call('HDEL', RATES, worker)
+  sum_rates()
 end

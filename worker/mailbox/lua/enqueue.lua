@@ -1,115 +1,143 @@
--- ENQUEUE: accept requests, or attach to those known, or refuse them: all or none. One script, so that N API replicas
--- never overshoot the bound and nothing of a refused text stays behind.
--- ARGV: channel, result ttl, failure ttl, timeout, greatest number of requests, of tokens, seconds after which the
--- answer is of no use ('': none); of the HTTP request: its id ('': not to be found later), document, digest of its body,
--- digest of its idempotency key ('': none), ttl of these, '1' where somebody follows the decoding, who can read the document
--- again; then per job, their ids all different: id, body hash, reserved tokens, data, description.
--- Returns { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its jobs are to
--- be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
-local channel, result_ttl, failure_ttl, timeout, max_requests, max_tokens, within_s = unpack(ARGV, 1, 7)
-local request_id, document, digest, key, request_ttl, streams, maker = unpack(ARGV, 8, 14)
-local FIRST, STEP = 15, 5
-
-if key ~= '' then
-  local known = redis.call('GET', 'miniserve:key:' .. key)
-  local found = known and redis.call('HMGET', request_key(known), 'digest', 'maker') or {}
-  if found[1] and found[1] ~= digest then return { 'conflict' } end
-  if found[1] and found[2] == maker and known ~= request_id then return { 'known', known } end
-end
-
-local reply_to_of, was_called_off = {}, {} -- of the known ones
-local num_new, new_tokens, num_known, num_open = 0, 0, 0, 0
-for at = FIRST, #ARGV, STEP do
-  local id, body_hash, tokens = unpack(ARGV, at, at + 2)
-  local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
-  was_called_off[id] = known[2] == 'canceled' -- it begins anew
-  if known[2] and not was_called_off[id] then
-    if known[1] ~= body_hash then return { 'conflict' } end
-    reply_to_of[id] = known[3] or ''
-    num_known = num_known + 1
-    if known[2] == 'queued' or known[2] == 'started' then num_open = num_open + 1 end
-  else
-    num_new, new_tokens = num_new + 1, new_tokens + tonumber(tokens)
-  end
-end
-
-if num_new > 0 then
-  local requests, reserved = redis.call('HLEN', RESERVATIONS), tonumber(redis.call('GET', RESERVED_TOKENS) or 0)
-  if requests + num_new > tonumber(max_requests) or reserved + new_tokens > tonumber(max_tokens) then
-    count('refused_full')
-    redis.call('HINCRBY', COUNTS, 'refused_sentences', num_new)
-    return { 'full', requests, reserved, tostring(service_rate()) }
-  end
-  -- 0: not known yet. An empty queue takes whatever comes, or a rate that was measured wrong once would stand for ever.
-  local rate = within_s ~= '' and reserved > 0 and service_rate() or 0
-  if rate > 0 and (reserved + new_tokens) / rate > tonumber(within_s) then
-    count('refused_late')
-    redis.call('HINCRBY', COUNTS, 'refused_sentences', num_new)
-    return { 'late', reserved + new_tokens, tostring(rate) }
-  end
-end
-
--- First of all, for a Redis without memory refuses a script at its first write only, and only what needs some: what it
--- took would wait in vain, as it refuses DRAIN.
-if num_new > 0 then redis.call('SADD', 'rq:queues', QUEUE) end
-
+-- ENQUEUE: accept the jobs of HTTP requests, or attach to those known, or refuse them: of each request all or none. One
+-- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
+-- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens; then per HTTP request: number of jobs, '1'
+-- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
+-- somebody follows the decoding, '1' where nobody waits, its id ('': not to be found later), document, digest of its body,
+-- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none);
+-- then per job, their ids all different: id, body hash, reserved tokens, data, description.
+-- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
+-- jobs are to be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
+local own_channel, failure_ttl, timeout, max_requests, max_tokens = unpack(ARGV, 1, 5)
+max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
+local REQUEST_WORDS, JOB_WORDS = 13, 5
 local now = clock()
 local now_iso = iso(now)
-local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-local ids, accepted = {}, {} -- each a microsecond after the one before, so that their order outlives their worker
+local num_open = redis.call('HLEN', RESERVATIONS)
+local num_tokens, rate = counts().reserved_tokens or 0, counts().service_rate or 0
+local pushed, num_accepted = {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
--- Somebody waits for it longer now, or without end.
-local function extend_deadline(id)
-  local known = redis.call('HGET', job_key(id), 'deadline')
-  if known and known ~= '' and (deadline == '' or tonumber(deadline) > tonumber(known)) then
-    redis.call('HSET', job_key(id), 'deadline', deadline)
+-- What is known of the jobs of a request; nil where one of them stands for another body. Where the bodies are the same the
+-- jobs are: release 0.7 hashed them in another form.
+local function known_jobs(first, stop, is_same_body)
+  local reply_to_of, num_known, num_running = {}, 0, 0
+  for at = first, stop, JOB_WORDS do
+    local id, body_hash = unpack(ARGV, at, at + 1)
+    local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
+    if known[2] and known[2] ~= 'canceled' then -- one that was cancelled begins again
+      if not is_same_body and known[1] ~= body_hash then return nil end
+      reply_to_of[id] = known[3] or ''
+      num_known = num_known + 1
+      if known[2] == 'queued' or known[2] == 'started' then num_running = num_running + 1 end
+    end
   end
+  return reply_to_of, num_known, num_running
 end
 
-for at = FIRST, #ARGV, STEP do
-  local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
-  local reply_to = reply_to_of[id]
-  ids[#ids + 1] = id
-  if not reply_to then
-    if was_called_off[id] then
-      redis.call('ZREM', registry_of('canceled'), id)
-      redis.call('HDEL', job_key(id), 'expired')
-      redis.call('PERSIST', job_key(id))
-    end
-    redis.call('HSET', job_key(id),
-      'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
-      'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
-      'started_at', '', 'ended_at', '', 'worker_name', '',
-      'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel, 'attempts', 0,
-      'accepted_at', string.format('%.6f', now + #accepted / 1000000), 'cancel_requested', '', 'deadline', deadline,
-      'streams', streams, 'request', request_id)
-    reserve(id, tonumber(tokens))
-    accepted[#accepted + 1] = id
-  else
-    extend_deadline(id)
-    if streams == '1' then redis.call('HSET', job_key(id), 'streams', streams) end -- from its next start on
-    if reply_to == '' then -- the last one has just left, and the worker may not know it yet
-      local job = redis.call('HMGET', job_key(id), 'cancel_requested', 'worker_name')
-      if job[1] and job[1] ~= '' then redis.call('HSET', job_key(id), 'cancel_requested', '') end
-      if job[2] and job[2] ~= '' then redis.call('SREM', 'miniserve:cancel:' .. job[2], id) end
-    end
-    if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
-      redis.call('HSET', job_key(id), 'reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
-    end
+-- The refusal of so many new jobs; nil: they fit.
+local function refusal(num_new, new_tokens, within_s)
+  local why
+  if num_open + num_new > max_requests or num_tokens + new_tokens > max_tokens then
+    why = { 'full', num_open, num_tokens, tostring(rate) }
+  -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
+  elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
+    why = { 'late', num_tokens + new_tokens, tostring(rate) }
   end
+  if why then
+    count('refused_' .. why[1])
+    count('refused_sentences', num_new)
+  end
+  return why
 end
-if request_id ~= '' then
-  num_open = num_open + num_new
-  local num_added = redis.call('HSET', request_key(request_id), 'document', document, 'digest', digest, 'maker', maker,
-    'jobs', table.concat(ids, ' '), 'open', num_open)
-  local ttl = num_added == 5 and -1 or redis.call('TTL', request_key(request_id))
-  if ttl < 0 or num_open > 0 and ttl < tonumber(request_ttl) then
-    ttl = tonumber(request_ttl)
-    redis.call('EXPIRE', request_key(request_id), ttl)
+
+local function attach(id, reply_to, channel, deadline, streams)
+  local job = redis.call('HMGET', job_key(id), 'deadline', 'cancel_requested', 'worker_name')
+  local fields = {}
+  local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
+  -- Somebody waits for it longer now, or without end.
+  if job[1] and job[1] ~= '' and (deadline == '' or tonumber(deadline) > tonumber(job[1])) then set('deadline', deadline) end
+  if streams == '1' then set('streams', streams) end -- from its next start on
+  if reply_to == '' then -- the last one has just left, and the worker may not know it yet
+    set('cancel_requested', '')
+    if job[3] and job[3] ~= '' then redis.call('HDEL', inbox_key(job[3]), id) end
   end
+  if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
+    set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
+  end
+  if #fields > 0 then redis.call('HSET', job_key(id), unpack(fields)) end
+end
+
+local function keep_record(request_id, fields, ids, num_running, ttl, key)
+  ttl = tonumber(ttl)
+  local num_added = redis.call('HSET', request_key(request_id), 'jobs', table.concat(ids, ' '), 'open', num_running,
+    unpack(fields))
+  local left = num_added == 5 and -1 or redis.call('TTL', request_key(request_id))
+  if left < 0 or num_running > 0 and left < ttl then redis.call('EXPIRE', request_key(request_id), ttl) else ttl = left end
   if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', ttl) end
 end
-if #accepted > 0 then
-  in_slices('RPUSH', QUEUE, accepted)
+
+local function enqueue(first, stop)
+  local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
+  local document, digest, tokenizer, has_record, record_ttl, key = unpack(ARGV, first + 7, first + 12)
+  local first_job = first + REQUEST_WORDS
+  local is_same_body = false
+  if key ~= '' then
+    local known = redis.call('GET', 'miniserve:key:' .. key)
+    local found = known and redis.call('HMGET', request_key(known), 'digest', 'maker') or {}
+    if found[1] and found[1] ~= digest then return { 'conflict' } end
+    if found[1] and found[2] == tokenizer and known ~= request_id then return { 'known', known } end
+    is_same_body = found[1] == digest and found[2] == tokenizer
+  end
+  local reply_to_of, num_known, num_running = {}, 0, 0
+  if may_be_known == '1' then
+    reply_to_of, num_known, num_running = known_jobs(first_job, stop, is_same_body)
+    if not reply_to_of then return { 'conflict' } end
+  end
+  local num_new, new_tokens = 0, 0
+  for at = first_job, stop, JOB_WORDS do
+    if not reply_to_of[ARGV[at]] then num_new, new_tokens = num_new + 1, new_tokens + tonumber(ARGV[at + 2]) end
+  end
+  local refused = num_new > 0 and refusal(num_new, new_tokens, within_s)
+  if refused then return refused end
+
+  local channel = is_async == '1' and NOBODY or own_channel
+  local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
+  local record = request_id ~= '' and { 'document', document, 'digest', digest, 'maker', tokenizer } or {}
+  local own_fields = has_record == '1' and { 'request', request_id } or record
+  local ids = {}
+  for at = first_job, stop, JOB_WORDS do
+    local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
+    ids[#ids + 1] = id
+    if reply_to_of[id] then
+      attach(id, reply_to_of[id], channel, deadline, streams)
+    else
+      -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
+      redis.call('HSET', job_key(id),
+        'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
+        'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
+        'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel,
+        'accepted_at', string.format('%.6f', now + num_accepted / 1000000), 'deadline', deadline,
+        'streams', streams, unpack(own_fields))
+      if may_be_known == '1' then -- what is left of one that was cancelled
+        redis.call('PERSIST', job_key(id))
+        redis.call('HDEL', job_key(id), 'expired', 'trace')
+        redis.call('ZREM', registry_of('canceled'), id)
+      end
+      num_accepted = num_accepted + 1
+      reserve(id, tonumber(tokens))
+      pushed[#pushed + 1] = id
+    end
+  end
+  num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
+  if has_record == '1' then keep_record(request_id, record, ids, num_running + num_new, record_ttl, key) end
+  return { num_known > 0 and 'attached' or 'accepted' }
 end
-return { num_known > 0 and 'attached' or 'accepted' }
+
+local replies, first = {}, 6
+while first <= #ARGV do
+  local stop = first + REQUEST_WORDS + tonumber(ARGV[first]) * JOB_WORDS - 1
+  replies[#replies + 1] = enqueue(first, stop)
+  first = stop + 1
+end
+if #pushed > 0 then in_slices('RPUSH', QUEUE, pushed) end
+close()
+return replies

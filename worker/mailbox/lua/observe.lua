@@ -39,11 +39,9 @@ return {
   redis.call('LLEN', QUEUE),
   redis.call('HLEN', RESERVATIONS),
   math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
-  tonumber(redis.call('GET', RESERVED_TOKENS) or 0),
   tostring(age(redis.call('LINDEX', QUEUE, 0))),
   tostring(oldest_running),
   redis.call('ZCARD', registry_of('failed')),
   tonumber(string.match(memory, 'used_memory:(%d+)') or 0),
   tonumber(string.match(memory, 'maxmemory:(%d+)') or 0),
-  tonumber(redis.call('GET', 'miniserve:duplicates') or 0),
 }

@@ -25,4 +25,9 @@ for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
     num_changed = num_changed + requeue({ id }, 0)
   end
 end
+close()
+
+local sum = 0
+for _, tokens in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + tonumber(tokens) end
+redis.call('HSET', COUNTS, 'reserved_tokens', sum)
 return num_changed

@@ -17,6 +17,7 @@ if tonumber(redis.call('GET', key) or 0) < tonumber(number) then
   redis.call('SET', key, number, 'EX', 3600)
 end
 if is_api == '1' then
+  redis.call('SADD', 'rq:queues', QUEUE)
   redis.call('ZADD', APIS, now, process)
   redis.call('ZREMRANGEBYSCORE', APIS, '-inf', now - API_TTL_S)
 end

@@ -11,4 +11,5 @@ redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso(now), 'st
 redis.call('PERSIST', job_key(id))
 reserve(id, tonumber(redis.call('HGET', job_key(id), 'reserved_tokens')) or 1)
 redis.call('RPUSH', QUEUE, id)
+close()
 return 'revived'

@@ -19,8 +19,8 @@ end
 return {
   num_live,
   redis.call('LLEN', QUEUE),
-  tonumber(redis.call('GET', RESERVED_TOKENS) or 0),
+  counts().reserved_tokens or 0,
   redis.call('HLEN', RESERVATIONS),
-  tostring(service_rate()),
+  tostring(counts().service_rate or 0),
   worst,
 }

@@ -1,0 +1,89 @@
+"""Defines the language the model answers in, `[<pN> [<x2>] replacement <TAG>]* <eos>`, and parses it.
+
+The module holds the ids of the special tokens, one edit as a value, and a strict parser from token ids to edits. The
+parser never raises: it drops and counts a malformed part, so that the part means "no correction". The API, the
+training data and the evaluation use it; `pipeline.py` deals with text and offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.grammar.reasons import Reason
+
+PAD_ID, EOS_ID, SEP_ID, X2_ID = range(4)
+FIRST_POSITION_ID = 4
+NUM_POSITION_TOKENS = 64
+FIRST_TAG_ID = FIRST_POSITION_ID + NUM_POSITION_TOKENS
+REASONS = tuple(Reason)
+NUM_SPECIAL_TOKENS = FIRST_TAG_ID + len(REASONS)
+TAG_IDS = {reason: FIRST_TAG_ID + rank for rank, reason in enumerate(REASONS)}
+
+
+def special_tokens() -> list[str]:
+    """Return the special tokens in the order of their ids."""
+    positions = [f"<p{number}>" for number in range(NUM_POSITION_TOKENS)]
+    return ["<pad>", "<eos>", "<sep>", "<x2>", *positions, *(reason.token for reason in REASONS)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptEdit:
+    """Puts `replacement` in the place of `num_words` words from word number `word` on."""
+
+    word: int
+    num_words: int  # 1 or 2
+    replacement: str  # plain text, "are singing": no leading space
+    reason: Reason
+
+
+@dataclass(slots=True)
+class ScriptOutcome:
+    """Holds the edits of an output and the number of malformed parts."""
+
+    edits: tuple[ScriptEdit, ...]
+    num_dropped: int
+
+
+class TokenDecoder(Protocol):
+    """Decodes the text of an edit; the parser needs no more of the tokenizer."""
+
+    def decode(self, token_ids: Sequence[int]) -> str: ...
+
+
+def parse_script(decoder: TokenDecoder, token_ids: Iterable[int], num_words: int) -> ScriptOutcome:
+    """Parse a whole output or the beginning of one. An edit counts once its tag is there, even where <eos> is missing.
+
+    Edits come in order and do not overlap. Tokens after <eos> are ignored.
+    """
+    edits: list[ScriptEdit] = []
+    num_dropped, first_word = 0, 0
+    written: list[int] = []  # since the last position or tag; counts as one fault if it breaks a rule
+    for token_id in token_ids:
+        if token_id == EOS_ID:
+            break
+        if FIRST_POSITION_ID <= token_id < FIRST_TAG_ID:
+            num_dropped += bool(written)
+            written = [token_id]
+        elif FIRST_TAG_ID <= token_id < NUM_SPECIAL_TOKENS:
+            edit = _read_edit(decoder, written, REASONS[token_id - FIRST_TAG_ID])
+            if edit is None or edit.word < first_word or edit.word + edit.num_words > num_words:
+                num_dropped += 1
+            else:
+                edits.append(edit)
+                first_word = edit.word + edit.num_words
+            written = []
+        else:
+            written.append(token_id)
+    return ScriptOutcome(tuple(edits), num_dropped + bool(written))
+
+
+def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason) -> ScriptEdit | None:
+    """Read the tokens before a tag: a position, an optional <x2>, and text. Return None if they break a rule."""
+    num_words = 2 if len(written) > 1 and written[1] == X2_ID else 1
+    text_ids = written[num_words:]
+    if not text_ids or min(text_ids) < NUM_SPECIAL_TOKENS or not FIRST_POSITION_ID <= written[0] < FIRST_TAG_ID:
+        return None
+    replacement = decoder.decode(text_ids).strip()
+    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason) if replacement else None

@@ -1,0 +1,148 @@
+"""Reads what the client sent, with bounds: the body, its media type, the headers that say how it wants its answer.
+
+Works on the WSGI environment, because a body over the limit is read to its end before it is refused: a client that
+is still sending when the connection closes sees a reset instead of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gunicorn.http.errors import ParseException
+from werkzeug.http import parse_list_header
+
+from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
+
+MAX_DRAINED_BYTES = 16 * 1024 * 1024
+MAX_REQUEST_ID_CHARACTERS = 128
+MAX_DEADLINE_MS = 600_000
+MAX_KEY_CHARACTERS = 255
+_ONLY_TENANT = b"default"
+_CHUNK_BYTES = 64 * 1024
+
+
+def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+    """The whole body, chunked ones too. Raises BodyTooLarge after discarding a bounded part of the rest."""
+    stream = environ["wsgi.input"]
+    declared = _declared_length(environ)
+    try:
+        if declared is None or declared > limit_bytes:
+            body = stream.read(limit_bytes + 1)
+        else:
+            body = stream.read(declared)
+            if len(body) < declared:
+                raise MalformedJson("The body did not arrive in full.")
+            return body
+        if len(body) <= limit_bytes:
+            return body
+        _discard(stream, MAX_DRAINED_BYTES - len(body))
+    except (OSError, ParseException) as error:  # the client left, stalled, or sent broken chunks
+        raise MalformedJson("The body did not arrive in full.") from error
+    raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
+
+
+def check_media_type(environ: Mapping[str, Any]) -> None:
+    """Raises UnsupportedMediaType unless the body is declared as JSON, in UTF-8 if a charset is named."""
+    declared = environ.get("CONTENT_TYPE", "")
+    if declared == "application/json":
+        return
+    essence, _, parameters = declared.lower().partition(";")
+    essence, parameters = essence.strip(), parameters.replace(" ", "").replace('"', "")
+    is_json = essence == "application/json" or (essence.startswith("application/") and essence.endswith("+json"))
+    if not is_json or ("charset=" in parameters and "charset=utf-8" not in parameters):
+        raise UnsupportedMediaType("Send the body as UTF-8 JSON, with the header Content-Type: application/json.")
+
+
+def correlation_id(environ: Mapping[str, Any]) -> str | None:
+    """The client's X-Request-ID as it came. Raises InvalidHeader over 128 printable characters."""
+    header = environ.get("HTTP_X_REQUEST_ID")
+    if not header:
+        return None
+    try:
+        text = header.encode("latin-1").decode("utf-8")  # WSGI hands out bytes as Latin-1
+    except UnicodeDecodeError:
+        text = header
+    if len(text) > MAX_REQUEST_ID_CHARACTERS or not text.isprintable():
+        found = _fault_of(text, str.isprintable)
+        raise InvalidHeader(f"X-Request-ID {found}; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable.")
+    return header
+
+
+def _fault_of(text: str, is_allowed: Callable[[str], bool]) -> str:
+    for place, character in enumerate(text, 1):
+        if not is_allowed(character):
+            return f"has U+{ord(character):04X} as character {place}"
+    return f"has {len(text):,} characters"
+
+
+def deadline_s(environ: Mapping[str, Any]) -> float | None:
+    """The client's X-Deadline-Ms: how long its answer is of use, from now. Raises InvalidHeader."""
+    header = environ.get("HTTP_X_DEADLINE_MS")
+    if header is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", header) or not 1 <= int(header) <= MAX_DEADLINE_MS:
+        raise InvalidHeader(f"X-Deadline-Ms must be a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}.")
+    return int(header) / 1e3
+
+
+def idempotency_digest(environ: Mapping[str, Any]) -> str:
+    """A digest of the client's Idempotency-Key, '' without one; the key itself is never stored. Raises InvalidHeader.
+
+    Hashed with the tenant; there is one until API keys tell more of them apart.
+    """
+    header = environ.get("HTTP_IDEMPOTENCY_KEY")
+    if header is None:
+        return ""
+    if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
+        found = _fault_of(header, lambda character: character.isascii() and character.isprintable())
+        raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
+    return hashlib.blake2b(header.encode(), key=_ONLY_TENANT, digest_size=16).hexdigest()
+
+
+def prefers_async(environ: Mapping[str, Any]) -> bool:
+    """Whether Prefer (RFC 7240) names respond-async; other preferences are ignored."""
+    header = environ.get("HTTP_PREFER")
+    preferences = parse_list_header(header.lower()) if header else ()
+    return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
+
+
+def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
+    """Returns a check whether the client closed its connection; None where the server does not give us the socket."""
+    connection = environ.get("gunicorn.socket")
+    if connection is None:
+        return None
+
+    def has_left() -> bool:
+        patience_s = connection.gettimeout()
+        try:
+            connection.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: gevent's recv then waits by itself
+            return connection.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            connection.settimeout(patience_s)
+
+    return has_left
+
+
+def _declared_length(environ: Mapping[str, Any]) -> int | None:
+    """None for a chunked body, which ends by itself."""
+    length = environ.get("CONTENT_LENGTH")
+    if environ.get("HTTP_TRANSFER_ENCODING") or (environ.get("wsgi.input_terminated") and not length):
+        return None
+    return int(length or 0)
+
+
+def _discard(stream: Any, budget: int) -> None:
+    """Read and drop, up to the end or the budget."""
+    while budget > 0 and (chunk := stream.read(min(budget, _CHUNK_BYTES))):
+        budget -= len(chunk)
+    if budget <= 0:
+        # gunicorn would read on for ever to find the next request; a failed body makes it close the connection.
+        stream.failed = True

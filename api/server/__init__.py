@@ -1,0 +1,1 @@
+"""The gunicorn application and its workers, and the acceptor that answers probes."""

@@ -1,0 +1,218 @@
+"""Entry point of `miniserve api`: gunicorn with one worker of the mode's kind, configured in code.
+
+The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
+talks to Redis is made in the worker, after gevent has patched the standard library; so is the model, where the mode
+has it in this process: the caller hands in how to make it, for nothing in this package knows a model. SIGTERM or
+Ctrl-C: no new connections, waiting requests are answered for up to `grace_s`, exit status 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+
+from api.server.open_files import allow_connections
+from scheduler.settings import AUTO, Settings, hide_password
+from scheduler.trace_context import SpanSink
+from worker.mailbox.protocol import ApiMailbox
+
+if TYPE_CHECKING:
+    from api.service.corrector import Corrector
+
+# A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
+MAX_CONNECTIONS = 4096
+KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
+_BACKLOG = 2048
+_WORKER_CLASSES = {
+    "continuous": "api.server.gevent_worker.ApiWorker",
+    "static": "api.server.gevent_worker.ApiWorker",
+    "threaded": "api.server.local_workers.ThreadedApiWorker",
+    "sync": "api.server.local_workers.SyncApiWorker",
+}
+_HANDLER_THREADS = 256  # of mode threaded: requests at once; the others wait for a thread
+_PR_SET_PDEATHSIG = 1
+_MEMORY_DIRECTORY = Path("/dev/shm")
+_CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+_MAX_AUTO_PROCESSES = 4
+
+MakeCorrector = Callable[[Settings], "Corrector"]
+MakeSpans = Callable[[Settings], SpanSink | None]
+
+logger = structlog.get_logger(__name__)
+
+
+def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpans = lambda _: None) -> None:
+    """Serve until told to stop; ends in SystemExit, with 1 and a line on standard error if the port is not free.
+
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it; so is
+    `make_spans`.
+    """
+    listeners = [bind(settings.host, settings.port)]
+    if (number := num_processes(settings)) > 1:
+        listeners[0].close()  # it has shown that nobody else has the port: sockets that share one would not notice
+        listeners = [bind(settings.host, settings.port, is_shared=True) for _ in range(number)]
+    allow_connections(MAX_CONNECTIONS)
+    _Server(settings, listeners, make_corrector, make_spans).run()
+
+
+def num_processes(settings: Settings) -> int:
+    """How many processes serve the port.
+
+    An API process takes about as much CPU for a request as a worker, so with `auto` it gets the cores that the workers
+    leave. More than two a worker would wait for the worker, and each process costs 75 MB and four questions a second.
+    """
+    if not settings.uses_queue:
+        return 1  # the model is in the process
+    if settings.api_processes != AUTO:
+        return int(settings.api_processes)
+    return max(1, min(_num_cores() - settings.workers, 2 * settings.workers, _MAX_AUTO_PROCESSES))
+
+
+def _num_cores() -> int:
+    """The cores that this process may use, by its affinity and by the limit of its container (cgroup v2)."""
+    num_allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota_us, period_us = _CPU_LIMIT.read_text().split()
+        return min(num_allowed, max(1, int(quota_us) // int(period_us)))
+    except (OSError, ValueError):  # no such file, or "max"
+        return num_allowed
+
+
+def bind(host: str, port: int, is_shared: bool = False) -> socket.socket:
+    """A listening socket, or SystemExit with the reason. Connections are spread over the sockets that share a port."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        # Inherited by every connection: the events of a stream are small writes, which must not wait for an ACK.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name no host can have
+        code, what = getattr(error, "errno", None), getattr(error, "strerror", None) or "no such host"
+        option = "--port" if code in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        reason = f"cannot listen on {host}:{port} ({what}): choose another with {option}"
+        raise SystemExit(f"miniserve api: {reason}") from None
+    return listener
+
+
+def queue_corrector(settings: Settings) -> Corrector:
+    """The corrector over the queue at `settings.redis_url`; it connects with the first request."""
+    # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
+    from api.grammar.pipeline import TextPipeline
+    from api.service.corrector import Corrector
+    from worker.mailbox import redis_api_mailbox
+
+    mailbox = redis_api_mailbox(settings)
+    threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
+    return Corrector(TextPipeline.load(), mailbox, settings)
+
+
+def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
+    if not mailbox.status().redis_ok:
+        warning = "the Redis of --redis-url does not answer; POST /correct says 503 until it does"
+        logger.warning(warning, redis_url=hide_password(settings.redis_url))
+
+
+class _Server(BaseApplication):
+    """gunicorn's application object, which gives it its settings and the WSGI callable."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        listeners: Sequence[socket.socket],
+        make_corrector: MakeCorrector,
+        make_spans: MakeSpans,
+    ) -> None:
+        self._settings = settings
+        self._make_corrector = make_corrector
+        self._make_spans = make_spans
+        self._listeners = listeners
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._config().items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        from api.http.app import create_app
+
+        return create_app(self._make_corrector(self._settings), self._settings, self._make_spans(self._settings))
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "bind": [f"fd://{listener.detach()}" for listener in self._listeners],
+            "worker_class": _WORKER_CLASSES[self._settings.mode],
+            "workers": len(self._listeners),
+            "threads": _HANDLER_THREADS if self._settings.mode == "threaded" else 1,
+            "worker_connections": MAX_CONNECTIONS,
+            "backlog": _BACKLOG,
+            "keepalive": KEEPALIVE_S,
+            # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
+            "graceful_timeout": math.ceil(self._settings.grace_s) + 3,
+            "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
+            "control_socket_disable": True,
+            # Headers of proxies change nothing here, so gunicorn need not look up who may send them: 5 us a request.
+            "forwarded_allow_ips": "*",
+            "secure_scheme_headers": {},
+            "forwarder_headers": "",
+            "logger_class": _RootLogger,
+            "loglevel": "warning",
+            "pre_fork": _give_listener,
+            "post_fork": _begin_process,
+            "post_worker_init": self._announce,
+        }
+
+    def _announce(self, worker: Any) -> None:
+        logger.info("api is listening", host=self._settings.host, port=self._settings.port, pid=os.getpid())
+
+
+class _RootLogger(Logger):
+    """Sends gunicorn's messages to the root logger, whose handler the command line has configured."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+        self.error_log.setLevel(logging.WARNING)
+
+
+def _give_listener(arbiter: Arbiter, worker: Any) -> None:
+    """Each process accepts from a listener of its own; that of a dead one, with its backlog, goes to its successor.
+
+    With one listener for all, the process that wakes up first takes most of the connections: 45 of 64, once 16 of 16.
+    """
+    taken = [listener for other in arbiter.WORKERS.values() for listener in other.sockets]
+    worker.sockets = [listener for listener in arbiter.LISTENERS if listener not in taken][:1]
+
+
+def _begin_process(arbiter: Arbiter, worker: Any) -> None:
+    """Closes the listeners of the others: one that stays open here would take connections that nobody accepts.
+
+    A process whose master was killed would hold the port for nobody, so it dies, too.
+    """
+    for listener in arbiter.LISTENERS:
+        if listener not in worker.sockets:
+            listener.sock.close()
+    with contextlib.suppress(OSError, AttributeError):  # not on Linux: gunicorn's own check takes a second longer
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != arbiter.pid:  # it died before the line above
+        os._exit(1)

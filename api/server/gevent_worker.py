@@ -1,0 +1,196 @@
+"""The gunicorn worker that serves the API: gevent, with a prompt warm shutdown and a bound on every wait for a client.
+
+It differs from gunicorn's own gevent worker in four ways. A shutdown ends when the last answer is sent, not after whole
+seconds and idle keep-alive connections; readiness goes off first, and the port stays open to say so meanwhile. Requests
+that still wait when the grace is over get 503. A broken request line or header gets a problem document instead of an
+HTML page. A response leaves in one write. Connections come from the acceptor (api/server/probe_acceptor.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+from gevent import socket
+from gevent.event import Event
+from gevent.monkey import get_original
+from gevent.pool import Pool
+from gunicorn.http import wsgi
+from gunicorn.workers.base_async import AsyncWorker
+from gunicorn.workers.ggevent import GeventWorker
+
+from api.http.app import MAILBOX, READINESS, RECORDER
+from api.server.open_files import connection_limits
+from api.server.probe_acceptor import ProbeAcceptor
+from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
+from api.server.response import OneWriteResponse
+from api.service.readiness import Readiness
+from worker.mailbox import redis_status_client
+
+LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
+LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet
+_LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach Redis
+_LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
+_CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
+_NOTIFY_EVERY_S = 1.0
+_STATUS_TIMEOUT_S = 0.5
+
+
+class _HeadTimeout(gevent.Timeout):
+    """Bounds the wait for a request and the reading of its head.
+
+    A client that sends nothing has left its connection idle, as it may. To gunicorn the TimeoutError of its socket is
+    an error with a traceback for each, and a thousand of them are seconds of work.
+    """
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> bool:
+        return bool(super().__exit__(kind, value, traceback)) or kind is TimeoutError
+
+
+class ApiWorker(AnswersUnreadable, GeventWorker):
+    """One process; every connection is a greenlet."""
+
+    num_in_flight = 0
+    num_open = 0
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        client.settimeout(CLIENT_STALL_S)
+        self.num_open += 1
+        try:
+            AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off again
+        finally:
+            self.num_open -= 1
+
+    def timeout_ctx(self) -> _HeadTimeout:
+        return _HeadTimeout(self.cfg.keepalive, False)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
+        self.num_in_flight += 1
+        sock.settimeout(CLIENT_STALL_S)
+        try:
+            self._respond(listener_name, req, sock, addr)
+        finally:
+            sock.settimeout(self.cfg.keepalive)  # between two requests it may be silent for longer
+            self.num_in_flight -= 1
+
+    def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
+        """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests."""
+        response, environ = wsgi.create(req, sock, addr, listener_name, self.cfg, OneWriteResponse)
+        environ["wsgi.multithread"] = True
+        if not self.alive:
+            response.force_close()
+        body: Any = ()
+        try:
+            body = self.wsgi(environ, response.start_response)
+            for part in body:
+                response.write(part)
+            response.close()
+        except OSError:
+            raise  # the client left
+        except Exception:
+            if not response.headers_sent:
+                raise
+            self.log.exception("a response broke off")  # a second status line would corrupt what is sent
+            raise StopIteration from None
+        finally:
+            if hasattr(body, "close"):
+                body.close()
+        if response.should_close():
+            raise StopIteration
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        self.alive = False  # Ctrl-C is a warm shutdown, too
+
+    def run(self) -> None:
+        gc.collect()
+        gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
+        # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
+        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        settings, recorder = self.wsgi.config["SETTINGS"], self.wsgi.extensions[RECORDER]
+        status_client = redis_status_client(settings, _STATUS_TIMEOUT_S, recorder.tallies.totals)
+        self._readiness = self.wsgi.extensions[READINESS] = Readiness(status_client.status)
+        acceptor = self._acceptor()
+        exporting = [recorder.spans.run] if recorder.spans is not None else []
+        for target in (self._readiness.watch, acceptor.run, recorder.log.run, *exporting):
+            get_original("_thread", "start_new_thread")(target, ())  # a greenlet would wait for its turn behind others
+        self._serve_until_stopped()
+        self._stop(acceptor, settings.grace_s)
+        stopped_s = time.monotonic()
+        self._wait_while(lambda: self._readiness.asked_s < stopped_s or recorder.has_unwritten, _LAST_REPORT_S)
+        # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def _stop(self, acceptor: ProbeAcceptor, grace_s: float) -> None:
+        """Readiness goes off, requests that wait are answered, and after the grace the rest gets 503."""
+        self._readiness.is_stopping = True
+        self._wait_while(lambda: self.num_open, min(LINGER_S, grace_s))
+        self._wait_for_answers(grace_s)
+        acceptor.close()
+        for listener in self.sockets:
+            listener.close()
+        self._wait_for_answers(LAST_ANSWERS_S)  # to requests that came at the last moment
+        has_waiters = self.num_in_flight > 0
+        self.wsgi.extensions[MAILBOX].close()
+        self._wait_for_answers(LAST_ANSWERS_S)
+        if has_waiters:
+            gevent.sleep(_LAST_CANCELS_S)
+
+    def _acceptor(self) -> ProbeAcceptor:
+        self._arrivals: deque[tuple[int, Any]] = deque()
+        self._has_arrived = Event()
+        self._wake_up = gevent.get_hub().loop.async_()  # the one thing of a loop that another thread may use
+        self._wake_up.start(self._has_arrived.set)  # before the acceptor runs: nobody would hear its first call
+        self._limits = connection_limits(self.worker_connections)
+        gevent.spawn(self._take_arrivals)
+        return ProbeAcceptor(self.sockets, self._readiness, self._admit, self._limits.idle)
+
+    def _admit(self, descriptor: int, address: Any) -> bool:
+        """Take a connection, called by the acceptor's thread; False where there are too many."""
+        if len(self._arrivals) + self.num_open >= self._limits.served:
+            return False
+        self._arrivals.append((descriptor, address))
+        self._wake_up.send()
+        return True
+
+    def _take_arrivals(self) -> None:
+        """Spawn a greenlet for each connection that was admitted, for ever."""
+        pool = Pool()  # without a bound: `_admit` has counted
+        while True:
+            self._has_arrived.wait()
+            self._has_arrived.clear()
+            while self._arrivals:
+                descriptor, address = self._arrivals.popleft()
+                try:
+                    pool.spawn(self.handle, self.sockets[0], socket.socket(fileno=descriptor), address)
+                except Exception:  # one connection must not end the loop for all others
+                    self.log.exception("a connection could not be taken")
+                    with contextlib.suppress(OSError):
+                        os.close(descriptor)
+
+    def _serve_until_stopped(self) -> None:
+        notified = 0.0
+        while self.alive:
+            self._readiness.last_iteration_s = time.monotonic()
+            if time.monotonic() - notified >= _NOTIFY_EVERY_S:
+                notified = time.monotonic()
+                self.notify()
+            gevent.sleep(_CHECK_SIGNAL_EVERY_S)
+
+    def _wait_for_answers(self, patience_s: float) -> None:
+        gevent.sleep(0)  # for connections that are taken and have not begun
+        self._wait_while(lambda: self.num_in_flight or self._arrivals, patience_s)
+
+    def _wait_while(self, is_needed: Callable[[], Any], patience_s: float) -> None:
+        deadline = time.monotonic() + patience_s
+        while is_needed() and time.monotonic() < deadline:
+            self.notify()
+            gevent.sleep(0.02)

@@ -1,0 +1,58 @@
+"""The gunicorn workers of the modes that have the model in the API process.
+
+`sync` is gunicorn's plain worker: one connection at a time, closed after each answer, the others wait in the kernel's
+backlog. `threaded` has a thread for each request. Both finish the requests that they have begun when they are stopped.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from typing import Any
+
+from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.sync import SyncWorker
+
+from api.http.app import MAILBOX
+from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
+
+_SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
+
+
+class SyncApiWorker(AnswersUnreadable, SyncWorker):
+    """One request at a time."""
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        client.settimeout(_SYNC_STALL_S)
+        try:
+            client.recv(1, socket.MSG_PEEK)
+        except OSError:  # opened in advance, say: gunicorn would log a traceback and linger for two seconds more
+            client.close()
+            return
+        super().handle(listener, client, addr)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        self.alive = False  # Ctrl-C is a warm shutdown, too
+
+
+class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
+    """A thread for each request; connections are kept alive."""
+
+    def handle(self, conn: TConn) -> Any:
+        # In the kernel: gunicorn takes a timeout of Python's off again before it reads.
+        patience = struct.pack("ll", int(CLIENT_STALL_S), 0)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            conn.sock.setsockopt(socket.SOL_SOCKET, option, patience)
+        return super().handle(conn)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Requests that still wait when the grace is over get 503."""
+        if self.alive and self.booted:  # while it still loads the model nobody waits, and there is no application
+            timer = threading.Timer(self.wsgi.config["SETTINGS"].grace_s, self.wsgi.extensions[MAILBOX].close)
+            timer.daemon = True
+            timer.start()
+        super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        self.handle_exit(sig, frame)  # Ctrl-C is a warm shutdown, too

@@ -1,0 +1,175 @@
+"""Accepts all connections of an API process, answers probes at once and hands the other connections to the server.
+
+GET /healthz and /readyz must answer in milliseconds while hundreds of requests are handled, and all of these share one
+thread of greenlets in which each waits for its turn. So a thread of the operating system accepts the connections and
+looks, without reading, at what a client sent first. It answers a plain probe itself. Anything else, and anything that
+is not complete yet, goes to the server, which answers probes too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+from gevent.monkey import get_original
+
+from api.server.raw_replies import CLIENT_STALL_S, probe_reply, problem_reply
+from api.service.readiness import Readiness
+from scheduler.errors import QueueFull, ServingError
+from worker.mailbox.admission import shutting_down
+
+logger = structlog.get_logger(__name__)
+
+# The kernel's, not gevent's: this thread has no event loop.
+_Socket = get_original("socket", "socket")
+_poll = get_original("select", "poll")
+_POLLIN = 1
+_CHECK_IDLE_EVERY_S = 1.0
+_PAUSE_S = 0.05  # where no more files can be opened
+_PEEKED_BYTES = 8192
+# A plain probe is answered here. Anything unusual, and what needs more than these lines, is for gunicorn to judge.
+_PROBE = re.compile(rb"GET (/healthz|/readyz) HTTP/1\.([01])\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
+_NOT_PLAIN = re.compile(rb"\r\n(?:content-length|transfer-encoding|x-request-id|upgrade|expect):", re.IGNORECASE)
+_CLOSE = re.compile(rb"\r\nconnection: close", re.IGNORECASE)
+# Under load this thread waits for the interpreter after every call to the kernel, at most for so long.
+_SWITCH_S = 0.0005
+
+Admit = Callable[[int, Any], bool]  # whether it takes the file descriptor of a connection, given the client's address
+
+
+class ProbeAcceptor:
+    """`run` is the target of a thread; another thread may call `close`."""
+
+    def __init__(self, listeners: Sequence[Any], readiness: Readiness, admit: Admit, max_idle: int) -> None:
+        self._listeners = {}
+        for listener in listeners:
+            own = _Socket(listener.family, listener.type, 0, fileno=os.dup(listener.fileno()))
+            own.setblocking(False)
+            self._listeners[own.fileno()] = own
+        self._readiness = readiness
+        self._admit = admit
+        self._max_idle = max_idle
+        self._idle: dict[int, tuple[Any, Any, float]] = {}  # connection, address, since when; oldest first
+        self._poll = _poll()
+        self._is_closed = False
+        sys.setswitchinterval(_SWITCH_S)
+
+    def run(self) -> None:
+        for descriptor in self._listeners:
+            self._poll.register(descriptor, _POLLIN)
+        while not self._is_closed:
+            try:
+                self._poll_once()
+            except Exception:  # one client must not end the thread for all others
+                logger.exception("a connection could not be taken")
+
+    def close(self) -> None:
+        """Accept nobody any more. Connections that wait to be accepted get a 503; closing the port would reset them."""
+        self._is_closed = True
+        for listener in self._listeners.values():
+            self._refuse_backlog(listener)
+            listener.close()
+
+    def _refuse_backlog(self, listener: Any) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # BlockingIOError: nobody is left
+                return
+            connection.setblocking(False)
+            self._refuse(connection, shutting_down())
+
+    def _poll_once(self) -> None:
+        for descriptor, _ in self._poll.poll(_CHECK_IDLE_EVERY_S * 1e3):
+            if descriptor in self._listeners:
+                self._accept(self._listeners[descriptor])
+            elif descriptor in self._idle:
+                self._poll.unregister(descriptor)
+                connection, address, _ = self._idle.pop(descriptor)
+                self._dispatch(connection, address)
+        self._close_stalled()
+
+    def _accept(self, listener: Any) -> None:
+        try:
+            connection, address = listener.accept()
+        except OSError as error:  # BlockingIOError: another process was faster
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                _poll().poll(_PAUSE_S * 1e3)
+            return
+        connection.setblocking(False)
+        self._dispatch(connection, address)
+
+    def _dispatch(self, connection: Any, address: Any) -> None:
+        """Decide by what the client has sent so far."""
+        try:
+            head = connection.recv(_PEEKED_BYTES, socket.MSG_PEEK)
+        except BlockingIOError:
+            self._keep_idle(connection, address)
+            return
+        except OSError:
+            head = b""
+        probe = _PROBE.fullmatch(head)
+        if not head:
+            connection.close()
+        elif probe is not None and not _NOT_PLAIN.search(head):
+            self._answer_probe(connection, address, probe)
+        elif self._readiness.is_stopping:
+            self._refuse(connection, shutting_down())
+        elif self._admit(connection.fileno(), address):
+            connection.detach()  # the server closes it
+        else:
+            self._refuse(connection, QueueFull("This replica has as many connections as it may; try again.", 1.0))
+
+    def _refuse(self, connection: Any, error: ServingError) -> None:
+        self._send(connection, problem_reply(error), _received(connection))
+        connection.close()
+
+    def _answer_probe(self, connection: Any, address: Any, probe: re.Match[bytes]) -> None:
+        head, path, minor_version = probe[0], probe[1].decode(), probe[2]
+        keeps_alive = minor_version == b"1" and not _CLOSE.search(head) and not self._readiness.is_stopping
+        if self._send(connection, probe_reply(path, self._readiness, keeps_alive), head) and keeps_alive:
+            self._keep_idle(connection, address)
+        else:
+            connection.close()
+
+    def _send(self, connection: Any, reply: bytes, head: bytes) -> bool:
+        """Read the head and send the reply. Returns whether all of both passed."""
+        try:
+            return len(connection.recv(len(head))) == len(head) and connection.send(reply) == len(reply)
+        except OSError:
+            return False
+
+    def _keep_idle(self, connection: Any, address: Any) -> None:
+        """Wait for a connection to send something. Where there are too many, the one idle for longest is closed."""
+        if len(self._idle) >= self._max_idle:
+            self._close_idle(next(iter(self._idle)))
+        self._idle[connection.fileno()] = connection, address, time.monotonic()
+        self._poll.register(connection.fileno(), _POLLIN)
+
+    def _close_stalled(self) -> None:
+        now = time.monotonic()
+        while self._idle:
+            descriptor, (_, _, since_s) = next(iter(self._idle.items()))
+            if now - since_s < CLIENT_STALL_S:
+                return
+            self._close_idle(descriptor)
+
+    def _close_idle(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        connection, _, _ = self._idle.pop(descriptor)
+        connection.close()
+
+
+def _received(connection: Any) -> bytes:
+    """What has arrived so far: closing a connection with unread bytes would take the reply back from the client."""
+    try:
+        return connection.recv(1 << 20, socket.MSG_PEEK)
+    except OSError:
+        return b""

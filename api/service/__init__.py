@@ -1,0 +1,1 @@
+"""The way of a request from its text to the queue and back."""

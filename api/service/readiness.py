@@ -1,0 +1,76 @@
+"""Whether this API process is ready: one rule for the application's route and for the acceptor that answers probes.
+
+Over a queue `Readiness` asks for the state of the queue again and again in a thread of the operating system, so that an
+answer waits for nothing: what it knows is a quarter of a second old, and too old is not ready. In the local modes the
+mailbox is in this process and is asked directly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from scheduler.errors import NotReady
+from worker.mailbox.admission import shutting_down
+from worker.mailbox.protocol import MailboxStatus
+
+logger = structlog.get_logger(__name__)
+ASK_EVERY_S = 0.25
+TOO_OLD_S = 1.5  # of an answer: one lost to a Redis that hangs, and the next
+LOOP_PATIENCE_S = 5.0  # without an iteration of this process's event loop; an overload delays it by one or two
+_PROBE_AGAIN_S = 1.0
+
+
+def check_status(status: MailboxStatus) -> MailboxStatus:
+    """Returns the status of a system that can answer. Raises NotReady with the reason."""
+    if not status.redis_ok:
+        raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
+    if not status.live_workers:
+        raise NotReady("No worker's loop has turned in the last 3 s.", _PROBE_AGAIN_S)
+    return status
+
+
+def ready_document(status: MailboxStatus) -> dict[str, Any]:
+    """The body of GET /readyz."""
+    document = {"status": "ready", "live_workers": status.live_workers, "queue_depth": status.queue_depth}
+    return document | ({"batch_invariance": status.batch_invariance} if status.batch_invariance else {})
+
+
+class Readiness:
+    """`watch` is the target of a thread; any thread may call the rest."""
+
+    def __init__(self, ask: Callable[[], MailboxStatus]) -> None:
+        self.is_stopping = False
+        self.last_iteration_s = time.monotonic()  # of the event loop that answers requests; written by it
+        self.asked_s = 0.0  # when the last answered request for the status began: what was counted by then is reported
+        self._ask = ask
+        self._latest: tuple[MailboxStatus, float] | None = None  # and when it came
+
+    def watch(self) -> None:
+        while True:
+            began_s = time.monotonic()
+            try:
+                status = self._ask()
+                self.asked_s = began_s if status.redis_ok else self.asked_s
+                if status.redis_ok or self._latest is None:  # what is known holds until it is too old
+                    self._latest = status, time.monotonic()
+            except Exception:  # one that fails must not be the last one
+                logger.exception("the state of the queue could not be asked for")
+            time.sleep(ASK_EVERY_S)
+
+    def check(self) -> MailboxStatus:
+        """Returns the latest status. Raises NotReady, ShuttingDown."""
+        if self.is_stopping:
+            raise shutting_down()
+        now = time.monotonic()
+        if now - self.last_iteration_s > LOOP_PATIENCE_S:
+            raise NotReady(f"This replica has done nothing for {LOOP_PATIENCE_S:g} s.", _PROBE_AGAIN_S)
+        if self._latest is None:
+            raise NotReady("This replica has just started; try again shortly.", _PROBE_AGAIN_S)
+        status, came_s = self._latest
+        if now - came_s > TOO_OLD_S:
+            raise NotReady(f"Redis does not answer within {TOO_OLD_S:g} s; try again shortly.", _PROBE_AGAIN_S)
+        return check_status(status)

@@ -1,0 +1,174 @@
+"""GET /metrics: the whole system in the Prometheus text format, the same from every replica.
+
+Names after vLLM's, so that boards carry over. What a number means is said here once, in its help text; the tables name
+where it comes from. Nothing is counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from api.telemetry.tallies import E2E, HTTP, REJECTED
+from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.observed import Observed, WorkerFacts
+from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
+from scheduler.settings import Settings
+
+MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_PREFIX = "miniserve_"
+
+_TIMES = {  # field of the totals: help; the metric is `<field>_seconds`
+    "time_to_first_token": "Acceptance to the first output token, queueing included.",
+    "inter_token_latency": "Between two output tokens of a sequence that follow each other.",
+    E2E: "An HTTP request that was answered, from its head to the answer's first byte, or to a stream's last.",
+    "request_queue_time": "Acceptance to first scheduling.",
+    "request_prefill_time": "The iteration that read the prompt and gave the first token.",
+    "request_decode_time": "From the first token to the last.",
+}
+_SIZES = {
+    "iteration_tokens": "Tokens computed in an iteration: prompt tokens and decode steps.",
+    "batch_size": "Sequences in an iteration.",
+}
+_COUNTERS = {  # field of the totals: help
+    "prompt_tokens": "Prompt tokens read.",
+    "generation_tokens": "Output tokens generated.",
+    "deferred_for_budget": "Sentences that once stood first in line and did not fit into the KV cache.",
+}
+_FAILURES = {  # type: how the queue counts it
+    "request-failed": "failed", "cancelled": "cancelled", "deadline-exceeded": "expired",
+    "removed-by-operator": "removed",
+}  # fmt: skip
+_REFUSALS = {"queue-full": "refused_full", "deadline-exceeded": "refused_late"}
+
+_GAUGES: dict[str, tuple[str, Callable[[Observed], float]]] = {
+    "num_requests_running": ("Sentences in the batches of the workers.", lambda seen: seen.num_running),
+    "num_requests_waiting": ("Sentences in the queue, or held by workers.", lambda seen: seen.num_waiting),
+    "kv_cache_usage_perc": ("Share of the KV caches that is reserved, 0 to 1.", lambda seen: _kv_usage(seen.workers)),
+    "queue_depth": ("Sentences in the Redis list.", lambda seen: seen.queue_depth),
+    "reserved_tokens": ("Tokens reserved by all accepted, unfinished sentences.", lambda seen: seen.reserved_tokens),
+    "oldest_waiting_seconds": ("Age of the sentence first in line; 0 without.", lambda seen: seen.oldest_waiting_s),
+    "oldest_running_seconds": ("Age of the oldest running one; 0 without.", lambda seen: seen.oldest_running_s),
+    "dead_letters": ("Sentences given up after three attempts, kept for a week.", lambda seen: seen.dead_letters),
+    "workers": ("Workers whose loop has turned lately.", lambda seen: len(seen.workers)),
+    "api_replicas": ("API processes that reported lately.", lambda seen: seen.num_api_replicas),
+    "redis_memory_bytes": ("Memory that Redis uses.", lambda seen: seen.redis_memory_bytes),
+    "redis_max_memory_bytes": ("Memory that Redis may use; 0: no limit.", lambda seen: seen.redis_max_memory_bytes),
+}  # fmt: skip
+_CAPACITY: dict[str, tuple[str, Callable[[Capacity], float]]] = {
+    "arrival_rate": ("Sentences accepted per second (lambda).", lambda found: found.arrival_rate_per_s),
+    "service_rate": ("Tokens per second that the workers can compute.", lambda found: found.service_rate_tokens_per_s),
+    "utilization": ("Tokens offered per token of the service rate (rho).", lambda found: found.utilization),
+    "number_in_system": ("Mean number of accepted, unfinished sentences (L).", lambda found: found.number_in_system),
+    "time_in_system_seconds": ("Mean time from acceptance to the end (W).", lambda found: found.time_in_system_s),
+    "littles_law_residual": ("abs(L - lambda W) / L: more than 0.1 in a steady state means lost requests or a broken "
+                             "metric.", lambda found: found.residual),
+    "predicted_wait_seconds": ("Queue time of a sentence that arrives now.", lambda found: found.predicted_wait_s),
+    "workers_needed": ("Workers that keep the wait under the SLO.", lambda found: found.workers_needed),
+    "queue_bound_tokens": ("Bound of the queue that keeps the worst accepted wait under the deadline, in reserved "
+                           "tokens.", lambda found: found.queue_bound_tokens),
+}  # fmt: skip
+_WORKER_GAUGES: dict[str, tuple[str, Callable[[WorkerFacts], float]]] = {
+    "worker_running": ("Sequences in its batch.", lambda worker: worker.num_running),
+    "worker_waiting": ("Sentences it holds and has not admitted.", lambda worker: worker.num_waiting),
+    "worker_slots": ("Sequences it may run at once.", lambda worker: worker.max_slots),
+    "worker_kv_tokens": ("Reserved tokens of its KV cache.", lambda worker: worker.reserved_tokens),
+    "worker_kv_budget_tokens": ("Size of its KV cache, in tokens.", lambda worker: worker.kv_budget_tokens),
+    "worker_tokens_per_second": ("Tokens it computed in the last second.", lambda worker: worker.tokens_per_s),
+}
+
+
+def goals_of(settings: Settings) -> Goals:
+    """The targets that capacity is compared with."""
+    return Goals(slo_wait_s=settings.slo_ms / 1e3, deadline_s=settings.request_timeout_s)
+
+
+def metrics_text(seen: Observed, settings: Settings) -> bytes:
+    """The body of GET /metrics."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(seen, settings))
+    return generate_latest(registry)
+
+
+@dataclass(frozen=True, eq=False)
+class _Collector:
+    seen: Observed
+    settings: Settings
+
+    def collect(self) -> Iterable[Metric]:
+        seen, settings = self.seen, self.settings
+        yield from _gauges(_GAUGES, seen)
+        yield from _gauges(_CAPACITY, measure(seen, goals_of(settings)))
+        for name in ("max_queue_requests", "max_queue_tokens"):
+            yield GaugeMetricFamily(_PREFIX + name, "The queue's bound.", getattr(settings, name))
+        for name, (help, of) in _WORKER_GAUGES.items():
+            family = GaugeMetricFamily(_PREFIX + name, help, labels=["worker"])
+            for worker in seen.workers:
+                family.add_metric([worker.name], of(worker))
+            yield family
+        yield from _counters(seen)
+        for name, help in _TIMES.items():
+            yield _histogram(f"{name}_seconds", help, TIME_BUCKETS_S, name, seen.totals)
+        for name, help in _SIZES.items():
+            yield _histogram(name, help, SIZE_BUCKETS, name, seen.totals)
+
+
+def _gauges(table: Mapping[str, tuple[str, Callable]], source: object) -> Iterable[Metric]:
+    for name, (help, of) in table.items():
+        yield GaugeMetricFamily(_PREFIX + name, help, of(source))
+
+
+def _kv_usage(workers: tuple[WorkerFacts, ...]) -> float:
+    budget = sum(worker.kv_budget_tokens for worker in workers)
+    return sum(worker.reserved_tokens for worker in workers) / budget if budget else 0.0
+
+
+def _counters(seen: Observed) -> Iterable[Metric]:
+    counts, totals = seen.counts, seen.totals
+    for name, help in _COUNTERS.items():
+        yield CounterMetricFamily(_PREFIX + name, help, totals.get(name, 0))
+    yield CounterMetricFamily(_PREFIX + "iterations", "Iterations of all workers.", totals.get("iteration:n", 0))
+    yield CounterMetricFamily(_PREFIX + "requests_accepted", "Sentences accepted.", counts.get("accepted", 0))
+    yield CounterMetricFamily(
+        _PREFIX + "duplicate_answers", "Answers dropped, for another was first.", counts.get("duplicates", 0)
+    )
+    cut = counts.get("done_length", 0)
+    done = {"stop": counts.get("done", 0) - cut, "length": cut}
+    yield _labelled("request_success", "Sentences answered.", ("finished_reason",), {(k,): v for k, v in done.items()})
+    failures = {(kind,): counts.get(name, 0) for kind, name in _FAILURES.items()}
+    yield _labelled("request_failure", "Sentences accepted and not answered.", ("type",), failures)
+    late = {(place,): counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
+    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", ("place",), late)
+    refusals = {
+        (kind,): counts.get(_REFUSALS.get(kind), 0) + totals.get(f"{REJECTED}:{kind}", 0)
+        for kind in (*_REFUSALS, "not-ready", "shutting-down")
+    }
+    yield _labelled("admission_rejections", "HTTP requests refused at once.", ("type",), refusals)
+    responses = [name.split(":") for name in totals if name.startswith(f"{HTTP}:")]
+    by_route = {(route, status): totals[f"{HTTP}:{route}:{status}"] for _, route, status in responses}
+    yield _labelled(
+        "http_responses",
+        "HTTP responses but those of the acceptor: probes, and 503 where a process has too many connections or ends.",
+        ("route", "status"),
+        by_route,
+    )
+
+
+def _labelled(name: str, help: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, help, labels=labels)
+    for words, value in values.items():
+        family.add_metric(words, value)
+    return family
+
+
+def _histogram(name: str, help: str, bounds: Sequence[float], field: str, totals: Mapping[str, float]) -> Metric:
+    """Prometheus' buckets hold all that is at most their bound."""
+    ends = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+    counts = [totals.get(f"{field}:{at}", 0) for at in range(len(ends))]
+    buckets = list(zip(ends, accumulate(counts), strict=True))
+    return HistogramMetricFamily(_PREFIX + name, help, buckets=buckets, sum_value=totals.get(f"{field}:{SUM}", 0))

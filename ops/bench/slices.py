@@ -1,0 +1,181 @@
+"""Servers that are all up at once and loaded in turn, in slices of some seconds, so that a drifting machine compares.
+
+CPU time is the kernel's run time of every process of a server's tree (schedstat; Linux only).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ops import processes
+from ops.bench.experiment import Row, as_columns
+from ops.embedded_redis import free_port
+from ops.loadtest.arrivals import ClosedLoop, Limits
+from ops.loadtest.connection import Target
+from ops.loadtest.generator import Generator
+from scheduler.settings import PREFIX
+
+ROLES = ("api", "worker", "redis", "other")
+_START_PATIENCE_S = 60.0
+_STOP_PATIENCE_S = 30.0
+_WARM_UP_S = 2.0
+_PAUSE_S = 0.5  # between slices, so that what is left of one is not counted in the next
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One way to serve; the command takes the port as its last argument."""
+
+    name: str
+    command: Sequence[str]
+    path: str = "/correct"
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers."""
+
+    server: Server
+    target: Target
+    pid: int
+
+
+def checkouts(others: Sequence[str]) -> list[Server]:
+    """This one, then others, each NAME=DIR[,VARIABLE=VALUE...] with an installed DIR/.venv."""
+    servers = [Server("now", [*processes.miniserve_command("up"), "--port"])]
+    for text in others:
+        name, _, rest = text.partition("=")
+        folder, *settings = rest.split(",")
+        scripts = Path(folder).resolve() / ".venv" / "bin"
+        env = dict(one.split("=", 1) for one in settings)
+        servers.append(Server(name, [str(scripts / "python"), str(scripts / "miniserve"), "up", "--port"], env=env))
+    return servers
+
+
+@contextmanager
+def all_up(servers: Sequence[Server], sentences: Sequence[str]) -> Iterator[list[Running]]:
+    """Every server, warm. Raises RuntimeError where one does not start."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(_up(server)) for server in servers]
+        for one in running:
+            put_load_on(one, sentences, 32, _WARM_UP_S)
+        yield running
+
+
+@contextmanager
+def _up(server: Server) -> Iterator[Running]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)} | dict(server.env)
+    port = free_port()
+    process = processes.spawn([*server.command, str(port)], env, output=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + _START_PATIENCE_S
+        while not answers(port, server.path):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{server.name} does not start: {' '.join(process.args)}")
+            time.sleep(0.1)
+        head = f"POST {server.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
+        yield Running(server, Target("127.0.0.1", port, head.encode()), process.pid)
+    finally:
+        processes.stop(process, _STOP_PATIENCE_S)
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether it corrects a sentence within ten seconds."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with suppress(OSError, http.client.HTTPException):
+        body = json.dumps({"sentence": "He goed to school."})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        return connection.getresponse().status == 200
+    return False
+
+
+def in_turn(running: Sequence[Running], rounds: int, what: str) -> Iterator[tuple[int, Running]]:
+    """Each server once a round, every second round backwards. With a bar."""
+    with tqdm(total=rounds * len(running), desc=what, unit="slice") as bar:
+        for run in range(1, rounds + 1):
+            for one in running if run % 2 else reversed(running):
+                time.sleep(_PAUSE_S)
+                yield run, one
+                bar.update()
+
+
+def put_load_on(running: Running, sentences: Sequence[str], clients: int, seconds: float) -> Row:
+    """One slice: what was answered, and the CPU time of each role in microseconds a request."""
+    stolen, before = _stolen_ticks(), cpu_us(running.pid)
+    measured = Generator(running.target, sentences, ClosedLoop(clients), Limits(duration_s=seconds), None).run()
+    after, answers = cpu_us(running.pid), max(1, measured.statuses[200])
+    spent = {f"{role}_us": (after[role] - before[role]) / answers for role in ROLES}
+    about = {"server": running.server.name, "clients": clients, "stolen_ticks": _stolen_ticks() - stolen}
+    return {**about, "cpu_us": sum(spent.values()), **spent, **as_columns(measured)}
+
+
+def calm(rows: Sequence[Row], server: str, clients: int) -> list[Row]:
+    """Of one server's slices the two thirds from which the hypervisor took the least time."""
+    chosen = [row for row in rows if (row["server"], row["clients"]) == (server, clients)]
+    return sorted(chosen, key=lambda row: row["stolen_ticks"])[: -(-2 * len(chosen) // 3)]
+
+
+def below(pid: int) -> Iterator[int]:
+    """The process and all its descendants."""
+    yield pid
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in path.read_text().split():
+                yield from below(int(child))
+
+
+def holder(pid: int, port: int) -> int:
+    """The process of the tree that accepts connections of clients."""
+    with socket.create_connection(("127.0.0.1", port)):
+        time.sleep(_PAUSE_S)
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        established = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
+        return max(below(pid), key=lambda one: len(established & set(_open_files(one))))
+
+
+def _open_files(pid: int) -> Iterator[str]:
+    for path in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):
+            yield os.readlink(path)
+
+
+def cpu_us(pid: int) -> Counter[str]:
+    """Of a tree of processes since they began, by role."""
+    used: Counter[str] = Counter()
+    for one in set(below(pid)):
+        used[role(one)] += own_cpu_us(one)
+    return used
+
+
+def own_cpu_us(pid: int) -> float:
+    """Of all threads of one process; 0 where it has ended."""
+    with suppress(OSError):
+        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1000
+    return 0.0
+
+
+def role(pid: int) -> str:
+    """What `ps` says that it is."""
+    with suppress(OSError):
+        command = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+        if found := re.search(r"(?:miniserve|ops\.cli) (api|worker)\b|(?:redis|valkey)-server", command):
+            return found[1] or "redis"
+    return "other"
+
+
+def _stolen_ticks() -> int:
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8])

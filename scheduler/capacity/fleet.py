@@ -1,0 +1,90 @@
+"""The workers as queueing theory sees them: what a request is like, how many run at once, how many end in a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler.capacity.iteration_cost import IterationCost, fit_cost
+from scheduler.capacity.observed import WorkerFacts
+from scheduler.capacity.queueing import squared_variation
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a request is like, on average, and what an iteration costs; all 0 where nothing is known."""
+
+    prompt_tokens: float = 0.0  # P
+    output_tokens: float = 0.0  # D: the iterations it takes part in, for the one that reads its prompt writes one, too
+    reserved_tokens: float = 0.0
+    output_c2: float = 0.0  # squared coefficient of variation of D
+    cost: IterationCost = IterationCost()
+
+    @property
+    def computed_tokens(self) -> float:
+        return self.prompt_tokens + self.output_tokens
+
+    def iteration_s(self, running: float) -> float:
+        """With so many running: each reads its prompt in one iteration out of D, and decodes in the others."""
+        turns = running / max(1.0, self.output_tokens)
+        return self.cost.seconds(turns * self.prompt_tokens, turns * max(0.0, self.output_tokens - 1))
+
+    def completions_per_s(self, running: float) -> float:
+        """mu(n) of one worker: of n who run one in D ends with each iteration."""
+        iteration_s = self.iteration_s(running)
+        return running / (self.output_tokens * iteration_s) if self.output_tokens > 0 and iteration_s > 0 else 0.0
+
+    def room(self, worker: WorkerFacts) -> int:
+        """k: how many such requests the worker runs at once."""
+        if self.reserved_tokens <= 0:
+            return max(1, worker.max_slots)
+        return max(1, int(min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)))
+
+
+def shape_of(iterations: Mapping[str, float]) -> Shape:
+    """Of the requests that came to their end among these sums."""
+    requests = iterations.get("requests", 0.0)
+    if requests < 1:
+        return Shape()
+    outputs = max(1.0, iterations.get("outputs", 0.0) / requests)
+    return Shape(
+        prompt_tokens=iterations.get("prompts", 0.0) / requests,
+        output_tokens=outputs,
+        reserved_tokens=iterations.get("reserved", 0.0) / requests,
+        output_c2=squared_variation(outputs, iterations.get("outputs2", 0.0) / requests),
+        cost=fit_cost(iterations),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The live workers."""
+
+    shape: Shape
+    rooms: tuple[int, ...]  # of each worker
+
+    @classmethod
+    def of(cls, shape: Shape, workers: Sequence[WorkerFacts]) -> Fleet:
+        return cls(shape, tuple(map(shape.room, workers)))
+
+    @property
+    def num_workers(self) -> int:
+        return len(self.rooms)
+
+    @property
+    def room(self) -> int:
+        """Requests that run at once, all workers together."""
+        return sum(self.rooms)
+
+    @property
+    def requests_per_s(self) -> float:
+        """With full batches."""
+        return sum(map(self.shape.completions_per_s, self.rooms))
+
+    def of_size(self, num_workers: int) -> Fleet:
+        """So many workers, each with the mean room of these."""
+        return Fleet(self.shape, (round(self.room / self.num_workers),) * num_workers)
+
+    def completions_per_s(self, running: float) -> float:
+        """mu_m(n) = m mu(n / m): those who run are spread evenly."""
+        return self.num_workers * self.shape.completions_per_s(running / self.num_workers)

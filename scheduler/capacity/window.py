@@ -1,0 +1,70 @@
+"""What happened between two moments: differences of numbers that only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import gt
+
+from scheduler.capacity.observed import Moment
+
+_SLACK_S = 0.5  # moments are a second apart, more or less: a window takes the one next to its begin
+_SHORTEST_S = 0.1  # shorter ones tell no rate: what the processes count comes in four times a second
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Sums over a stretch of time, which is none where there is only one moment."""
+
+    seconds: float = 0.0
+    area_s: float = 0.0
+    stay_s: float = 0.0
+    accepted: int = 0
+    refused: int = 0
+    ended: int = 0
+    iterations: Mapping[str, float] = field(default_factory=dict)
+
+    def per_second(self, number: float) -> float:
+        return number / self.seconds if self.seconds >= _SHORTEST_S else 0.0
+
+
+def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:
+    """The latest moments, oldest first, through which no number falls.
+
+    A Redis that was emptied, or lost the last second of its file, counts anew: what it told before is of another life.
+    """
+    moments, growing = [now], _growing(now)
+    for earlier in reversed(history):
+        if earlier.at_s >= moments[-1].at_s:
+            continue  # told twice, or by a clock that was set back
+        before, growing = growing, _growing(earlier)
+        if any(map(gt, growing, before)):
+            break
+        moments.append(earlier)
+    return moments[::-1]
+
+
+def last_seconds(moments: Sequence[Moment], seconds: float) -> Window:
+    """From the oldest moment that is not longer ago until the last one."""
+    now = moments[-1]
+    begin = next(moment for moment in moments if now.at_s - moment.at_s <= seconds + _SLACK_S)
+    return between(begin, now)
+
+
+def between(begin: Moment, end: Moment) -> Window:
+    """All that happened from one moment to the other."""
+    return Window(
+        seconds=end.at_s - begin.at_s,
+        area_s=end.area_s - begin.area_s,
+        stay_s=end.stay_s - begin.stay_s,
+        accepted=end.accepted - begin.accepted,
+        refused=end.refused - begin.refused,
+        ended=end.ended - begin.ended,
+        iterations={name: value - begin.iterations.get(name, 0.0) for name, value in end.iterations.items()},
+    )
+
+
+def _growing(moment: Moment) -> tuple[float, ...]:
+    sums = moment.iterations
+    counts = (moment.area_s, moment.stay_s, moment.accepted, moment.refused, moment.ended)
+    return (*counts, sums.get("n", 0.0), sums.get("t", 0.0), sums.get("requests", 0.0))

@@ -1,0 +1,94 @@
+"""rq-dashboard during a load, seen by a real browser. Needs Chromium and `miniserve[dashboard]`.
+
+Starts a system of its own with a slowed engine, so that there is something to see: requests wait, run, have ended, and
+one is a dead letter.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ops import embedded_redis, processes
+from ops.chaos.drill import NUM_SENTENCES
+from ops.chaos.random_model import SlowShape
+from ops.chaos.slow_worker import command
+from ops.chaos.system import DRILL_SETTINGS, Shape, System, running
+from ops.chaos.traffic import Traffic
+from ops.loadtest import prompts
+from ops.loadtest.arrivals import ClosedLoop
+
+PAGES = {"queues": "/0/view/queues", "workers": "/0/view/workers", "waiting": "/0/view/jobs/correct/queued/5/asc/1"}
+_SHAPE = Shape(num_workers=2, settings=DRILL_SETTINGS, worker_command=command(SlowShape(num_layers=4)))
+NUM_CLIENTS = 300  # more than two workers run at once
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_LOADING_MS = 4000
+_PATIENCE_S = 60.0
+
+
+def browser() -> str:
+    """Raises RuntimeError, which says what to install."""
+    for name in _BROWSERS:
+        if found := shutil.which(name):
+            return found
+    raise RuntimeError("no Chromium here: on Debian and Ubuntu, apt install chromium")
+
+
+def visit(url: str) -> str:
+    """Load a page, let its scripts run for some seconds; returns what they made of it, as HTML."""
+    with tempfile.TemporaryDirectory() as profile:
+        arguments = [
+            browser(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+            f"--virtual-time-budget={_LOADING_MS}", "--dump-dom", url,
+        ]  # fmt: skip
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=_PATIENCE_S, check=True)
+    return done.stdout
+
+
+@contextmanager
+def dashboard_under_load() -> Iterator[tuple[str, System]]:
+    """The URL of a dashboard, while hundreds of requests wait and run."""
+    sentences = [{"sentence": text} for text in prompts.load(None, 0)[:NUM_SENTENCES]]
+    with running(_SHAPE) as system, Traffic(system.urls, sentences, ClosedLoop(NUM_CLIENTS)) as traffic:
+        port = embedded_redis.free_port()
+        script = Path(sys.executable).with_name("rq-dashboard")
+        arguments = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(port), "--json"]
+        env = {**os.environ, "RQ_DASHBOARD_REDIS_URL": system.server.url}
+        dashboard = processes.spawn(arguments, env, output=subprocess.DEVNULL, errors=subprocess.DEVNULL)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            system.wait_until(lambda: _answers(url), 30.0, "the dashboard")
+            system.wait_until(lambda: len(traffic.ended) > NUM_CLIENTS, 60.0, "some answers")
+            _spoil_one(system)
+            yield url, system
+        finally:
+            processes.stop(dashboard, 5.0)
+            traffic.send_no_more()
+            while not traffic.is_over:
+                time.sleep(0.05)
+
+
+def _spoil_one(system: System) -> None:
+    """The last in line cannot be read any more, and becomes a dead letter."""
+    system.wait_until(lambda: system.redis.llen("rq:queue:correct") > 0, 10.0, "a request that waits")
+    request_id = (system.redis.lindex("rq:queue:correct", -1) or b"").decode()
+    system.redis.hset(f"rq:job:{request_id}", "data", "spoilt for the picture")
+    system.wait_until(lambda: system.redis.zcard("rq:failed:correct") > 0, 30.0, "a dead letter")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2.0):
+            return True
+    except OSError:
+        return False

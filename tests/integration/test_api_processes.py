@@ -1,0 +1,70 @@
+"""One API of several processes on one port: same answers, one set of metrics, one process may die."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from api.grammar.edit_script import EOS_ID
+from tests.api_process import ApiProcess
+from tests.exposed_metrics import families_of
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take
+from tests.running_system import descendants, is_running, post_sentence, send
+
+NUM_PROCESSES = 2
+
+
+@pytest.fixture
+def api(redis_url: str) -> Iterator[ApiProcess]:
+    process = ApiProcess(redis_url, "--api-processes", str(NUM_PROCESSES))
+    yield process
+    process.kill()
+
+
+def processes_of(api: ApiProcess) -> set[int]:
+    return {pid for pid in descendants(api.process.pid) if is_running(pid)}
+
+
+def num_responses(api: ApiProcess) -> float:
+    reply = send(api.url, "GET", "/metrics")
+    samples = families_of(reply.body.encode())["miniserve_http_responses"].samples
+    return sum(sample.value for sample in samples if sample.labels["status"] == "415")
+
+
+def test_the_metrics_are_those_of_all_processes(api: ApiProcess) -> None:
+    eventually(lambda: len(processes_of(api)) == NUM_PROCESSES)
+
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: send(api.url, "POST", "/correct", b"{}"), range(40)))
+
+    assert {reply.status for reply in replies} == {415}
+    eventually(lambda: num_responses(api) == 40)
+
+
+def test_a_process_that_dies_is_replaced_and_the_port_stays_served(api: ApiProcess) -> None:
+    before = eventually(lambda: (pids := processes_of(api)) and len(pids) == NUM_PROCESSES and pids)
+    os.kill(min(before), signal.SIGKILL)
+
+    after = eventually(lambda: (pids := processes_of(api)) != before and len(pids) == NUM_PROCESSES and pids, 10)
+
+    assert len(after & before) == NUM_PROCESSES - 1
+    assert send(api.url, "GET", "/healthz").status == 200
+
+
+def test_a_warm_shutdown_answers_the_requests_of_every_process(api: ApiProcess, house: RedisHouse) -> None:
+    eventually(lambda: len(processes_of(api)) == NUM_PROCESSES)
+    worker = house.worker()
+    with ThreadPoolExecutor(6) as pool:
+        waiting = [pool.submit(post_sentence, api.url, "He went home") for _ in range(6)]
+        ids: list[str] = []
+        eventually(lambda: ids.extend(take(worker)) or len(ids) == len(waiting))
+
+        api.process.send_signal(signal.SIGTERM)
+        worker.exchange([an_answer(request_id, EOS_ID) for request_id in ids], AMPLE, 0)
+
+        assert [reply.result(5).status for reply in waiting] == [200] * 6
+    assert api.process.wait(10) == 0

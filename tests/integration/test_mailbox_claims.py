@@ -1,0 +1,186 @@
+"""Claims that stand while the model computes: what they take, what breaks them, and what travels beside them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from scheduler.errors import DeadlineExceeded, QueueFull
+from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
+from tests.recorded_requests import a_record
+from tests.scripted_queue import ScriptedQueue
+from worker.mailbox import listener
+from worker.mailbox.api_commands import EnqueueRequest, enqueue_command
+from worker.mailbox.api_end import RedisApiMailbox
+from worker.mailbox.connection import Command, RedisConnection, connect, script
+from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[Redis]:
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def busy_worker(redis_url: str) -> Iterator[RedisWorkerMailbox]:
+    """As it ships: its claims stand."""
+    worker = RedisWorkerMailbox(connect(redis_url))
+    worker.open(lambda: True)
+    yield worker
+    worker.close()
+
+
+def num_blocked(client: Redis) -> int:
+    return client.info("clients")["blocked_clients"]
+
+
+def test_a_claim_of_an_earlier_epoch_takes_nothing(house: RedisHouse, redis_url: str, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    for request_id in ("claimed", "waiting"):
+        api.submit(a_request(request_id))
+    client.lmove("rq:queue:correct", f"miniserve:claim:{worker.name}", "LEFT", "RIGHT")
+    about = (AMPLE.tokens, AMPLE.requests, 0, "0")
+    late = script("drain", worker.name, LEASE_S, worker._epoch - 1, *about)
+
+    needs_resync, *_, deliveries = RedisConnection(connect(redis_url)).ask(late)[0]
+
+    assert (needs_resync, deliveries) == (1, [])
+    assert client.zcard("rq:wip:correct") == 0
+    assert take(worker) == ["claimed", "waiting"]
+
+
+def test_what_a_broken_connection_had_claimed_goes_back_to_its_place(house: RedisHouse, client: Redis) -> None:
+    api, broken = house.api(), house.worker()
+    assert take(broken) == []
+    for request_id in ("first", "second", "third"):
+        api.submit(a_request(request_id))
+    for _ in range(2):
+        client.lmove("rq:queue:correct", f"miniserve:claim:{broken.name}", "LEFT", "RIGHT")
+    client.client_kill_filter(_type="normal")
+    with pytest.raises(MailboxDown):
+        broken.exchange((), AMPLE)
+
+    assert eventually(lambda: _exchange_without_capacity(broken)) == Inbox()
+
+    assert client.lrange("rq:queue:correct", 0, -1) == ["first", "second", "third"]
+    assert take(house.worker()) == ["first", "second"]  # its share
+
+
+def _exchange_without_capacity(worker: RedisWorkerMailbox) -> Inbox | None:
+    try:
+        return worker.exchange((), NO_CAPACITY)
+    except MailboxDown:
+        return None
+
+
+def test_a_full_worker_claims_nothing_and_takes_again_with_its_next_answer(
+    house: RedisHouse, busy_worker: RedisWorkerMailbox, client: Redis
+) -> None:
+    api = house.api()
+    api.submit(a_request("a"))
+    assert take_one(busy_worker).request.request_id == "a"
+    eventually(lambda: num_blocked(client) == 0)  # the claim that stood beside it is over
+    api.submit(a_request("b"))
+
+    client.config_resetstat()
+    for _ in range(10):
+        assert busy_worker.exchange((), NO_CAPACITY, wait_s=0.02) == Inbox()
+    claimed, waiting = "cmdstat_blmove" in client.info("commandstats"), client.lrange("rq:queue:correct", 0, -1)
+    taken = busy_worker.exchange([an_answer("a")], FreeCapacity(42), wait_s=0.5)
+
+    assert (claimed, waiting) == (False, ["b"])
+    assert ids_of(taken) == ["b"]
+
+
+@pytest.mark.parametrize("capacity", [NO_CAPACITY, FreeCapacity(42)], ids=["full", "with capacity"])
+def test_a_worker_that_computes_hears_of_a_cancellation_within_a_moment(
+    house: RedisHouse, busy_worker: RedisWorkerMailbox, capacity: FreeCapacity
+) -> None:
+    api = house.api()
+    api.submit(a_request("a"))
+    assert take_one(busy_worker).request.request_id == "a"
+    busy_worker.exchange((), capacity)
+
+    api.cancel("a")
+
+    told = eventually(lambda: busy_worker.exchange((), capacity).cancelled_ids, within_s=1.0)
+    assert told == ("a",)
+    eventually(lambda: api.status().reserved_requests == 0)
+
+
+def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "POLL_S", 60.0)
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("late"), within_s=0.05)
+    threading.Event().wait(0.1)
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(api.wait, ticket, 30.0)
+        assert take(worker) == []
+        with pytest.raises(DeadlineExceeded, match="was over before the answer"):
+            waiting.result(5.0)
+
+
+def test_of_requests_that_one_script_enqueues_each_is_refused_by_itself(queue: ScriptedQueue) -> None:
+    wanted = [EnqueueRequest(tuple(map(a_request, ids))) for ids in (("a", "b"), ("c", "d"), ("e",), ("f",))]
+
+    replies = queue.run(enqueue_command("api", MailboxLimits(max_requests=3), wanted))
+
+    assert [reply[0] for reply in replies] == [b"accepted", b"full", b"accepted", b"full"]
+    queue.beat("w")
+    assert queue.drain("w") == ["a", "b", "e"]
+    seen = queue.observe()
+    assert (seen.counts["refused_full"], seen.now.refused, seen.reserved_tokens) == (2, 3, 3 * 42)
+
+
+def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(house: RedisHouse) -> None:
+    api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
+    packets = hold_packets(api)
+    asking = threading.Thread(target=api.status)
+    asking.start()
+    packets.begun.wait(5)
+    names = [f"r{number}" for number in range(5)]
+    accepted = [api.submit_recorded(a_record(name), [a_request(name)]) for name in names]
+    packets.may_go.set()
+    asking.join()
+    eventually(lambda: api.status().queue_depth == 3)
+    answer(worker, *take(worker))
+
+    with ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(api.wait_all, each.tickets, 5.0) for each in accepted]
+        outcomes = [each.exception() or each.result()[0].request_id for each in waiting]
+
+    assert outcomes[:3] == names[:3]
+    assert [type(outcome) for outcome in outcomes[3:]] == [QueueFull] * 2
+    assert packets.num_enqueues == 1
+
+
+class HeldPackets:
+    """The packets of one API process, which wait until they may go."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_go = threading.Event(), threading.Event()
+        self.num_enqueues = 0
+
+
+def hold_packets(api: RedisApiMailbox) -> HeldPackets:
+    connection, held, enqueue = api._own().sender._connection, HeldPackets(), script("enqueue")[1]
+    ask = connection.ask
+
+    def ask_later(*commands: Command) -> list:
+        held.begun.set()
+        held.may_go.wait(10)
+        held.num_enqueues += [command[1] for command in commands].count(enqueue)
+        return ask(*commands)
+
+    connection.ask = ask_later
+    return held

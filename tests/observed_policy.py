@@ -1,0 +1,40 @@
+"""A batching policy with an observer next to it, joined as the engine joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
+from scheduler.messages import Completion
+from scheduler.observations import Counters, Observations
+from worker.observer import EngineObserver
+
+
+class ObservedPolicy:
+    """`commit` gives completions and counts; all else is the policy's own."""
+
+    def __init__(self, policy: BatchingPolicy) -> None:
+        self.policy = policy
+        self.observer = EngineObserver()
+        self._planned_s = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.policy, name)
+
+    @property
+    def observations(self) -> Observations:
+        return self.observer.observations
+
+    @property
+    def counters(self) -> Counters:
+        return self.observations.counters
+
+    def plan(self, now: float) -> StepPlan:
+        self._planned_s = now
+        return self.policy.plan(now)
+
+    def commit(self, plan: StepPlan, tokens: Sequence[int], now: float) -> list[tuple[RunningSequence, Completion]]:
+        finished = self.policy.commit(plan, tokens, now)
+        self.observer.note_iteration(plan, self.policy, self._planned_s, now)
+        return [(sequence, self.observer.completion(sequence, reason, now)) for sequence, reason in finished]

@@ -1,0 +1,71 @@
+"""Servers side by side, without servers: what is counted, and what is printed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from ops.bench import peers, slices
+from ops.bench.experiment import Row, as_columns
+from ops.loadtest.measurements import Measurements
+from tests.mailbox_house import eventually
+
+BURN = "while True: pass"
+
+
+def rows(name: str, clients: int, cpu_us: float, **more: object) -> list[Row]:
+    measured = Measurements([0.01, 0.02], elapsed_s=1.0)
+    measured.statuses[200] = 2
+    row = {"server": name, "clients": clients, "stolen_ticks": 0, "killed": "", "failed": 0, "refused": 0}
+    row |= {"serves_again": "", "cpu_us": cpu_us, **as_columns(measured), **more}
+    return [row | {"run": 1}, row | {"run": 2}]
+
+
+def test_the_cpu_time_of_processes_below_is_told_by_their_role():
+    """A stand-in that burns as `... worker`, started by another one."""
+    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BURN!r}, 'miniserve worker'])"
+    outer = subprocess.Popen([sys.executable, "-c", inner], start_new_session=True)
+    try:
+        spent = eventually(lambda: (found := slices.cpu_us(outer.pid))["worker"] > 50_000 and found, within_s=20)
+    finally:
+        os.killpg(outer.pid, signal.SIGKILL)
+        outer.wait()
+
+    assert (spent["api"], spent["redis"]) == (0.0, 0.0)
+
+
+def test_the_process_with_the_connections_is_found():
+    code = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); s.accept()"
+    )
+    code += "[0].recv(1)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:
+        port = int(server.stdout.readline())
+
+        assert slices.holder(os.getpid(), port) == server.pid
+
+
+def test_slices_with_stolen_time_are_left_out():
+    chosen = [{"server": "a", "clients": 1, "stolen_ticks": ticks} for ticks in (9, 0, 3)]
+
+    assert [row["stolen_ticks"] for row in slices.calm(chosen, "a", 1)] == [0, 3]
+
+
+def test_another_checkout_is_started_by_its_own_environment(tmp_path: Path):
+    _, other = slices.checkouts([f"old={tmp_path},MINISERVE_TRACES=off"])
+
+    assert (other.name, other.env) == ("old", {"MINISERVE_TRACES": "off"})
+    assert other.command[:2] == [f"{tmp_path}/.venv/bin/python", f"{tmp_path}/.venv/bin/miniserve"]
+
+
+def test_the_tables_and_the_figure_are_made_from_the_rows_alone(tmp_path: Path):
+    measured = [row for name, us in (("now", 1000), ("old", 1100)) for n in (1, 64) for row in rows(name, n, us)]
+    killed = rows("now", 64, 0, killed="worker", failed=7, serves_again="yes")[:1]
+
+    told = peers.summary(measured + killed)
+    assert "| old | 64 | 2 | 15.0 | 19.5 | 1.10 | 0 |" in told
+    assert "| now | worker | 2 | 7 | 0 | 20 | yes |" in told
+    assert peers.draw(measured + killed, tmp_path)[0].read_bytes().startswith(b"\x89PNG")

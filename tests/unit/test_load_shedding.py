@@ -1,0 +1,95 @@
+"""While the queue is known to be full: a refusal that looks like every other one and costs little."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.http.app import RECORDER
+from scheduler.errors import QueueFull
+from scheduler.settings import Settings
+from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
+
+GOED = {"sentence": "He goed to school"}
+FULL = QueueFull("The queue holds 8 of 8 requests; try again in 3 s.", 3.0)
+
+
+@pytest.fixture
+def corrector() -> FakeCorrector:
+    corrector = FakeCorrector()
+    corrector.refusal = FULL
+    return corrector
+
+
+@pytest.fixture(params=WAYS)
+def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
+    return client_of(corrector, request.param)
+
+
+def test_a_refusal_without_asking_the_queue_looks_like_one_of_the_queue(
+    client: FlaskClient, corrector: FakeCorrector
+) -> None:
+    shed = client.post("/correct", json=GOED, headers={"X-Request-ID": "mine"})
+    num_read = len(corrector.jobs)
+    corrector.refusal, corrector.error = None, FULL
+    refused = client.post("/correct", json=GOED, headers={"X-Request-ID": "mine"})
+
+    assert (num_read, len(corrector.jobs)) == (0, 1)
+    assert shed.status == refused.status
+    assert dict(shed.headers).keys() == dict(refused.headers).keys()
+    for name in ("Content-Type", "Retry-After", "X-Request-ID"):
+        assert shed.headers[name] == refused.headers[name]
+    assert re.sub(r"\d", "0", shed.headers["Server-Timing"]) == re.sub(r"\d", "0", refused.headers["Server-Timing"])
+    documents = [json.loads(response.data) for response in (shed, refused)]
+    assert [len(document.pop("request_id")) for document in documents] == [32, 32]
+    assert documents[0] == documents[1]
+
+
+def test_nothing_is_refused_while_nothing_is_known(client: FlaskClient, corrector: FakeCorrector) -> None:
+    corrector.refusal = None
+
+    assert client.post("/correct", json=GOED).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "more"),
+    [
+        ("/correct", GOED, {"headers": {"Idempotency-Key": "k"}}),
+        ("/correct", GOED, {"environ_overrides": {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}}),
+        ("/correct/batch", {"sentences": ["He goed."]}, {}),
+    ],
+)
+def test_what_may_be_answered_all_the_same_or_has_no_length_is_left_to_the_queue(
+    client: FlaskClient, corrector: FakeCorrector, path: str, body: dict, more: dict
+) -> None:
+    client.post(path, json=body, **more)
+
+    assert len(corrector.jobs) == 1
+
+
+def test_other_paths_and_methods_are_not_refused(client: FlaskClient) -> None:
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/correct").status_code == 405
+
+
+def test_a_bad_header_is_refused_for_that(client: FlaskClient) -> None:
+    assert_problem(client.post("/correct", json=GOED, headers={"X-Request-ID": "x" * 129}), 400, "invalid-header")
+
+
+def test_a_body_that_is_too_long_is_refused_for_that(corrector: FakeCorrector) -> None:
+    client = client_of(corrector, settings=Settings(max_body_bytes=1024))
+
+    assert_problem(client.post("/correct", json={"sentence": "a" * 1024}), 413, "body-too-large")
+
+
+def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
+    client: FlaskClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client.post("/correct", json=GOED)
+
+    totals = client.application.extensions[RECORDER].tallies.totals()
+    assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
+    assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)

@@ -1,0 +1,146 @@
+"""Texts of several sentences: one draft each, one answer for all, offsets into the text that was sent."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.explain.templates import NOTHING_WRONG
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, NOTHING_WRONG_ANYWHERE, Correction, TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.verbs import VerbTable
+from api.http.problems import problem
+from scheduler.errors import InvalidRequest, SentenceTooLong
+from scheduler.messages import MAX_SENTENCES
+from tests.fake_tokenizer import FakeTokenizer
+
+TOKENIZER = FakeTokenizer()
+PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
+WENT = ScriptEdit(1, 1, "went", Reason.PAST_IRREG)
+GRIN = "\U0001f600"
+HAS = ScriptEdit(1, 1, "has", Reason.S_SPELL)
+
+
+def conclude(text: str, *edits: list[ScriptEdit]) -> Correction:
+    outputs = [TOKENIZER.encode_output(own) for own in edits]
+    return PIPELINE.conclude_text(PIPELINE.prepare_text(text), outputs)
+
+
+def test_each_sentence_is_a_draft_of_its_own() -> None:
+    draft = PIPELINE.prepare_text("\n He goed home.  She came!\n\nAnd you ")
+
+    assert [(one.start, one.sentence) for one in draft.sentences] == [
+        (2, "He goed home."),
+        (17, "She came!"),
+        (28, "And you"),
+    ]
+    assert all(one.prompt == PIPELINE.prepare(one.sentence).prompt for one in draft.sentences)
+
+
+def test_a_single_sentence_is_the_whole_text_with_its_blanks() -> None:
+    draft = PIPELINE.prepare_text("  He goed home. ")
+
+    assert [(one.start, one.sentence) for one in draft.sentences] == [(0, "  He goed home. ")]
+
+
+@pytest.mark.parametrize(
+    ("text", "corrected"),
+    [
+        ("He goed home. She haves it.", "He went home. She has it."),
+        (" \tHe goed home.\r\n\r\n  She  haves\u00a0it . \n", " \tHe went home.\r\n\r\n  She  has\u00a0it . \n"),
+        (f"{GRIN} He goed!{GRIN} \u201cShe haves it.\u201d", f"{GRIN} He went!{GRIN} \u201cShe has it.\u201d"),
+        ("HE GOED HOME. She Haves it", "HE WENT HOME. She Has it"),
+        ("He goed home.She haves it.", "He went home.She has it."),
+    ],
+)  # fmt: skip
+def test_the_edits_of_all_sentences_point_into_the_text_that_was_sent(text: str, corrected: str) -> None:
+    correction = conclude(text, [WENT], [HAS])
+
+    assert correction.corrected == corrected
+    assert [text[edit.start : edit.end].lower() for edit in correction.edits] == ["goed", "haves"]
+    assert all(text[edit.start : edit.end] == edit.original for edit in correction.edits)
+    assert correction.explanation == " ".join(edit.explanation for edit in correction.edits)
+
+
+def test_edits_that_make_no_sense_are_counted_over_all_sentences() -> None:
+    beyond = ScriptEdit(9, 1, "went", Reason.PAST_IRREG)
+
+    correction = conclude("He goed home. She came. He goed.", [beyond, WENT], [], [beyond])
+
+    assert (correction.corrected, correction.num_dropped) == ("He went home. She came. He goed.", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("He came.", NOTHING_WRONG), ("He came. She left.", NOTHING_WRONG_ANYWHERE)]
+)
+def test_a_text_without_mistakes_says_so(text: str, said: str) -> None:
+    assert conclude(text, *[[] for _ in text.split(". ")]) == Correction(text, (), said, 0)
+
+
+@given(st.lists(st.sampled_from(["He goed", "OK", ".", "!", "?", " ", "\n", "\u201d", "\U0001f600"]), max_size=30))
+def test_what_is_correct_comes_back_code_point_for_code_point(pieces: list[str]) -> None:
+    text = "He " + "".join(pieces)
+    draft = PIPELINE.prepare_text(text)
+
+    assert PIPELINE.conclude_text(draft, [[EOS_ID]] * len(draft.sentences)).corrected == text
+
+
+def test_each_sentence_in_capitals_is_read_in_small_letters_by_itself() -> None:
+    shouted, quiet = PIPELINE.prepare_text("HE GOED HOME. Then she left.").sentences
+
+    assert shouted.prompt.token_ids == PIPELINE.prepare("he goed home.").prompt.token_ids
+    assert quiet.prompt.token_ids == PIPELINE.prepare("Then she left.").prompt.token_ids
+
+
+def test_a_sentence_that_is_too_long_refuses_the_text_and_is_named() -> None:
+    with pytest.raises(SentenceTooLong, match="^Sentence 3 has 65 words; the model takes 64 words") as refusal:
+        PIPELINE.prepare_text("He came. She left. " + "word " * 65 + ". They slept.")
+
+    document = problem(refusal.value)
+    assert (document["sentence_number"], document["num_words"]) == (3, 65)
+    assert "sentence_number" not in problem(SentenceTooLong(65)), "a single sentence has no number"
+
+
+def test_64_sentences_are_taken_and_65_are_not() -> None:
+    assert len(PIPELINE.prepare_text("He came. " * MAX_SENTENCES).sentences) == MAX_SENTENCES
+
+    with pytest.raises(InvalidRequest, match="`sentence` holds more than 64 sentences, the most that") as refusal:
+        PIPELINE.prepare_text("He came. " * (MAX_SENTENCES + 1))
+    assert refusal.value.field == "sentence"
+
+
+def test_a_text_over_the_limit_of_characters_is_refused_unread() -> None:
+    long_text = ("He came home yesterday. " + " " * 900) * 50
+
+    with pytest.raises(InvalidRequest, match=r"`sentence` has 46,200 characters; at most 40,000 are read at once"):
+        PIPELINE.prepare_text(long_text)
+    assert len(PIPELINE.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
+
+
+def test_a_sentence_of_blanks_is_refused_by_its_own_length_and_not_by_that_of_the_text() -> None:
+    with pytest.raises(InvalidRequest, match=r"holds a sentence of 9,008 characters; at most 8,000 are read\. Leave"):
+        PIPELINE.prepare_text("He came. She" + " " * 9_000 + "left. They stayed.")
+
+
+def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -> None:
+    longest = "word " * 63 + "word."
+
+    assert len(PIPELINE.prepare_text(f"He came. {longest} She left.").sentences) == 3
+    with pytest.raises(SentenceTooLong, match="^Sentence 2 has 65 words"):
+        PIPELINE.prepare_text(f"He came. more {longest} She left.")
+
+
+def test_a_text_may_have_the_most_sentences_of_the_most_words() -> None:
+    sentence = "Everyone " + "everyone " * 62 + "everyone. "
+
+    assert len(PIPELINE.prepare_text(sentence * MAX_SENTENCES).sentences) == MAX_SENTENCES
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", ", "])
+def test_a_huge_text_without_an_end_is_one_sentence_that_is_too_long(separator: str) -> None:
+    with pytest.raises(SentenceTooLong) as refusal:
+        PIPELINE.prepare_text(separator.join(["word"] * 10_000))
+
+    assert (refusal.value.num_words, refusal.value.sentence_number) == (10_000, None)

@@ -1,0 +1,87 @@
+"""The acceptor by itself: whom it admits, whom it refuses, which connection makes room."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from api.server.application import bind
+from api.server.probe_acceptor import ProbeAcceptor
+from api.service.readiness import Readiness
+from worker.mailbox.protocol import MailboxStatus
+
+POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@contextmanager
+def an_acceptor(admit: Callable[[int, Any], bool], max_idle: int = 8) -> Iterator[Callable[[], socket.socket]]:
+    """How to connect to it."""
+    listener = bind("127.0.0.1", 0)
+    acceptor = ProbeAcceptor(
+        [listener], Readiness(lambda: MailboxStatus(redis_ok=True, live_workers=1)), admit, max_idle
+    )
+    thread = threading.Thread(target=acceptor.run)
+    thread.start()
+    try:
+        yield lambda: socket.create_connection(listener.getsockname(), timeout=10)
+    finally:
+        acceptor.close()
+        listener.close()
+        thread.join()
+
+
+def test_a_connection_over_the_limit_is_refused_and_told_when_to_come_back() -> None:
+    with an_acceptor(lambda *_: False) as connect, connect() as client:
+        client.sendall(POST)
+        reply = b"".join(iter(lambda: client.recv(4096), b""))
+
+    head, _, body = reply.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert b"Retry-After: 1" in head
+    assert b"urn:miniserve:problem:queue-full" in body
+
+
+def test_a_connection_that_is_admitted_is_not_the_acceptors_any_more() -> None:
+    admitted: list[socket.socket] = []
+
+    def admit(descriptor: int, _: Any) -> bool:
+        admitted.append(socket.socket(fileno=descriptor))
+        return True
+
+    with an_acceptor(admit) as connect, connect() as client:
+        client.sendall(POST)
+        client.settimeout(0.3)
+        try:
+            said = client.recv(1)
+        except TimeoutError:
+            said = b"nothing"
+        ((connection),) = admitted
+        assert (connection.recv(100), said) == (POST, b"nothing")
+        connection.close()
+
+
+def test_the_connection_that_is_idle_for_longest_makes_room() -> None:
+    acceptor = an_acceptor(lambda *_: False, max_idle=2)
+    with acceptor as connect, connect() as first, connect() as second, connect() as third:
+        assert first.recv(1) == b""
+        for client in (second, third):
+            client.sendall(HEALTHZ)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_connection_not_yet_accepted_at_the_end_gets_a_503_and_is_not_reset() -> None:
+    listener = bind("127.0.0.1", 0)
+    acceptor = ProbeAcceptor([listener], Readiness(lambda: MailboxStatus(redis_ok=True)), lambda *_: True, max_idle=8)
+
+    with socket.create_connection(listener.getsockname(), timeout=10) as client:
+        client.sendall(POST)
+        acceptor.close()  # no turn was made: nobody has taken the connection yet
+        listener.close()
+        reply = b"".join(iter(lambda: client.recv(4096), b""))
+
+    assert reply.startswith(b"HTTP/1.1 503 ")
+    assert b"urn:miniserve:problem:shutting-down" in reply

@@ -1,0 +1,70 @@
+"""How a response of gunicorn's leaves: head and body in one write, and framed as HTTP wants it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from gunicorn.config import Config
+from gunicorn.http.errors import InvalidResponseHeader
+
+from api.server.response import OneWriteResponse
+
+
+class Connection:
+    """Keeps what is written, write by write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def sendall(self, data: bytes) -> None:
+        self.writes.append(data)
+
+
+def written(
+    method: str, headers: list[tuple[str, str]], *parts: bytes, version: tuple[int, int] = (1, 1)
+) -> list[bytes]:
+    request = SimpleNamespace(method=method, version=version, should_close=lambda: False)
+    connection = Connection()
+    response = OneWriteResponse(request, connection, Config())
+    response.start_response("200 OK", headers)
+    for part in parts:
+        response.write(part)
+    response.close()
+    return connection.writes
+
+
+def test_a_body_of_known_length_leaves_with_its_head_in_one_write() -> None:
+    (text,) = written("POST", [("Content-Length", "2"), ("X-Request-ID", "\u00e4")], b"ok")
+
+    head, _, body = text.partition(b"\r\n\r\n")
+    names = [line.split(b":")[0] for line in head.split(b"\r\n")[1:]]
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n") and body == b"ok"
+    assert names == [b"Server", b"Date", b"Connection", b"Content-Length", b"X-Request-ID"]
+    assert b"X-Request-ID: \xe4" in head and b"Connection: keep-alive" in head
+
+
+def test_a_stream_is_sent_in_chunks_as_it_comes_and_ends_with_an_empty_one() -> None:
+    first, second, last = written("POST", [], b"event one", b"", b"event two")
+
+    assert b"Transfer-Encoding: chunked\r\n" in first and first.endswith(b"\r\n\r\n9\r\nevent one\r\n")
+    assert (second, last) == (b"9\r\nevent two\r\n", b"0\r\n\r\n")
+
+
+def test_a_stream_to_an_old_client_ends_with_its_connection() -> None:
+    first, second = written("POST", [], b"event one", b"event two", version=(1, 0))
+
+    assert first.startswith(b"HTTP/1.0 200 OK") and b"Connection: close" in first and first.endswith(b"\r\nevent one")
+    assert second == b"event two"
+
+
+def test_a_head_without_a_body_is_sent_all_the_same() -> None:
+    (text,) = written("HEAD", [("Content-Length", "2")], b"ok")
+
+    assert b"Content-Length: 2\r\n" in text and text.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Forged: 1", "a\x00", "\u2028"])
+def test_a_header_that_would_end_its_line_is_refused(value: str) -> None:
+    with pytest.raises(InvalidResponseHeader):
+        written("POST", [("X-Request-ID", value)])

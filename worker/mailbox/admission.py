@@ -1,0 +1,120 @@
+"""What the queue refuses, in words, and what an API process remembers of a full queue: the same for every mailbox."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from scheduler.errors import (
+    DeadlineExceeded,
+    IdempotencyConflict,
+    InvalidRequest,
+    QueueFull,
+    RemovedByOperator,
+    ShuttingDown,
+)
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
+from worker.mailbox.protocol import MailboxLimits
+
+_LONGEST_RETRY_S = 60.0
+_UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
+_LONGEST_FULL_S = 0.05
+_FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
+
+
+class KnownFullness:
+    """Remembers for a moment that the queue is full, so that a flood of refusals costs Redis little.
+
+    One for each process. Threads may share it: what is known is one tuple.
+    """
+
+    def __init__(self, limits: MailboxLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._known: tuple[float, tuple[int, int, float]] = (0.0, (0, 0, 0.0))  # until when, and what
+
+    def note(self, requests: int, tokens: int, tokens_per_s: float) -> QueueFull:
+        """Redis has refused with these numbers; returns the refusal in words."""
+        fits_nothing = requests >= self._limits.max_requests or self._limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
+        if fits_nothing and tokens_per_s > 0:
+            holds_s = min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s)
+            self._known = self._clock() + holds_s, (requests, tokens, tokens_per_s)
+        return queue_full(requests, tokens, tokens_per_s, self._limits)
+
+    def refusal(self) -> QueueFull | None:
+        """The refusal of any request that comes now; None where Redis is to be asked."""
+        until, numbers = self._known
+        return queue_full(*numbers, self._limits) if self._clock() < until else None
+
+
+def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
+    """Raises InvalidRequest for what not even an empty queue takes: no waiting would help."""
+    if len(requests) < 2:
+        return
+    tokens = sum(request.reserved_tokens for request in requests)
+    if len(requests) > limits.max_requests or tokens > limits.max_tokens:
+        raise InvalidRequest(
+            "sentence",
+            f"The request holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
+            f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
+        )
+
+
+def check_in_time(pending_tokens: int, new_tokens: int, tokens_per_s: float, within_s: float | None) -> None:
+    """Raises DeadlineExceeded where the load promises no answer in time; as ENQUEUE does it over Redis.
+
+    Where nothing is pending everything is taken, or a rate that was measured wrong once would stand for ever.
+    """
+    tokens = pending_tokens + new_tokens
+    if within_s is not None and pending_tokens and tokens > tokens_per_s * within_s and tokens_per_s > 0:
+        raise too_late(tokens, tokens_per_s, within_s)
+
+
+def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
+    """Whole seconds, drawn from those between once and twice the time that the backlog of now takes (1 to 60 s).
+
+    By then there is room for a whole queue; requests that were refused together do not come back together, so that up
+    to twice as many as the queue holds find room at their first retry.
+    """
+    seconds = _UNKNOWN_RETRY_S if tokens_per_s <= 0 else min(_LONGEST_RETRY_S, max(1.0, backlog_tokens / tokens_per_s))
+    return random.randint(math.ceil(seconds), math.floor(max(2 * seconds, math.ceil(seconds))))
+
+
+def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
+    """The refusal, with its numbers."""
+    seconds = retry_after_s(tokens, tokens_per_s)
+    return QueueFull(
+        f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
+        f"reserved tokens; try again in {seconds} s.",
+        seconds,
+    )
+
+
+def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:
+    """`tokens`: reserved by all that is accepted, and by the request itself."""
+    return DeadlineExceeded(
+        f"At the present load the answer would come after {1e3 * tokens / tokens_per_s:,.0f} ms, later than the "
+        f"{within_s * 1e3:,.0f} ms it may take; nothing was queued. Try again later."
+    )
+
+
+def shutting_down() -> ShuttingDown:
+    """Another replica will answer, or this one's successor."""
+    return ShuttingDown("This replica is being stopped; send the request again.", 1.0)
+
+
+def expired() -> DeadlineExceeded:
+    """The request was dropped when its turn came, or from the batch it was in."""
+    return DeadlineExceeded("The deadline was over before the answer was there. Try again later.")
+
+
+def conflict() -> IdempotencyConflict:
+    """The same key or id came with another body."""
+    return IdempotencyConflict("A request with this key and another body was sent before; take a new key for it.")
+
+
+def removed() -> RemovedByOperator:
+    """The job is gone, and Redis has lost nothing."""
+    return RemovedByOperator("The request was deleted from the queue by hand.")

@@ -1,0 +1,219 @@
+"""One connection to Redis that never retries, and our Lua on the other side of it.
+
+A silent retry would hide a lost reply, and with it the requests that the reply carried: here a broken connection is
+always an error that the caller sees. Several commands go out as one packet and their replies are read in order, by
+`ask` at once or, after `send`, by `receive` when the caller has time for them. A connection belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import select
+import socket
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from redis import Redis, ResponseError
+from redis.backoff import NoBackoff
+from redis.connection import parse_url
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from scheduler.redis_url import SentinelUrl, is_sentinel_url
+
+SCRIPTS = (
+    "enqueue", "cancel", "check", "status", "observe",  # asked by the API
+    "drain", "finish", "progress", "resync", "leave", "give_back", "beat", "reconcile",  # asked by workers
+    "report",  # asked by both
+    "revive", "drop",  # asked by operators
+)  # fmt: skip
+Command = tuple[Any, ...]
+# A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
+_KEEPALIVE = {
+    getattr(socket, name): value
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+    if hasattr(socket, name)
+}
+
+
+class ConnectionLost(Exception):
+    """The connection broke, or Redis cannot work now; whether the commands ran is not known."""
+
+
+def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
+    """A client for lines and subscriptions; opens nothing yet. RESP2 spares the handshake, and nothing here needs 3."""
+    options = {
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
+        "socket_connect_timeout": socket_timeout_s,
+        "driver_info": None,  # a user with few rights may not tell its library's name
+    }
+    if url.startswith("unix://"):
+        return Redis.from_url(url, **options)
+    options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
+    return _client_of_the_primary(url, options) if is_sentinel_url(url) else Redis.from_url(url, **options)
+
+
+@cache
+def script_sources() -> Mapping[str, str]:
+    """Every script with the common part in front of it."""
+    folder = resources.files("worker.mailbox") / "lua"
+    common = (folder / "common.lua").read_text()
+    return {name: common + (folder / f"{name}.lua").read_text() for name in SCRIPTS}
+
+
+@cache
+def _digests() -> Mapping[str, str]:
+    return {name: hashlib.sha1(source.encode()).hexdigest() for name, source in script_sources().items()}
+
+
+def script(name: str, *arguments: Any) -> Command:
+    """The command that runs one of our scripts."""
+    return ("EVALSHA", _digests()[name], 0, *arguments)
+
+
+class RedisConnection:
+    """Connects when first used and again after every failure."""
+
+    def __init__(self, client: Redis) -> None:
+        pool = client.connection_pool
+        self._connection = pool.connection_class(**pool.connection_kwargs)
+        self._is_open = False
+        self._num_expected = 0  # replies to what was sent
+        self._poll: select.poll | None = None  # of a plain socket; redis-py makes one for each look
+        self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
+
+    def ask(self, *commands: Command) -> list[Any]:
+        """The replies in order; a refused command has its ResponseError as reply. Raises ConnectionLost."""
+        self.send(*commands)
+        return self.receive()
+
+    def send(self, *commands: Command) -> None:
+        """Send commands whose replies `receive` will read. Raises ConnectionLost."""
+        assert not self._num_expected, "replies are still to be read"
+        try:
+            if not self._is_open:
+                self._open()
+            self._send(commands)
+        except (RedisError, OSError) as error:
+            self.close()
+            raise ConnectionLost(str(error)) from error
+
+    def receive(self) -> list[Any]:
+        """Wait for the replies to what was sent last; as `ask`."""
+        try:
+            replies = self._read_all()
+        except (RedisError, OSError) as error:
+            self.close()
+            raise ConnectionLost(str(error)) from error
+        for reply in replies:
+            if isinstance(reply, NoScriptError):  # SCRIPT FLUSH: load them again on the next call
+                self.close()
+                raise ConnectionLost("Redis has forgotten our scripts")
+            if _is_demoted(reply):  # the next call finds the new primary
+                self.close()
+                raise ConnectionLost(f"this Redis is not the primary, or not any more: {reply}")
+        return replies
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether replies are still to be received."""
+        return self._num_expected > 0
+
+    def has_reply(self, timeout_s: float = 0.0) -> bool:
+        """Whether `receive` would find a reply, or a broken connection, without a wait. Raises ConnectionLost."""
+        try:
+            return bool(self._poll.poll(timeout_s * 1e3)) if self._poll else self._connection.can_read(timeout_s)
+        except (RedisError, OSError) as error:
+            self.close()
+            raise ConnectionLost(str(error)) from error
+
+    def close(self) -> None:
+        self._is_open = False
+        self._num_expected = 0
+        self._poll = None
+        self._connection.disconnect()
+
+    def _open(self) -> None:
+        self._connection.disconnect()
+        self._connection.connect()
+        loads = [("SCRIPT", "LOAD", source) for source in script_sources().values()]
+        self._send([*loads, ("INFO",)])
+        *loaded, facts = self._read_all()
+        for reply in loaded:
+            if isinstance(reply, ResponseError):
+                raise reply
+        if _fact(facts, b"role") == "slave":  # it would answer all that reads, with what was true a moment ago
+            raise RedisError("this Redis is a replica")
+        # Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted.
+        self.run_id = _fact(facts, b"run_id") or "unknown"
+        self._is_open = True
+        plain = getattr(self._connection, "_sock", None)
+        if type(plain) is socket.socket:  # TLS may hold what was read already
+            self._poll = select.poll()
+            self._poll.register(plain, select.POLLIN)
+
+    def _send(self, commands: Any) -> None:
+        connection = self._connection
+        connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+        self._num_expected = len(commands)
+
+    def _read_all(self) -> list[Any]:
+        num_expected, self._num_expected = self._num_expected, 0
+        return [self._read() for _ in range(num_expected)]
+
+    def _read(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except ResponseError as error:
+            return error
+
+
+def _fact(facts: bytes | ResponseError, name: bytes) -> str:
+    """One line of INFO; empty where it does not say."""
+    if not isinstance(facts, ResponseError):
+        for row in facts.split(b"\r\n"):
+            if row.startswith(name + b":"):
+                return row[len(name) + 1 :].decode()
+    return ""
+
+
+def _is_demoted(reply: Any) -> bool:
+    """Whether a primary refused to write that is one no longer, or has lost its replicas and may be cut off with us.
+    Redis 6.2 wraps what it says to a script in an error of the script's."""
+    if not isinstance(reply, ResponseError):
+        return False
+    return isinstance(reply, ReadOnlyError) or any(word in str(reply) for word in ("READONLY", "NOREPLICAS"))
+
+
+# A sentinel that does not answer costs this much before the next is asked. Three fit into the patience of a request.
+ASK_TIMEOUT_S = 0.5
+
+
+class _Sentinels(Sentinel):
+    """The sentinels that know where the primary is; their failure is one line instead of pages."""
+
+    def discover_master(self, service_name: str) -> tuple[str, int]:
+        try:
+            return super().discover_master(service_name)
+        except MasterNotFoundError:
+            reasons = "they elect one, or do not know that name, or cannot be reached"
+            raise MasterNotFoundError(f"no sentinel names a primary of {service_name!r}: {reasons}") from None
+
+
+def _client_of_the_primary(url: str, options: dict[str, Any]) -> Redis:
+    """`options` are those of each connection; to the sentinels they hold too, but for the timeouts."""
+    known = SentinelUrl.parse(url)
+    about = parse_url(known.redis_url)
+    tls = {name: value for name, value in about.items() if name.startswith("ssl_")}
+    if "connection_class" in about:  # redis-py's way to say TLS
+        tls["ssl"] = True
+    login = {"username": known.sentinel_username, "password": known.sentinel_password}
+    timeouts = {"socket_timeout": ASK_TIMEOUT_S, "socket_connect_timeout": ASK_TIMEOUT_S}
+    sentinels = _Sentinels(known.sentinels, sentinel_kwargs={**options, **tls, **login, **timeouts})
+    of_the_redis = {name: about[name] for name in ("db", "username", "password") if name in about}
+    return sentinels.master_for(known.service, **options, **tls, **of_the_redis)

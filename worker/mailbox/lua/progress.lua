@@ -1,0 +1,9 @@
+-- PROGRESS: what running jobs have written so far goes to those who wait. Nothing is stored: the answer will hold it all.
+-- ARGV: worker, then per job: id, base64 payload.
+local worker = ARGV[1]
+for at = 2, #ARGV, 2 do
+  local job = redis.call('HMGET', job_key(ARGV[at]), 'status', 'worker_name', 'reply_to')
+  if job[1] == 'started' and job[2] == worker then queue_publish(job[3], ARGV[at + 1]) end
+end
+close()
+return 0

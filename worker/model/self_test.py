@@ -1,0 +1,143 @@
+"""Does a sequence get the same answer whoever shares its batch? Asked of the loaded weights at start-up.
+
+A few fixed prompts run alone and then in batches of several sizes: at every place of the batch, beside longer ones that
+widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is compared.
+The answer depends on the matrix kernels that BLAS chose for this CPU; it is logged, and GET /readyz shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from worker.model.attention import context_width
+from worker.model.forward import MiniGPT, PackedBatch
+from worker.model.sampling import greedy
+from worker.model.weights import Weights
+
+BATCH_SIZES = (1, 2, 3, 4, 8, 33)  # around what kernels work in, and past the 30 rows that `multiply` takes at once
+PROMPT_LENGTHS = (5, 9, 14, 23)
+NUM_OUTPUT_TOKENS = 3
+_LONG_LENGTHS = (75, 130)  # neighbours that widen everybody's context, past 128 positions while they decode
+_ARENA_TOKENS = 2048
+
+
+class BatchInvariance(StrEnum):
+    """From best to worst. The values are what GET /readyz shows."""
+
+    BIT_IDENTICAL = "bit-identical"
+    SAME_TOKENS = "same-tokens"  # the last bits differ: another token only where two are as good as equal
+    TOKENS_DIFFER = "tokens-differ"
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest:
+    """What was found, and in batches of which sizes something differed."""
+
+    invariance: BatchInvariance
+    differing_sizes: tuple[int, ...] = ()
+
+
+def check_batch_invariance(weights: Weights, sizes: Sequence[int] = BATCH_SIZES) -> SelfTest:
+    """Run the test, in a cache of its own; 70 ms of a core for the shipped weights."""
+    trial = _Trial(MiniGPT(weights, _ARENA_TOKENS))
+    prompts = _prompts(weights)
+    expected = [trial.run([prompt])[0] for prompt in prompts]
+    found = {size: _compare(trial, prompts, expected, size) for size in sizes}
+    worst = max(found.values(), key=list(BatchInvariance).index, default=BatchInvariance.BIT_IDENTICAL)
+    return SelfTest(worst, tuple(size for size in sizes if found[size] is not BatchInvariance.BIT_IDENTICAL))
+
+
+def _prompts(weights: Weights) -> list[np.ndarray]:
+    """Fixed ids, of no meaning: first the short ones, then the long."""
+    rng = np.random.default_rng(0)
+    room = weights.config.num_positions - NUM_OUTPUT_TOKENS
+    lengths = [min(length, room) for length in (*PROMPT_LENGTHS, *_LONG_LENGTHS)]
+    return [rng.integers(2, weights.config.vocab_size, length) for length in lengths]
+
+
+def _compare(trial: _Trial, prompts: list[np.ndarray], expected: list[np.ndarray], size: int) -> BatchInvariance:
+    """A batch of this size: the short prompts in turn, and in the largest the long ones last, for they are dear."""
+    order = [place % len(PROMPT_LENGTHS) for place in range(size)]
+    if size == max(BATCH_SIZES):
+        order[-len(_LONG_LENGTHS) :] = range(len(PROMPT_LENGTHS), len(prompts))
+    found = trial.run([prompts[which] for which in order])
+    pairs = [(logits, expected[which]) for logits, which in zip(found, order, strict=True)]
+    if all(np.array_equal(logits, alone) for logits, alone in pairs):
+        return BatchInvariance.BIT_IDENTICAL
+    bias = trial.model.config.eos_bias
+    same = all(_tokens(logits, bias) == _tokens(alone, bias) for logits, alone in pairs)
+    return BatchInvariance.SAME_TOKENS if same else BatchInvariance.TOKENS_DIFFER
+
+
+def _tokens(logits: np.ndarray, eos_bias: float) -> list[int]:
+    """What would be chosen, the first of them under the bias."""
+    return greedy(logits.copy(), 1, eos_bias)
+
+
+class _Trial:
+    """Runs prompts together, half of them one iteration behind the others, in scattered rows of the cache."""
+
+    def __init__(self, model: MiniGPT) -> None:
+        self.model = model
+        self._rng = np.random.default_rng(1)
+
+    def run(self, prompts: list[np.ndarray]) -> list[np.ndarray]:
+        """Of each prompt the logits of all its steps (NUM_OUTPUT_TOKENS, V)."""
+        scattered = self._rng.permutation(_ARENA_TOKENS)
+        room = context_width(self.model.config.num_positions)
+        sequences = []
+        for prompt in prompts:
+            needed = len(prompt) + NUM_OUTPUT_TOKENS
+            rows, scattered = scattered[:needed], scattered[needed:]
+            sequences.append(_Sequence(prompt, np.pad(rows, (0, room - needed), mode="edge"), []))
+        for iteration in range(NUM_OUTPUT_TOKENS + 1):
+            early = sequences[::2] if iteration < NUM_OUTPUT_TOKENS else []
+            late = sequences[1::2] if iteration > 0 else []
+            if early or late:
+                self._step(early + late)
+        return [np.stack(sequence.logits) for sequence in sequences]
+
+    def _step(self, sequences: list[_Sequence]) -> None:
+        prefills = [sequence for sequence in sequences if not sequence.logits]
+        decodes = [sequence for sequence in sequences if sequence.logits]
+        logits = self.model.forward(_pack(prefills, decodes))
+        for sequence, row in zip(prefills + decodes, logits, strict=True):
+            sequence.logits.append(row)
+
+
+@dataclass(slots=True)
+class _Sequence:
+    prompt: np.ndarray
+    rows: np.ndarray  # of the cache, one for each position
+    logits: list[np.ndarray]  # of the steps so far
+
+    @property
+    def fed(self) -> int:
+        """The token to feed next: any will do, if it is the same in every batch."""
+        return int(self.prompt[len(self.logits)])
+
+    @property
+    def num_cached(self) -> int:
+        return len(self.prompt) + len(self.logits) - 1
+
+
+def _pack(prefills: list[_Sequence], decodes: list[_Sequence]) -> PackedBatch:
+    prompt_lengths = np.array([len(sequence.prompt) for sequence in prefills], dtype=np.intp)
+    cached = np.array([sequence.num_cached for sequence in decodes], dtype=np.intp)
+    lengths = np.concatenate([prompt_lengths, cached + 1])
+    width = context_width(int(lengths.max()))
+    fed = [sequence.fed for sequence in decodes]
+    written = [sequence.rows[sequence.num_cached] for sequence in decodes]
+    return PackedBatch(
+        token_ids=np.concatenate([*(sequence.prompt for sequence in prefills), fed]).astype(np.intp),
+        positions=np.concatenate([*(np.arange(length) for length in prompt_lengths), cached]).astype(np.intp),
+        word_numbers=np.zeros(int(prompt_lengths.sum()) + len(decodes), dtype=np.intp),
+        kv_rows=np.concatenate([*(s.rows[: len(s.prompt)] for s in prefills), written]).astype(np.intp),
+        prompt_lengths=prompt_lengths,
+        context_rows=np.array([sequence.rows[:width] for sequence in prefills + decodes]),
+        context_lengths=lengths,
+    )

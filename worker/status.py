@@ -1,0 +1,117 @@
+"""What a worker reports of itself with every beat: what it counted, how full it is, how much it can finish.
+
+Called from the heartbeat's thread. A worker that works also logs a line every ten seconds; a thread of its own writes
+that line, because a log that nobody reads may block, and the heartbeat must go on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import asdict
+from threading import Thread
+from typing import Any
+
+import structlog
+
+from scheduler.capacity.fleet import Fleet, shape_of
+from scheduler.capacity.observed import WorkerFacts
+from worker.engine import Engine
+from worker.mailbox.protocol import WorkerReport
+
+EVERY_S = 10.0
+_SPEED_REPORTS = 4  # a second's worth: over these the computed tokens per second are taken
+_RATE_EVERY_S = 1.0
+_RATE_ROWS = 60  # the service rate is that of the last minute
+logger = structlog.get_logger(__name__)
+
+
+class WorkerStatus:
+    """The status of one worker."""
+
+    def __init__(
+        self, engine: Engine, clock: Callable[[], float], log: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
+        self._policy = engine.policy
+        self._observations = engine.observer.observations
+        self._clock = clock
+        self._log = log or _AsyncLogger().log
+        self._logged_s = clock()
+        self._counted = self._counts()
+        self._computed: deque[tuple[float, int]] = deque(maxlen=_SPEED_REPORTS + 1)  # time, tokens by then
+        self._sums: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=_RATE_ROWS + 1)  # time, sums by then
+        self._service_rate = 0.0
+
+    def report(self) -> WorkerReport:
+        """The totals and gauges of now; logs a line where it is time to."""
+        policy, now = self._policy, self._clock()
+        self._log_now_and_then(now)
+        gauges = {
+            "num_running": policy.num_running,
+            "num_waiting": policy.num_waiting,
+            "kv_reserved_tokens": policy.reserved_tokens,
+            "kv_budget_tokens": policy.limits.kv_budget_tokens,
+            "max_slots": policy.limits.max_slots,
+            "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
+        }
+        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now))
+
+    def _computed_tokens_per_s(self, now: float) -> float:
+        counters = self._observations.counters
+        self._computed.append((now, counters.prompt_tokens + counters.generated_tokens))
+        then, tokens = self._computed[0]
+        return (self._computed[-1][1] - tokens) / (now - then) if now > then else 0.0
+
+    def _service_rate_now(self, now: float) -> float:
+        """Reserved tokens per second with a full batch; 0 while too little is known.
+
+        The same fit that the capacity figures come from (docs/capacity.md), of this worker's last minute.
+        """
+        if not self._sums or now - self._sums[-1][0] >= _RATE_EVERY_S:
+            self._sums.append((now, asdict(self._observations.sums)))
+            (_, before), (_, after) = self._sums[0], self._sums[-1]
+            shape = shape_of({name: value - before[name] for name, value in after.items()})
+            limits = self._policy.limits
+            facts = WorkerFacts("", kv_budget_tokens=limits.kv_budget_tokens, max_slots=limits.max_slots)
+            rate = Fleet.of(shape, (facts,)).requests_per_s * shape.reserved_tokens
+            self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
+        return self._service_rate
+
+    def _log_now_and_then(self, now: float) -> None:
+        seconds = now - self._logged_s
+        if seconds < EVERY_S:
+            return
+        before, self._counted, self._logged_s = self._counted, self._counts(), now
+        iterations, sequences, tokens, answers = (b - a for a, b in zip(before, self._counted, strict=True))
+        if not iterations:
+            return
+        policy = self._policy
+        self._log({
+            "running": policy.num_running,
+            "waiting": policy.num_waiting,
+            "tokens_per_s": round(tokens / seconds),
+            "kv_percent": round(100 * policy.reserved_tokens / policy.limits.kv_budget_tokens),
+            "answers": answers,
+            "mean_batch": round(sequences / iterations, 1),
+        })  # fmt: skip
+
+    def _counts(self) -> tuple[int, int, int, int]:
+        counters = self._observations.counters
+        computed = counters.prompt_tokens + counters.generated_tokens
+        return counters.iterations, counters.generated_tokens, computed, self._observations.sums.requests
+
+
+class _AsyncLogger:
+    """Logs in a thread of its own, one line after the other; what comes while one is being written is dropped."""
+
+    def __init__(self) -> None:
+        self._context = copy_context()  # in which the log knows the process
+        self._thread: Thread | None = None
+
+    def log(self, facts: dict[str, Any]) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=self._context.run, args=(lambda: logger.info("status", **facts),), daemon=True)
+            with suppress(RuntimeError):  # no thread can be had: a line is not worth a beat
+                self._thread.start()
