@@ -86,28 +86,30 @@ def find_sentences(text: str, most: int) -> list[tuple[int, int]]:
     """
     end = len(text.rstrip())
     start = len(text) - len(text.lstrip())
+    first_word = _ALPHANUMERIC.search(text, start)
+    if first_word is None:
+        return [(start, end)] if start < end else []
     places: list[tuple[int, int]] = []
     for match in _CANDIDATE.finditer(text, start, end):
         if match.end() == end:
             break
-        if _is_boundary(text, start, match):
-            cut = match.start() if match["gap"] is None else match.start("gap")
-            if _add(places, text, start, start + len(text[start:cut].rstrip())):
-                start = match.end()
+        cut = match.start() if match["gap"] is None else match.start("gap")
+        # In front of the first word nothing is cut: to look for a word at each mark there would take quadratic time.
+        if cut > first_word.start() and _is_boundary(text, start, match):
+            _add(places, text, start, start + len(text[start:cut].rstrip()))
+            start = match.end()
             if len(places) > most:
                 return places
-    if start < end and not _add(places, text, start, end):
-        places.append((start, end))
+    _add(places, text, start, end)
     return places
 
 
-def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> bool:
-    """Add a sentence. Return False while there is no word to make one of."""
+def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add a sentence, or what has no word in it to the one before."""
     if _ALPHANUMERIC.search(text, start, end):
         places.append((start, end))
     elif places:
         places[-1] = (places[-1][0], end)
-    return bool(places)
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:

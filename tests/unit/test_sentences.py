@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.grammar import sentences
 from api.grammar.sentences import find_sentences
 
 ALL = 1_000_000
@@ -176,3 +179,33 @@ def _best_time(text: str) -> float:
         find_sentences(text, ALL)
         times.append(time.process_time() - started)
     return min(times)
+
+
+class CountingPattern:
+    """Counts the characters that a pattern may look at."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self.num_characters = 0
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        match = self._pattern.search(text, start, end)
+        self.num_characters += (match.end() if match else min(end, len(text))) - start
+        return match
+
+
+@pytest.mark.parametrize("piece", ["!\n", "\n\n_", ". ", "\n_", "?) ", "a. ", "a\n\n_\n\n_\n\n"])
+@pytest.mark.parametrize("tail", ["", " Go."])
+def test_twice_the_text_is_searched_for_words_at_most_twice_as_long(
+    piece: str, tail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def num_searched(text: str) -> int:
+        counting = CountingPattern(alphanumeric)
+        monkeypatch.setattr(sentences, "_ALPHANUMERIC", counting)
+        find_sentences(text, most=10**6)
+        return counting.num_characters
+
+    alphanumeric = sentences._ALPHANUMERIC
+    once, twice = num_searched(piece * 500 + tail), num_searched(piece * 1000 + tail)
+
+    assert 0 < twice <= 2.3 * once
