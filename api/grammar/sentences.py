@@ -187,7 +187,9 @@ def _line_ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 def _next_word(text: str, at: int) -> str:
     """Return the word or number behind opening quotes and brackets, or nothing."""
-    return _NEXT_WORD.match(text, at)[1]
+    match = _NEXT_WORD.match(text, at)
+    assert match is not None  # it matches nothing, too
+    return match[1]
 
 
 def _token_before(text: str, start: int, at: int) -> str:

@@ -76,8 +76,8 @@ class VerbTable:
     @cache
     def load(cls) -> VerbTable:
         """Load the table that ships with the package."""
-        with (files("api.grammar") / "verb_forms.tsv").open(encoding="utf-8", newline="") as file:
-            return cls([_parse_row(row) for row in csv.DictReader(file, delimiter="\t")])
+        lines = (files("api.grammar") / "verb_forms.tsv").read_text(encoding="utf-8").splitlines()
+        return cls([_parse_row(row) for row in csv.DictReader(lines, delimiter="\t")])
 
     def over_regularised(self, lemma: str) -> tuple[str, ...]:
         """Return every stem of an irregular verb with a regular ending: `go` -> goed, wented, goned."""

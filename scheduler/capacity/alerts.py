@@ -106,10 +106,11 @@ class _Watch:
             self._turned_at = None
         elif self._turned_at is None:
             self._turned_at = now
-        has_turned = self._turned_at is not None and now - self._turned_at >= self._hold_s()
-        if has_turned:
+        if value is None:
+            return None
+        if self._turned_at is not None and now - self._turned_at >= self._hold_s():
             return self._turn(value, situation, now)
-        if self.alert is not None and value is not None:
+        if self.alert is not None:
             self.alert = Alert(self.rule, value, self.rule.sentence(value, situation), self.alert.since)
         return None
 
@@ -121,11 +122,11 @@ class _Watch:
         return self.rule.bars.raise_after_s if self.alert is None else self.rule.bars.clear_after_s
 
     def _turn(self, value: float, situation: Situation, now: float) -> Change:
-        is_raised, self._turned_at = self.alert is None, None
-        since = now if is_raised else self.alert.since
-        alert = Alert(self.rule, value, self.rule.sentence(value, situation, is_raised), since)
-        self.alert = alert if is_raised else None
-        return Change(alert, is_raised, now)
+        raised, self._turned_at = self.alert, None
+        since = raised.since if raised else now
+        alert = Alert(self.rule, value, self.rule.sentence(value, situation, raised is None), since)
+        self.alert = None if raised else alert
+        return Change(alert, raised is None, now)
 
 
 class Alerts:

@@ -26,8 +26,9 @@ class FollowingSubjectFinder:
         following = plain(words[phrase.end]) if phrase.end < len(words) else None
         if following == "of" and " ".join(phrase.plain) in word_sets.QUANTITIES:
             whole = self._reader.read(words[:end], phrase.end + 1)
-            is_fitting = whole is not None and whole.number is wanted
-            return Subject(quoted(words[: whole.end]), Kind.QUANTITY, wanted) if is_fitting else None
+            if whole is None or whole.number is not wanted:
+                return None
+            return Subject(quoted(words[: whole.end]), Kind.QUANTITY, wanted)
         has_ended = following is None or following in word_sets.AFTER_A_NOUN or following.endswith("ing")
         return judge(phrase, wanted) if has_ended else None
 
@@ -53,8 +54,9 @@ class FollowingSubjectFinder:
         if words[name.end : name.end + 1] not in (["and"], ["or"]):
             return judge(name, wanted)
         other = self._reader.read(words[: name.end + 2], name.end + 1)
-        is_pair = words[name.end] == "and" and other is not None and words[name.end + 1][0].isupper()
-        if not is_pair or wanted is not Number.PLURAL:
+        if other is None or words[name.end] != "and" or not words[name.end + 1][0].isupper():
+            return None
+        if wanted is not Number.PLURAL:
             return None
         return Subject(quoted(words[: other.end]), Kind.PAIR, wanted)
 

@@ -70,8 +70,9 @@ class SubjectFinder:
         """Add the phrase before the comma to a pair: "my mother, father and sister"."""
         words = segments[-2] if len(segments) > 1 else ()
         first = self._reader.read(words, 0)
-        is_list = first is not None and first.end == len(words) and pair.text.endswith(segments[-1][-1])
-        return replace(pair, text=f"{quoted(first.words)}, {pair.text}") if is_list else pair
+        if first is None or first.end < len(words) or not pair.text.endswith(segments[-1][-1]):
+            return pair
+        return replace(pair, text=f"{quoted(first.words)}, {pair.text}")
 
     def _before_a_relative(self, words: Sequence[str], wanted: Number) -> Subject | None:
         """Read the phrase before a relative pronoun at the end of the words: 'the boys' of "I like the boys who"."""
@@ -217,8 +218,10 @@ def judge(head: Phrase, wanted: Number, nearest: Phrase | None = None) -> Subjec
         kind = Kind.IN_S
     elif head.number is Number.UNKNOWN:
         kind = Kind.QUANTITY
-    is_rival = nearest is not None and Number.UNKNOWN is not nearest.number is not head.number is wanted
-    return Subject(quoted(head.words), kind, wanted, nearest.words[-1] if is_rival else None)
+    rival = None
+    if nearest is not None and Number.UNKNOWN is not nearest.number is not head.number is wanted:
+        rival = nearest.words[-1]
+    return Subject(quoted(head.words), kind, wanted, rival)
 
 
 def _is_one_clause(words: Sequence[str]) -> bool:
