@@ -17,18 +17,18 @@ from worker.model.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
 _TRACING = ("traces", "otel_endpoint", "otel_share")
-# Name: module, attribute, what the list of commands says.
+# Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
-    "monitor": ("ops.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
-    "capacity": ("ops.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
-    "requeue": ("ops.dead_letters", "requeue", "Put requests that were given up back into the queue."),
-    "drop": ("ops.dead_letters", "drop", "Forget requests that were given up."),
-    "top": ("ops.top.command", "top", "Watch a running system in the terminal."),
-    "loadtest": ("ops.loadtest.command", "loadtest", "Put a load on a running server and measure its answers."),
-    "bench": ("ops.bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
-    "chaos": ("ops.chaos.command", "chaos", "Kill processes under load, and show that nothing is lost."),
-    "train": ("ops.training.commands", "train", "Train the Mini-GPT from sentences."),
-    "eval": ("ops.training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
+    "monitor": ("observe.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
+    "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
+    "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),
+    "drop": ("observe.dead_letters", "drop", "Forget requests that were given up."),
+    "top": ("observe.top.command", "top", "Watch a running system in the terminal."),
+    "loadtest": ("load.command", "loadtest", "Put a load on a running server and measure its answers."),
+    "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
+    "chaos": ("drills.command", "chaos", "Kill processes under load, and show that nothing is lost."),
+    "train": ("training.commands", "train", "Train the Mini-GPT from sentences."),
+    "eval": ("training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
 }
 
 
@@ -42,9 +42,9 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS_ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         module, attribute, _ = _COMMANDS_ELSEWHERE[cmd_name]
-        if not module.startswith("ops.training"):  # those do it when they run: PyTorch may want its threads
+        if not module.startswith("training."):  # those do it when they run: PyTorch may want its threads
             configure_blas(os.environ)
-        return getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(f"ops.{module}"), attribute)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
@@ -88,7 +88,7 @@ def main() -> None:
 )  # fmt: skip
 def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
-    from ops import up as system
+    from ops.run import up as system
 
     raise SystemExit(system.run(settings, with_dashboard=dashboard, die_with_parent=die_with_parent))
 
@@ -103,8 +103,8 @@ def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
     from api.server.application import serve
-    from ops.correctors import make_corrector
-    from ops.spans import span_export
+    from ops.run.correctors import make_corrector
+    from ops.run.spans import span_export
 
     serve(settings, make_corrector, lambda settings: span_export(settings, "api"))
 
@@ -120,8 +120,8 @@ def worker(settings: Settings) -> None:
         raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
     _prepare("worker", settings)
     from api.grammar.tokenizer import Tokenizer
-    from ops.faults import broken, fault_of
-    from ops.spans import span_export
+    from ops.run.faults import broken, fault_of
+    from ops.run.spans import span_export
     from worker import process
 
     spans = span_export(settings, "worker")
@@ -139,7 +139,7 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
     a tab, the explanation; or a JSON problem object where the line is refused.
     """
     _prepare("correct", settings)
-    from ops import offline
+    from ops.run import offline
 
     raise SystemExit(offline.run(settings, sentence, as_json))
 
@@ -148,7 +148,7 @@ def _prepare(process: str, settings: Settings) -> None:
     if process in ("api", "worker"):
         check_spans(settings)
     configure_blas(os.environ)
-    from ops import logs
+    from ops.run import logs
 
     logs.configure(settings, process)
 

@@ -119,7 +119,7 @@ def _check_webhook(context: click.Context, parameter: click.Parameter, value: st
 
 def check_spans(settings: Settings) -> None:
     """Raises click.UsageError where spans are wanted and the packages that make them are not there."""
-    from ops.spans import check_installed
+    from ops.run.spans import check_installed
 
     try:
         check_installed(settings)

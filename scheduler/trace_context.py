@@ -1,6 +1,6 @@
 """Where a request belongs in the traces of a larger system: W3C's Trace Context, and who is told of spans.
 
-Nothing here exports anything; `ops/spans.py` does, where it is switched on.
+Nothing here exports anything; `ops/run/spans.py` does, where it is switched on.
 """
 
 from __future__ import annotations

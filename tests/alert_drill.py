@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ops.alert_drill.drill import LOAD_ALERTS, TIMES
+from ops.drills.alert_drill.drill import LOAD_ALERTS, TIMES
 
 _LONGEST_S = 400
 
@@ -15,7 +15,7 @@ _LONGEST_S = 400
 def hold_alert_drill(folder: Path, *options: str) -> None:
     """Asserts all that is no matter of time."""
     file = folder / "drill.json"
-    command = [sys.executable, "-m", "ops.alert_drill", *options, "--json", str(file)]
+    command = [sys.executable, "-m", "ops.drills.alert_drill", *options, "--json", str(file)]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_S)
 

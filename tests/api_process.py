@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 
-from ops import processes
-from ops.embedded_redis import free_port
+from ops.run import processes
+from ops.run.embedded_redis import free_port
 from tests.mailbox_house import eventually
 from tests.running_system import send
 

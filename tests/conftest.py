@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from ops import embedded_redis
+from ops.run import embedded_redis
 from worker.model.blas import configure_blas
 
 configure_blas(os.environ)  # before anything imports numpy

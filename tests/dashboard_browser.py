@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ops import embedded_redis, processes
-from ops.chaos.drill import NUM_SENTENCES
-from ops.chaos.random_model import SlowShape
-from ops.chaos.slow_worker import command
-from ops.chaos.system import DRILL_SETTINGS, Shape, System, running
-from ops.chaos.traffic import Traffic
-from ops.loadtest import prompts
-from ops.loadtest.arrivals import ClosedLoop
+from ops.drills.drill import NUM_SENTENCES
+from ops.drills.random_model import SlowShape
+from ops.drills.slow_worker import command
+from ops.drills.system import DRILL_SETTINGS, Shape, System, running
+from ops.drills.traffic import Traffic
+from ops.load import prompts
+from ops.load.arrivals import ClosedLoop
+from ops.run import embedded_redis, processes
 
 PAGES = {"queues": "/0/view/queues", "workers": "/0/view/workers", "waiting": "/0/view/jobs/correct/queued/5/asc/1"}
 _SHAPE = Shape(num_workers=2, settings=DRILL_SETTINGS, worker_command=command(SlowShape(num_layers=4)))

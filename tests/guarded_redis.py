@@ -1,4 +1,4 @@
-"""A Redis with the users of ops/redis/users.acl, started by the script that a cluster starts it by."""
+"""A Redis with the users of ops/deploy/redis/users.acl, started by the script that a cluster starts it by."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import RedisError
 
-from ops import processes
-from ops.embedded_redis import find_redis_server, free_port
+from ops.run import processes
+from ops.run.embedded_redis import find_redis_server, free_port
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
-SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "redis"
+SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")
 PASSWORDS = {f"{user.upper()}_PASSWORD": f"{user}-secret" for user in USERS}
 

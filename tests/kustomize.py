@@ -1,4 +1,4 @@
-"""What `kustomize build` would give, as far as ops/kubernetes uses it; anything else in a kustomization is an error."""
+"""What `kustomize build` would give, as far as ops/deploy/kubernetes uses it; all else is an error."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ops import processes
+from ops.run import processes
 from tests.many_sentences import sentences
 from tests.running_system import Reply, RunningSystem, post_sentence, wait_until
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ops import processes
-from ops.embedded_redis import free_port
+from ops.run import processes
+from ops.run.embedded_redis import free_port
 
 START_PATIENCE_S = 40.0
 

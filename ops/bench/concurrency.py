@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
-from ops.loadtest.arrivals import Limits
+from ops.load.arrivals import Limits
 
 CSV = "concurrency.csv"
 PLANNED = ("num_runs", "scale")  # what of the plan it goes by

@@ -12,11 +12,11 @@ import numpy as np
 from tqdm import tqdm
 
 from ops.bench.system import serving
-from ops.loadtest import prompts
-from ops.loadtest.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
-from ops.loadtest.connection import Target
-from ops.loadtest.generator import Generator
-from ops.loadtest.measurements import Measurements
+from ops.load import prompts
+from ops.load.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
+from ops.load.connection import Target
+from ops.load.generator import Generator
+from ops.load.measurements import Measurements
 
 Row = dict[str, Any]
 

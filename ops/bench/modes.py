@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.bench.static_sweep import static_case
-from ops.loadtest.arrivals import Limits
+from ops.load.arrivals import Limits
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import MODES
 

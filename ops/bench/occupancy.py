@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 from ops.bench.experiment import Plan, Row
-from ops.loadtest import prompts
+from ops.load import prompts
 from scheduler.batching import BatchingPolicy, BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings

@@ -13,7 +13,7 @@ from typing import Any
 import litserve
 import mosec
 
-from ops.offline import OfflineCorrector, as_document
+from ops.run.offline import OfflineCorrector, as_document
 from scheduler.settings import Settings
 
 _MAX_BATCH = 32

@@ -17,10 +17,10 @@ import click
 from ops.bench import slices
 from ops.bench.experiment import Plan, Row, as_columns, medians
 from ops.bench.slices import Running, Server
-from ops.loadtest import prompts
-from ops.loadtest.arrivals import ClosedLoop, Limits
-from ops.loadtest.generator import Generator
-from ops.loadtest.measurements import Measurements
+from ops.load import prompts
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.generator import Generator
+from ops.load.measurements import Measurements
 from worker.model.blas import THREAD_VARIABLES
 
 CSV = "peers.csv"

@@ -18,7 +18,7 @@ from redis import Redis
 from ops.bench import slices, stages
 from ops.bench.experiment import Plan, Row
 from ops.bench.slices import Running
-from ops.loadtest import prompts
+from ops.load import prompts
 
 CSV = "profile.csv"
 PLANNED = ("num_runs", "scale", "against", "sentences")  # what of the plan it goes by

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ops import processes
 from ops.bench.experiment import Row, as_columns
-from ops.embedded_redis import free_port
-from ops.loadtest.arrivals import ClosedLoop, Limits
-from ops.loadtest.connection import Target
-from ops.loadtest.generator import Generator
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.connection import Target
+from ops.load.generator import Generator
+from ops.run import processes
+from ops.run.embedded_redis import free_port
 from scheduler.settings import PREFIX
 
 ROLES = ("api", "worker", "redis", "other")

@@ -14,7 +14,7 @@ import click
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, read_rows, rounds, write_rows
 from ops.bench.manifest import write_manifest
-from ops.loadtest.arrivals import Limits
+from ops.load.arrivals import Limits
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import Settings
 

@@ -15,7 +15,7 @@ ACCEPT, MODEL = "accept and parse", "model"
 _TABLE = (
     # The API process.
     ("trace", r"scheduler/trace|worker/mailbox/traces|worker/tracing|keep_trace$|telemetry/.*trac"),
-    ("log", r"api/request_log|structlog/|ops/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
+    ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
     ("metrics", r"api/(tallies|metrics)|scheduler/observ|worker/mailbox/reporter|worker/observer|:\w+\._observe"
                 r"|telemetry/"),
     ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:(check|deadline|idemp|correl|prefers)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
-from ops.loadtest.arrivals import Limits
+from ops.load.arrivals import Limits
 
 CSV = "batch_sweep.csv"
 PLANNED = ("num_runs", "concurrency", "total")  # what of the plan it goes by

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from ops import processes
-from ops.embedded_redis import free_port
-from ops.up import why_not_ready
+from ops.run import processes
+from ops.run.embedded_redis import free_port
+from ops.run.up import why_not_ready
 from scheduler.settings import PREFIX
 
 _START_PATIENCE_S = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from api.grammar.pipeline import Correction
-from ops.offline import OfflineCorrector
+from ops.run.offline import OfflineCorrector
 from ops.training.evaluation import Answer
 from scheduler.settings import Settings
 

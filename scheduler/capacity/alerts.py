@@ -1,8 +1,9 @@
 """Alerts: rules over what is observed, and when each is raised and cleared.
 
 A rule is raised once its condition has held for a while, and cleared once a lower bar has been kept for a while, so
-that a value that trembles about the limit tells nobody twice. Pure: the time comes as an argument. ops/monitor.py asks
-again and again; ops/prometheus/rules.yml says the same in Prometheus' words, and a test compares the two.
+that a value that trembles about the limit tells nobody twice. Pure: the time comes as an argument.
+ops/observe/monitor.py asks again and again; ops/deploy/prometheus/rules.yml says the same in Prometheus' words, and a
+test compares the two.
 """
 
 from __future__ import annotations

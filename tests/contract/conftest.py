@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import fakeredis
 import pytest
 
-from ops import embedded_redis
+from ops.run import embedded_redis
 from tests.bundled_redis import only_the_bundled_redis
 from tests.mailbox_house import House, MemoryHouse, RedisHouse
 from worker.mailbox.connection import connect

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from ops import processes
+from ops.run import processes
 from tests.many_sentences import sentences
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ops import embedded_redis, processes
+from ops.run import embedded_redis, processes
 from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_sentence, send, wait_until
 

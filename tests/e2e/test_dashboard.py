@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ops.embedded_redis import free_port
+from ops.run.embedded_redis import free_port
 from tests.running_system import RunningSystem, post_sentence, send, wait_until
 
 NUM_SENT = 5

@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from ops import processes
+from ops.run import processes
 from scheduler.settings import FAULT_NAMES
 from tests.exposed_metrics import families_of
 from tests.running_system import Reply, RunningSystem, post_sentence, send, wait_until

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ops import processes
-from ops.loadtest import prompts
-from ops.loadtest.arrivals import ClosedLoop, Limits
-from ops.loadtest.command import expected_answers
-from ops.loadtest.connection import Target
-from ops.loadtest.generator import Expected, Generator
+from ops.load import prompts
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.command import expected_answers
+from ops.load.connection import Target
+from ops.load.generator import Expected, Generator
+from ops.run import processes
 from scheduler.settings import MODES, QUEUE_MODES, Settings
 from tests.e2e.test_bad_input import BAD_BODIES, JSON
 from tests.exposed_metrics import families_of

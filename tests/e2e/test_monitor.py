@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops import processes
+from ops.run import processes
 from tests.running_system import RunningSystem, post_json, wait_until
 from tests.webhook_receiver import WebhookReceiver
 

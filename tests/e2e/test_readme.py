@@ -8,7 +8,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from ops import processes
+from ops.run import processes
 from tests.running_system import RunningSystem
 
 FEWEST_RIGHT = 32  # of the 35: the model is right often, not always

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ops import processes
+from ops.run import processes
 from tests.running_system import RunningSystem, post_json, post_sentence
 
 PARAGRAPH = (

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from ops import embedded_redis, processes
-from ops.embedded_redis import free_port
+from ops.run import embedded_redis, processes
+from ops.run.embedded_redis import free_port
 from tests.bundled_redis import only_the_bundled_redis
 from tests.running_system import (
     START_PATIENCE_S,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import connect

@@ -15,8 +15,8 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID
 from api.server.application import bind
-from ops import processes
-from ops.embedded_redis import EmbeddedRedis, free_port
+from ops.run import processes
+from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one

@@ -1,4 +1,4 @@
-"""ops/compose/balancer.sh with a name server and an nginx of a few lines: it finds replicas that come and go."""
+"""ops/deploy/compose/balancer.sh with a name server and an nginx of a few lines: it finds replicas that come and go."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.running_system import wait_until
 
-SCRIPT = Path(__file__).resolve().parents[2] / "ops" / "compose" / "balancer.sh"
+SCRIPT = Path(__file__).resolve().parents[2] / "ops" / "deploy" / "compose" / "balancer.sh"
 # What BusyBox prints: the name server first, then the answer, and that there is none for IPv6.
 BUSYBOX = (
     "Server:\t\t127.0.0.11\nAddress:\t127.0.0.11:53\n\nNon-authoritative answer:\n{}\n*** Can't find api: No answer\n"

@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ops.chaos.proxy import MESSAGE, CountingProxy, Tripwire
-from ops.embedded_redis import EmbeddedRedis
+from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
 from worker.mailbox.connection import ConnectionLost, RedisConnection, connect, script
 

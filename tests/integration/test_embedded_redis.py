@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from ops import embedded_redis
+from ops.run import embedded_redis
 
 
 def test_a_server_answers_as_soon_as_start_returns(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_system_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypa
 
 _STARTER = """
 import time
-from ops import embedded_redis
+from ops.run import embedded_redis
 with embedded_redis.private_directory() as directory:
     server = embedded_redis.start(directory)
     print(server.pid, directory, flush=True)

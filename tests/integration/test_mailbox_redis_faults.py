@@ -17,8 +17,8 @@ from redis import Redis
 from rq import Queue
 from rq.job import Job
 
-from ops import embedded_redis
-from ops.embedded_redis import EmbeddedRedis
+from ops.run import embedded_redis
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from worker.mailbox import listener

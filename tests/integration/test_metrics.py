@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
 from tests.api_process import ApiProcess

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ops import embedded_redis, processes
-from ops.embedded_redis import EmbeddedRedis
+from ops.run import embedded_redis, processes
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import wait_until
 from tests.webhook_receiver import WebhookReceiver
 
@@ -41,7 +41,7 @@ class Monitor:
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
 
     def is_healthy(self) -> bool:
-        return subprocess.run([sys.executable, "-m", "ops.monitor_health"], env=self.env).returncode == 0
+        return subprocess.run([sys.executable, "-m", "ops.observe.monitor_health"], env=self.env).returncode == 0
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 import pytest
 from redis import Redis
 
-from ops import embedded_redis
-from ops.embedded_redis import EmbeddedRedis
+from ops.run import embedded_redis
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxDown

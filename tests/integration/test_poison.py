@@ -10,7 +10,7 @@ import time
 import pytest
 
 from api.grammar.pipeline import TextPipeline
-from ops.chaos.killed_workers import POISON
+from ops.drills.killed_workers import POISON
 from scheduler.errors import RequestFailed
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
 from tests.mailbox_house import RedisHouse, eventually
@@ -52,5 +52,5 @@ def test_poison_in_a_batch_of_16_is_given_up_after_three_crashes_and_15_neighbou
 
 
 def start_worker(redis_url: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "ops.chaos.poisoned_worker"]
+    command = [sys.executable, "-m", "ops.drills.poisoned_worker"]
     return subprocess.Popen(command, env=os.environ | {"MINISERVE_REDIS_URL": redis_url}, stderr=subprocess.DEVNULL)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, eventually, take
 from tests.running_system import is_running, post_sentence, send

@@ -1,4 +1,4 @@
-"""ops/redis/users.acl on a real Redis: each user can do all its work, and nothing else."""
+"""ops/deploy/redis/users.acl on a real Redis: each user can do all its work, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rq.serializers import JSONSerializer
 from rq_dashboard.cli import make_flask_app
 from rq_dashboard.web import setup_rq_connection
 
-from ops import worker_health
+from ops.run import worker_health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from scheduler.traces import FoundTrace

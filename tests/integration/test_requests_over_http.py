@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.grammar.edit_script import EOS_ID
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY
 from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take

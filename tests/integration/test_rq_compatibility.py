@@ -21,7 +21,7 @@ from rq.job import Job, JobStatus
 from rq.registry import CanceledJobRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
-from ops.embedded_redis import free_port
+from ops.run.embedded_redis import free_port
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from worker.mailbox.formats import FUNCTION_NAME

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from ops import processes, worker_health
-from ops.chaos.fleet import RedisFleet
-from ops.embedded_redis import EmbeddedRedis, free_port
+from ops.drills.fleet import RedisFleet
+from ops.run import processes, worker_health
+from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from tests.running_system import Reply, post_sentence, send, wait_until
@@ -37,7 +37,7 @@ def fleet(tmp_path: Path) -> Iterator[RedisFleet]:
 
 @pytest.fixture
 def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
-    """As on a cluster: three, of which one takes nothing alone, with the users of ops/redis/users.acl."""
+    """As on a cluster: three, of which one takes nothing alone, with the users of ops/deploy/redis/users.acl."""
     fleet = RedisFleet(tmp_path, PASSWORDS, num_nodes=3)
     try:
         fleet.start()

@@ -13,7 +13,7 @@ import pytest
 from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one

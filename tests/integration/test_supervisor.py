@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ops import processes
-from ops.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Child, Signals, Supervisor
+from ops.run import processes
+from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Child, Signals, Supervisor
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 DEAF = [

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from api.grammar.edit_script import EOS_ID
-from ops.embedded_redis import EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tqdm import tqdm
 
-from ops import processes
-from ops.chaos.drill import Drill, Stage, hold
-from ops.chaos.drills import DRILLS
-from ops.chaos.soak import soak
+from ops.drills.catalogue import DRILLS
+from ops.drills.drill import Drill, Stage, hold
+from ops.drills.soak import soak
+from ops.run import processes
 from tests.chaos_times import TIMES
 
 LONGEST_S = {

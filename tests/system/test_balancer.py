@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from ops.embedded_redis import free_port
+from ops.run.embedded_redis import free_port
 from tests import system_tools
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
-CONFIGURATION = (Path(__file__).resolve().parents[2] / "ops" / "compose" / "nginx.conf").read_text(encoding="utf-8")
+CONFIGURATION = (Path(__file__).resolve().parents[2] / "ops" / "deploy" / "compose" / "nginx.conf").read_text(
+    encoding="utf-8"
+)
 STOPPING = {"type": "urn:miniserve:problem:shutting-down"}
 PROBLEM = "Content-Type: application/problem+json"
 KEY = {"Idempotency-Key": "7f1c0b1e"}

@@ -12,8 +12,8 @@ import yaml
 
 from tests import system_tools
 
-OPS = Path(__file__).resolve().parents[2] / "ops"
-BOARDS = sorted((OPS / "grafana" / "boards").glob("*.json"))
+DEPLOY = Path(__file__).resolve().parents[2] / "ops" / "deploy"
+BOARDS = sorted((DEPLOY / "grafana" / "boards").glob("*.json"))
 
 
 def _promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -22,7 +22,7 @@ def _promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_prometheus_can_read_its_configuration_and_finds_its_rules() -> None:
-    done = _promtool("check", "config", OPS / "prometheus" / "prometheus.yml")
+    done = _promtool("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -44,7 +44,7 @@ def test_prometheus_can_read_every_expression_of_a_board(path: Path, tmp_path: P
 
 
 def test_an_expression_that_is_none_would_be_noticed(tmp_path: Path) -> None:
-    shutil.copy(OPS / "prometheus" / "prometheus.yml", tmp_path)
+    shutil.copy(DEPLOY / "prometheus" / "prometheus.yml", tmp_path)
     rule = {"record": "board:0", "expr": "sum(rate(miniserve_batch_size_bucket[1m])"}  # a bracket is missing
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": [rule]}]}))
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tqdm import tqdm
 
-from ops import processes
-from ops.chaos.drill import Result, Stage, hold
-from ops.chaos.drills import DRILLS
+from ops.drills.catalogue import DRILLS
+from ops.drills.drill import Result, Stage, hold
+from ops.run import processes
 from tests.chaos_times import TIMES
 from tests.running_system import descendants, is_running, wait_until
 

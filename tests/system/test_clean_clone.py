@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.embedded_redis import free_port
+from ops.run.embedded_redis import free_port
 from tests.running_system import descendants, is_running, post_sentence, send, wait_until
 
 pytestmark = pytest.mark.alone

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.chaos.system import System
+from ops.drills.system import System
 from tests.dashboard_browser import NUM_CLIENTS, PAGES, dashboard_under_load, visit
 
 

@@ -1,4 +1,4 @@
-"""ops/kubernetes against the schemas of Kubernetes, no unknown field allowed. `make test-system` installs them:
+"""ops/deploy/kubernetes against the schemas of Kubernetes, no unknown field allowed. `make test-system` installs them:
 100 MB, too much for every `make install`. KEDA's objects are not among them; tests/unit looks at their form."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from tests.kustomize import build
 
-KUBERNETES = Path(__file__).resolve().parents[2] / "ops" / "kubernetes"
+KUBERNETES = Path(__file__).resolve().parents[2] / "ops" / "deploy" / "kubernetes"
 VERSIONS = ("1.30", "1.37")  # the oldest we write for, and the newest the checker knows
 FOLDERS = ("base", "overlays/sentinel", "overlays/managed-redis", "components/hpa")
 

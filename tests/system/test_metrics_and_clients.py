@@ -13,15 +13,15 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 from api.grammar.sentences import find_sentences
-from ops.chaos.random_model import SlowShape
-from ops.chaos.slow_worker import command
-from ops.chaos.system import Shape, System, running
-from ops.loadtest import prompts
-from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.loadtest.connection import Target
-from ops.loadtest.generator import Generator
-from ops.loadtest.measurements import Measurements
-from ops.loadtest.server_timing import breakdown
+from ops.drills.random_model import SlowShape
+from ops.drills.slow_worker import command
+from ops.drills.system import Shape, System, running
+from ops.load import prompts
+from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.load.connection import Target
+from ops.load.generator import Generator
+from ops.load.measurements import Measurements
+from ops.load.server_timing import breakdown
 from scheduler.observations import TIME_BUCKETS_S
 from tests.exposed_metrics import families_of
 from tests.running_system import send, wait_until

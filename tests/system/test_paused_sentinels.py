@@ -1,6 +1,6 @@
 """Sentinels that stood still distrust what they see for a while. Only Redis 7 can be told for how short a while.
 
-The embedded Redis may be older. Debian's is not: `make test-system` installs it (ops/system_tools.sh).
+The embedded Redis may be older. Debian's is not: `make test-system` installs it (ops/deploy/system_tools.sh).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import signal
 import time
 from pathlib import Path
 
-from ops.chaos.fleet import RedisFleet
+from ops.drills.fleet import RedisFleet
 from tests.running_system import wait_until
 
 FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine

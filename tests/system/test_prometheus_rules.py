@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests import system_tools
 
-FOLDER = Path(__file__).resolve().parents[2] / "ops" / "prometheus"
+FOLDER = Path(__file__).resolve().parents[2] / "ops" / "deploy" / "prometheus"
 
 
 def _promtool(*arguments: str, folder: Path = FOLDER) -> subprocess.CompletedProcess[str]:

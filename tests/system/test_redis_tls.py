@@ -1,6 +1,6 @@
-"""The users of ops/redis/users.acl over TLS, on a real Redis that speaks it, with certificates made for the test.
+"""The users of ops/deploy/redis/users.acl over TLS, on a real Redis, with certificates made for the test.
 
-The embedded Redis knows no TLS. Debian's does: `make test-system` installs it (ops/system_tools.sh).
+The embedded Redis knows no TLS. Debian's does: `make test-system` installs it (ops/deploy/system_tools.sh).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from ops import processes, worker_health
-from ops.chaos.fleet import RedisFleet
-from ops.embedded_redis import free_port
+from ops.drills.fleet import RedisFleet
+from ops.run import processes, worker_health
+from ops.run.embedded_redis import free_port
 from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ops.alert_drill import figures
-from ops.alert_drill.__main__ import lines
-from ops.alert_drill.drill import LOAD_ALERTS, _checks, _Plan
-from ops.alert_drill.figures import Course, Sample, Waits
-from ops.alert_drill.inbox import Inbox, Told
-from ops.chaos.drill import Check, Result, Tally
-from ops.chaos.traffic import Exchange
-from ops.loadtest.arrivals import VariedLoop
-from ops.loadtest.server_timing import queue_s
+from ops.drills.alert_drill import figures
+from ops.drills.alert_drill.__main__ import lines
+from ops.drills.alert_drill.drill import LOAD_ALERTS, _checks, _Plan
+from ops.drills.alert_drill.figures import Course, Sample, Waits
+from ops.drills.alert_drill.inbox import Inbox, Told
+from ops.drills.drill import Check, Result, Tally
+from ops.drills.traffic import Exchange
+from ops.load.arrivals import VariedLoop
+from ops.load.server_timing import queue_s
 
 STARTED_S = 100.0
 SOUND: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ops.banner import banner_lines, base_url, hide_password
-from ops.model_facts import read_model_facts
+from ops.run.banner import banner_lines, base_url, hide_password
+from ops.run.model_facts import read_model_facts
 from scheduler.settings import Settings
 
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from ops.bench import concurrency, experiment, manifest, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import ALL, EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
-from ops.loadtest.arrivals import Limits
-from ops.loadtest.measurements import Measurements
+from ops.load.arrivals import Limits
+from ops.load.measurements import Measurements
 from scheduler.batching import BatchLimits
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import MODES

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ops.bench import peers, slices
 from ops.bench.experiment import Row, as_columns
-from ops.loadtest.measurements import Measurements
+from ops.load.measurements import Measurements
 from tests.mailbox_house import eventually
 
 BURN = "while True: pass"

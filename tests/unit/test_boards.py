@@ -13,10 +13,10 @@ import yaml
 
 from tests.metric_names import SERIES
 
-OPS = Path(__file__).resolve().parents[2] / "ops"
-BOARDS = sorted((OPS / "grafana" / "boards").glob("*.json"))
-RULES = sorted((OPS / "prometheus").glob("rules.yml"))
-PROVISIONED = OPS / "grafana" / "provisioning"
+DEPLOY = Path(__file__).resolve().parents[2] / "ops" / "deploy"
+BOARDS = sorted((DEPLOY / "grafana" / "boards").glob("*.json"))
+RULES = sorted((DEPLOY / "prometheus").glob("rules.yml"))
+PROVISIONED = DEPLOY / "grafana" / "provisioning"
 
 
 def _board(path: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_boards_differ_in_uid_and_title() -> None:
 
 
 def test_the_system_is_scraped_once_and_not_once_a_replica() -> None:
-    configuration = yaml.safe_load((OPS / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+    configuration = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
 
     (job,) = configuration["scrape_configs"]
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner, Result
 
-from ops import capacity as command
-from ops.capacity import METRICS, Figures, advice, as_json, rows
 from ops.cli import main
-from ops.scrape import ScrapeError, parse
+from ops.observe import capacity as command
+from ops.observe.capacity import METRICS, Figures, advice, as_json, rows
+from ops.observe.scrape import ScrapeError, parse
 from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 

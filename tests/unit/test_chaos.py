@@ -9,14 +9,14 @@ import fakeredis
 import pytest
 from click.testing import CliRunner
 
-from ops.chaos import report, table
-from ops.chaos.command import chaos
-from ops.chaos.conservation import Books
-from ops.chaos.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
-from ops.chaos.drills import DRILLS
-from ops.chaos.soak import _growth, _Look
-from ops.chaos.system import DrillError
-from ops.chaos.traffic import Exchange
+from ops.drills import report, table
+from ops.drills.catalogue import DRILLS
+from ops.drills.command import chaos
+from ops.drills.conservation import Books
+from ops.drills.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
+from ops.drills.soak import _growth, _Look
+from ops.drills.system import DrillError
+from ops.drills.traffic import Exchange
 
 ROOT = Path(__file__).resolve().parents[2]
 ANSWER = {"corrected": "He went."}
@@ -98,7 +98,7 @@ def test_a_drill_that_cannot_be_held_has_failed_and_says_why() -> None:
 @pytest.fixture
 def books(monkeypatch: pytest.MonkeyPatch) -> Books:
     server = fakeredis.FakeServer()
-    monkeypatch.setattr("ops.chaos.conservation.connect", lambda _: fakeredis.FakeRedis(server=server))
+    monkeypatch.setattr("ops.drills.conservation.connect", lambda _: fakeredis.FakeRedis(server=server))
     return Books("redis://127.0.0.1:1/0")
 
 

@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 import pytest
 
-from ops.chaos.traffic import Exchange, Habits, Traffic
-from ops.embedded_redis import free_port
-from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.drills.traffic import Exchange, Habits, Traffic
+from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.run.embedded_redis import free_port
 from tests.running_system import wait_until
 from tests.small_server import FULL, OK, LastWords, StartServer, http, small_servers
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ops import dashboard, http_health
+from ops.observe import dashboard
+from ops.run import http_health
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
 
@@ -109,7 +110,7 @@ def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
 def test_the_dashboard_wants_a_login_reads_json_and_deletes_nothing() -> None:
     service = SERVICES["dashboard"]
 
-    assert service["command"][:3] == ["python", "-m", "ops.dashboard"] and "--json" in service["command"]
+    assert service["command"][:3] == ["python", "-m", "ops.observe.dashboard"] and "--json" in service["command"]
     assert service["environment"]["RQ_DASHBOARD_DISABLE_DELETE"].endswith(":-1}")
     assert service["healthcheck"]["test"][-1] == "401"
 
@@ -125,7 +126,7 @@ def test_a_password_is_made_where_none_is_given() -> None:
 
 def test_an_old_compose_and_a_plain_builder_can_read_it() -> None:
     assert not re.search(r"^(name|version):", TEXT, re.MULTILINE)
-    assert "start_interval" not in TEXT and "deploy" not in TEXT
+    assert "start_interval" not in TEXT and "deploy:" not in TEXT
     assert "--mount" not in DOCKERFILE and "syntax=" not in DOCKERFILE
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from api.grammar.reasons import Reason
 from ops.cli import main
-from ops.faults import FAULTS
+from ops.run.faults import FAULTS
 from scheduler import errors
 from scheduler.settings import Settings, variable
 
@@ -126,7 +126,7 @@ def test_every_file_named_in_the_architecture_exists() -> None:
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
 def test_the_commands_of_an_exercise_parse(path: Path) -> None:
     """With `long.txt`, which one of them makes, standing in for any file."""
-    text = path.read_text(encoding="utf-8").replace("long.txt", str(ROOT / "ops/loadtest/prompts.txt"))
+    text = path.read_text(encoding="utf-8").replace("long.txt", str(ROOT / "ops/load/prompts.txt"))
     commands = [found for line in _shell_lines(text) for found in re.findall(r"miniserve [^;|]+", line)]
 
     assert commands or path.stem == "7-capacity"

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 from structlog.testing import capture_logs
 
-from ops import faults
 from ops.cli import main
-from ops.faults import FAULTS, LeakyBatching, fault_of
+from ops.run import faults
+from ops.run.faults import FAULTS, LeakyBatching, fault_of
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID
 from scheduler.settings import FAULT_NAMES, Settings

@@ -1,4 +1,4 @@
-"""ops/kubernetes: what the manifests refer to exists, and what they promise holds. test-system has the schemas."""
+"""ops/deploy/kubernetes: what manifests refer to exists, and what they promise holds. test-system has the schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduler.settings import Settings
 from tests.kustomize import KustomizationError, build, containers
 
 ROOT = Path(__file__).resolve().parents[2]
-KUBERNETES = ROOT / "ops" / "kubernetes"
+KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
 OVERLAYS = ("sentinel", "managed-redis")
 WORKLOADS = ("Deployment", "StatefulSet")
 NAMESPACE = "miniserve"
@@ -86,7 +86,7 @@ def test_every_container_is_looked_after_by_a_probe(objects: list[dict[str, Any]
     worker = containers(find(objects, "Deployment", "worker"))[0]
     assert api["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert api["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert worker["readinessProbe"]["exec"]["command"] == ["python", "-m", "ops.worker_health"]
+    assert worker["readinessProbe"]["exec"]["command"] == ["python", "-m", "ops.run.worker_health"]
     assert "livenessProbe" not in worker, "a Redis that is away would end all workers"
 
 

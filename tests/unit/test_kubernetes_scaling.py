@@ -1,4 +1,4 @@
-"""What ops/kubernetes scales by: numbers that GET /metrics tells, bounds that can be met, targets that exist."""
+"""What ops/deploy/kubernetes scales by: numbers that GET /metrics tells, bounds that can be met, targets that exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.settings import Settings
 from tests.kustomize import build
 
 ROOT = Path(__file__).resolve().parents[2]
-KUBERNETES = ROOT / "ops" / "kubernetes"
+KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
 # Of KEDA's ScaledObject, what we use: name -> whether it must be there.
 SPEC = {"scaleTargetRef": True, "triggers": True, "minReplicaCount": False, "maxReplicaCount": False,
         "pollingInterval": False, "advanced": False}  # fmt: skip

@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 import pytest
 
-from ops.embedded_redis import free_port
-from ops.loadtest.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.loadtest.command import expected_answers
-from ops.loadtest.connection import Connection, Target
-from ops.loadtest.generator import Generator
-from ops.loadtest.measurements import Measurements, is_clean
-from ops.offline import OfflineCorrector
+from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.load.command import expected_answers
+from ops.load.connection import Connection, Target
+from ops.load.generator import Generator
+from ops.load.measurements import Measurements, is_clean
+from ops.run.embedded_redis import free_port
+from ops.run.offline import OfflineCorrector
 from scheduler.errors import InvalidRequest, ServingError
 from scheduler.settings import Settings
 from tests.small_server import FULL, OK, StartServer, http, small_servers

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ops.loadtest import ceiling, prompts
-from ops.loadtest.command import loadtest
+from ops.load import ceiling, prompts
+from ops.load.command import loadtest
 from tests.small_server import FULL, OK, StartServer, http, small_servers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from ops import logs
+from ops.run import logs
 from scheduler.settings import Settings
 
 MARKER = "Zebras goed"

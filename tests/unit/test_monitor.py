@@ -15,9 +15,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from api.telemetry.metrics import goals_of
-from ops import heartbeat_file
-from ops.heartbeat_file import HeartbeatFile, is_fresh
-from ops.monitor import Watch, payload_of
+from ops.observe import heartbeat_file
+from ops.observe.heartbeat_file import HeartbeatFile, is_fresh
+from ops.observe.monitor import Watch, payload_of
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError

@@ -13,7 +13,7 @@ from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from ops.offline import MAX_PENDING, OfflineCorrector, StreamLines
+from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
 from tests.fake_tokenizer import FakeTokenizer

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from api.telemetry.metrics import goals_of
-from ops.capacity import METRICS
+from ops.observe.capacity import METRICS
 from scheduler.capacity.alerts import (
     ASSUMED_MAX_MEMORY_BYTES,
     DEAD_LETTERS_WINDOW_S,
@@ -24,7 +24,7 @@ from scheduler.capacity.measure import AUDIT_S
 from scheduler.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "ops" / "prometheus" / "rules.yml").read_text(encoding="utf-8")
+TEXT = (ROOT / "ops" / "deploy" / "prometheus" / "rules.yml").read_text(encoding="utf-8")
 (GROUP,) = yaml.safe_load(TEXT)["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"] if "alert" in rule}
 RECORDS = {rule["record"]: rule["expr"] for rule in GROUP["rules"] if "record" in rule}

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ops.scrape import Histogram, ScrapeError, metrics_url, parse, scrape
+from ops.observe.scrape import Histogram, ScrapeError, metrics_url, parse, scrape
 
 TEXT = """\
 # TYPE miniserve_utilization gauge

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ops.loadtest import report
-from ops.loadtest.connection import Reply
-from ops.loadtest.measurements import Measurements
-from ops.loadtest.server_timing import breakdown
+from ops.load import report
+from ops.load.connection import Reply
+from ops.load.measurements import Measurements
+from ops.load.server_timing import breakdown
 
 
 def header(queue: float, prefill: float, decode: float, total: float) -> bytes:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ops.scrape import parse
-from ops.top import words
-from ops.top.bars import Bar
-from ops.top.drawing import Picture
-from ops.top.view import Reading, view_of
-from ops.top.watch import Frame
+from ops.observe.scrape import parse
+from ops.observe.top import words
+from ops.observe.top.bars import Bar
+from ops.observe.top.drawing import Picture
+from ops.observe.top.view import Reading, view_of
+from ops.observe.top.watch import Frame
 from scheduler.capacity.measure import Goals
 from tests.metrics_text import metrics_text
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ops.scrape import parse
-from ops.top.view import Reading, View, document, view_of
-from ops.top.watch import WINDOW_S, Watch
+from ops.observe.scrape import parse
+from ops.observe.top.view import Reading, View, document, view_of
+from ops.observe.top.watch import WINDOW_S, Watch
 from scheduler.capacity.measure import Goals
 from tests.metrics_text import metrics_text
 

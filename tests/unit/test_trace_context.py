@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 from click.testing import CliRunner
 
-from ops import spans
 from ops.cli import main
+from ops.run import spans
 from scheduler.errors import SettingsError
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
@@ -70,7 +70,7 @@ def test_spans_are_off_by_default_and_in_the_modes_without_a_queue() -> None:
 
 @pytest.mark.parametrize("command", [["worker", "--redis-url", "redis://127.0.0.1:1"], ["up"]])
 def test_without_the_packages_it_is_said_which_to_install(command: list[str]) -> None:
-    with patch("ops.spans.find_spec", return_value=None):
+    with patch("ops.run.spans.find_spec", return_value=None):
         done = CliRunner().invoke(main, [*command, "--otel-endpoint", "http://127.0.0.1:1"])
 
     assert done.exit_code == 2

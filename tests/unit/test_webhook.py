@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from ops.webhook import Webhook
+from ops.observe.webhook import Webhook
 from tests.running_system import wait_until
 from tests.webhook_receiver import WebhookReceiver
 

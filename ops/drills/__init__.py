@@ -1,0 +1,16 @@
+"""`miniserve chaos`: fault drills against systems it starts itself, with real processes that are really killed.
+
+| concern | module |
+|---|---|
+| Redis, replicas and workers that can be killed | system |
+| clients that keep at it | traffic |
+| counting commands between a process and Redis | proxy |
+| nothing accepted vanishes | conservation |
+| what a drill is, and what it finds | drill |
+| the drills | killed_workers, killed_apis, every_command, redis_faults, overload, leaving, soak |
+| workers of the drills | poisoned_worker, slow_worker, random_model |
+| all of them by name | catalogue |
+| options, the table, the file | command, table, report |
+
+docs/reliability.md says what is promised, and what was measured.
+"""

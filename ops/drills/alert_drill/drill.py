@@ -1,0 +1,234 @@
+"""The drill: the load rises past capacity and falls, then all workers are killed; a real monitor tells what it sees."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ops.drills.alert_drill import figures
+from ops.drills.alert_drill.figures import Course, Sample
+from ops.drills.alert_drill.inbox import Inbox
+from ops.drills.drill import Check, Drill, Findings, Stage, Tally, at_least, at_most, equal, percentile, problems_of
+from ops.drills.random_model import calibrate
+from ops.drills.slow_worker import command
+from ops.drills.system import DRILL_SETTINGS, Shape, System
+from ops.drills.traffic import ENDLESS, Exchange, Habits, Question, Traffic
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, VariedLoop
+from ops.observe.scrape import ScrapeError, scrape
+from ops.run import processes
+from ops.run.up import why_not_ready
+
+LOW, HIGH = 0.3, 1.3  # shares of capacity
+_PER_S = 60.0  # what the engine is slowed to, about: at 1.3 of it client and API still have time to spare
+_CLIENTS = 128  # of the closed loop that finds the capacity: more than one batch holds
+_SETTLE_S = 11.0  # at the low load, until the windows have forgotten that loop; then the monitor begins
+_LOOK_EVERY_S = 0.05
+_SAMPLE_EVERY_S = 1.0
+_CLEAR_PATIENCE_S = 120.0
+_OUTAGE_PATIENCE_S = 20.0
+_STOP_PATIENCE_S = 10.0
+LOAD_ALERTS = ("predicted-wait-long", "utilization-high")
+# Where a machine is too busy for the plan, requests end in an honest 504 before the clients' patience does.
+_SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
+_HONEST = (503, 504)
+# What says as much about the machine as about us.
+TIMES = (
+    "alerts raised by the load",
+    "answered too late or refused",
+    "utilization alert s before p95 doubled", "predicted wait off by %", "no-live-worker told after s",
+    "unready after s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Of the load; seconds."""
+
+    capacity_per_s: float
+    base_s: float
+    rise_s: float
+    stay_s: float
+
+    @property
+    def falls_at_s(self) -> float:
+        return self.base_s + self.rise_s + self.stay_s
+
+    def loop(self, seed: int) -> VariedLoop:
+        low, high, top_s = LOW * self.capacity_per_s, HIGH * self.capacity_per_s, self.base_s + self.rise_s
+        points = [(0.0, low), (self.base_s, low), (top_s, high), (self.falls_at_s, high), (self.falls_at_s + 1e-6, low)]
+        return VariedLoop(points, seed, MAX_OPEN_CONNECTIONS)
+
+
+@dataclass(slots=True)
+class _Watching:
+    """What is looked at while the load goes on."""
+
+    stage: Stage
+    system: System
+    traffic: Traffic
+    started_s: float
+    samples: list[Sample] = field(default_factory=list)
+    num_missed: int = 0
+
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.started_s
+
+    def until(self, until_s: float, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Of the load's seconds; ends sooner where it is over."""
+        while (elapsed_s := self.elapsed_s()) < until_s and not is_over():
+            self._sample(elapsed_s)
+            self.stage.show(elapsed_s / until_s, f"{len(self.traffic.ended):,} over, {self.traffic.num_open} open")
+            self.system.pause(_LOOK_EVERY_S)
+
+    def _sample(self, at_s: float) -> None:
+        if not self.samples or at_s - self.samples[-1].at_s >= _SAMPLE_EVERY_S:
+            try:
+                seen = scrape(self.system.urls[0])
+            except ScrapeError:  # a machine that has no time left for it
+                self.num_missed += 1
+                return
+            used, wait_s = seen.total("miniserve_utilization"), seen.total("miniserve_predicted_wait_seconds")
+            self.samples.append(Sample(self.elapsed_s(), used, wait_s))
+
+
+class _Monitor:
+    """A real one, whose webhook is the inbox."""
+
+    def __init__(self, system: System, inbox: Inbox) -> None:
+        env = {
+            **system.apis[0].env,
+            **replace(_SETTINGS, redis_url=system.server.url, alert_webhook=inbox.url).to_env(),
+        }
+        self._process = processes.spawn(processes.miniserve_command("monitor"), env, output=subprocess.DEVNULL)
+
+    def stop(self) -> int:
+        return processes.stop(self._process, _STOP_PATIENCE_S)
+
+
+def alert_drill(stage: Stage) -> Findings:
+    """0.3 to 1.3 of capacity over two minutes. The utilization alert comes before p95 has doubled, waits are predicted
+    within 20 %, all is cleared after the load falls; a missing worker is told, and /readyz 503, within 3 s."""
+    stage.show(0.0, "finding the number of layers")
+    slow = calibrate(_PER_S, _SETTINGS)
+    questions = stage.questions()
+    with stage.system(Shape(settings=_SETTINGS, worker_command=command(slow))) as system, Inbox() as inbox:
+        closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(20.0, 4.0))
+        plan = _Plan(_rate(closed.ended), stage.size(15.0, 13.0), stage.size(120.0, 10.0), stage.size(0.0, 15.0))
+        course, monitor = _ramp(stage, system, inbox, plan, questions)
+        try:
+            outage = _outage(system, inbox)
+        finally:
+            status = monitor.stop()
+    found = {"layers": slow.num_layers, "capacity_per_s": round(plan.capacity_per_s, 1)}
+    found |= _ramp_figures(course, plan) | outage | {"monitor_exit_status": status}
+    found["not_answered"] = problems_of(course.exchanges)
+    found["rows"] = figures.rows(course, course.samples[-1].at_s)
+    tally = _tally(course.exchanges)
+    num_late = sum(one.status in _HONEST for one in course.exchanges)
+    checks = [equal("lost", tally.lost, 0), equal("answered too late or refused", num_late, 0), *_checks(found)]
+    return Findings(tally, checks, found)
+
+
+DRILL = Drill(
+    "alerts", "raise the load to 1.3 of capacity and lower it, then kill all workers",
+    "told before p95 doubles, waits predicted within 20 %, all clear, no worker told within 3 s", alert_drill,
+)  # fmt: skip
+
+
+def _rate(exchanges: Sequence[Exchange]) -> float:
+    """Answers a second, without the filling and the emptying of the batch."""
+    ends = sorted(one.ended_s for one in exchanges if one.is_ok)
+    middle = ends[len(ends) // 10 : len(ends) - len(ends) // 10]
+    return (len(middle) - 1) / (middle[-1] - middle[0])
+
+
+def _ramp(
+    stage: Stage, system: System, inbox: Inbox, plan: _Plan, questions: list[Question]
+) -> tuple[Course, _Monitor]:
+    """Until all is clear again, or the patience is at its end."""
+    loop = plan.loop(stage.seed)
+    with Traffic(system.urls, questions, loop, ENDLESS, Habits(retries=False)) as traffic:
+        watching = _Watching(stage, system, traffic, time.monotonic())
+        watching.until(_SETTLE_S)
+        monitor = _Monitor(system, inbox)
+        watching.until(plan.falls_at_s)
+        watching.until(plan.falls_at_s + _CLEAR_PATIENCE_S, lambda: not inbox.standing())
+        traffic.send_no_more()
+        while not traffic.is_over:
+            system.pause(_LOOK_EVERY_S)
+    course = Course(
+        traffic.ended, watching.samples, tuple(inbox.told), watching.started_s,
+        lambda at_s: loop.rate_per_s(at_s) / plan.capacity_per_s, watching.num_missed,
+    )  # fmt: skip
+    return course, monitor
+
+
+def _outage(system: System, inbox: Inbox) -> dict[str, Any]:
+    """All workers are killed, and come back."""
+    url, killed_s = system.urls[0], time.monotonic()
+    for worker in system.workers:
+        system.take_away(worker)
+    told_s = unready_s = None
+    while time.monotonic() - killed_s < _OUTAGE_PATIENCE_S and (told_s is None or unready_s is None):
+        told_s = told_s or inbox.first("no-live-worker", True, killed_s)
+        if unready_s is None and why_not_ready(url) is not None:
+            unready_s = time.monotonic()
+        system.pause(_LOOK_EVERY_S / 5)
+    for worker in system.workers:
+        worker.start()
+        worker.is_kept = True
+    system.wait_until(lambda: why_not_ready(url) is None, 60.0, "ready again")
+    back_s = time.monotonic()
+    system.wait_until(lambda: not inbox.standing(), _OUTAGE_PATIENCE_S, "all clear after the outage")
+    return {
+        "no_worker_told_after_s": None if told_s is None else round(told_s - killed_s, 2),
+        "unready_after_s": None if unready_s is None else round(unready_s - killed_s, 2),
+        "clear_after_return_s": round(time.monotonic() - back_s, 2),
+    }
+
+
+def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
+    base_ms, doubled_s = figures.doubled_after_s(course, plan.base_s, course.samples[-1].at_s)
+    raised = {one.alert: one.at_s - course.started_s for one in reversed(course.told) if one.is_raised}
+    last_s = max((one.at_s - course.started_s for one in course.told), default=None)
+    is_clear = {one.alert: one.is_raised for one in course.told} == dict.fromkeys(raised, False)
+    return {
+        "samples": {"made": len(course.samples), "missed": course.num_missed},
+        "base_p95_ms": base_ms,
+        "p95_doubled_after_s": doubled_s,
+        "raised_after_s": {alert: round(at_s, 1) for alert, at_s in sorted(raised.items())},
+        "load_fell_after_s": plan.falls_at_s,
+        "clear_after_fall_s": round(last_s - plan.falls_at_s, 1) if is_clear and last_s is not None else None,
+        "waits": figures.by_band(course, plan.falls_at_s),
+        "predicted_wait_off_percent": course.waits(course.between(0.0, plan.falls_at_s)).off_percent,
+        "sentences": [one.sentence for one in course.told],
+    }
+
+
+def _checks(found: dict[str, Any]) -> list[Check]:
+    raised, doubled_s = found["raised_after_s"], found["p95_doubled_after_s"]
+    told_s = raised.get("utilization-high")
+    # A p95 that never doubled has doubled after the end.
+    lead_s = None if told_s is None else round((doubled_s or found["load_fell_after_s"]) - told_s, 1)
+    return [
+        Check("alerts raised by the load", ", ".join(raised), ", ".join(LOAD_ALERTS), tuple(raised) == LOAD_ALERTS),
+        at_least("utilization alert s before p95 doubled", lead_s, 0),
+        at_most("predicted wait off by %", found["predicted_wait_off_percent"], 20),
+        at_most("all clear s after the load fell", found["clear_after_fall_s"], _CLEAR_PATIENCE_S),
+        at_most("no-live-worker told after s", found["no_worker_told_after_s"], 3),
+        at_most("unready after s", found["unready_after_s"], 3),
+        equal("monitor's exit status", found["monitor_exit_status"], 0),
+    ]
+
+
+def _tally(exchanges: Sequence[Exchange]) -> Tally:
+    answered = [one for one in exchanges if one.is_ok]
+    return Tally(
+        requests=len(exchanges),
+        lost=sum(not one.is_ok and one.status not in _HONEST for one in exchanges),
+        refused=sum(len(one.refusals) for one in exchanges),
+        max_ms=percentile([1e3 * one.latency_s for one in answered], 100),
+    )

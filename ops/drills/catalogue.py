@@ -1,0 +1,42 @@
+"""All drills, in the order of the table in docs/reliability.md."""
+
+from __future__ import annotations
+
+from ops.drills.drill import Drill
+from ops.drills.every_command import every_command
+from ops.drills.failover import kill_primary
+from ops.drills.killed_apis import kill_api, rolling_restart
+from ops.drills.killed_workers import kill_worker, poison
+from ops.drills.leaving import clients_leave
+from ops.drills.overload import overload
+from ops.drills.probing import probes
+from ops.drills.redis_faults import drop_subscriber, kill_redis
+from ops.drills.soak import soak
+
+_ALL = (
+    Drill("kill-worker", "kill -9 one of two workers at random times",
+          "0 lost, 0 twice, 0 wrong, added p99 <= 3 s", kill_worker),
+    Drill("every-command", "kill -9 a worker and an API replica at every command of a request to Redis",
+          "every point recovers", every_command),
+    Drill("kill-api", "kill -9 an API replica; its clients send again to another with the same Idempotency-Key",
+          "same answer, engine ran once", kill_api),
+    Drill("drop-subscriber", "cut the API's subscription while answers are published",
+          "0 lost, added p99 <= 250 ms", drop_subscriber),
+    Drill("kill-redis", "kill -9 redis-server under load and start it again",
+          "0 lost, answers flow again <= 2 s after it is up", kill_redis),
+    Drill("kill-primary", "kill -9 the primary of a Redis with a replica and three sentinels under load",
+          "0 lost, answers flow again <= 8 s after the kill", kill_primary),
+    Drill("overload", "offer ten times what the engine can do",
+          "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
+    Drill("clients-leave", "hang up, half while queued and half while running",
+          "all free within 500 ms, others answered", clients_leave),
+    Drill("rolling-restart", "SIGTERM and replace 2 API replicas and 2 workers, one after the other",
+          "0 failed", rolling_restart),
+    Drill("poison", "one request of a batch of 16 kills every worker that computes it",
+          "given up after <= 3 crashes, 15 neighbours answered", poison),
+    Drill("probes", "ask /healthz and /readyz under load and overload, and stop a worker",
+          "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", probes),
+    Drill("soak", "a steady load of 0.8 of capacity for 30 min",
+          "RSS < 2 % growth, Redis flat, nothing reserved when idle", soak),
+)  # fmt: skip
+DRILLS = {drill.name: drill for drill in _ALL}

@@ -1,0 +1,96 @@
+"""The command `miniserve chaos`: which drills, in which form, a table that grows, a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from ops.drills import table
+from ops.drills.catalogue import DRILLS
+from ops.drills.drill import Drill, Result, Stage, hold
+from ops.options import option
+from ops.provenance import cpu_name, git_commit
+
+_BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(DRILLS)), metavar="[NAME]...")
+@option("--quick", is_flag=True, help="The short form: seconds for each drill. Its figures prove little.")
+@option("--list", is_flag=True, help="Say what the drills do and what they ask, and hold none.")
+@option("--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
+        help="JSON file for the figures.")  # fmt: skip
+@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True,
+        help="Of the times of the faults and of the load.")  # fmt: skip
+def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
+    """Hold the fault drills NAME..., or all of them.
+
+    Each starts a system of its own on free ports: Redis, API replicas, workers. It puts a load on it, kills what it is
+    there to kill, and compares every answer with those of a calm run. In every drill, at every moment, what was
+    accepted must equal what is done, failed, cancelled, expired, removed, waiting and running.
+
+    The full form of all takes three quarters of an hour, 30 minutes of it the soak. Leave the machine alone meanwhile:
+    some bars are times.
+
+    Exit status 0 only if all have passed.
+    """
+    drills = [DRILLS[name] for name in dict.fromkeys(names)] or list(DRILLS.values())
+    if asked["list"]:
+        click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in drills))
+        return
+    file: Path | None = asked["json"]
+    if file is not None and not file.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--json")
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
+        signal.signal(number, _stop)
+    results: list[Result] = []
+    about = _about(quick, seed)  # before the drills: the commit may be another one by their end
+    try:
+        _hold_all(drills, quick, seed, results)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    finally:
+        if file is not None:
+            _save(file, about, results)
+    raise SystemExit(0 if all(result.has_passed for result in results) else 1)
+
+
+def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[Result]) -> None:
+    how_long = "seconds each" if is_quick else "minutes each, the soak 30; leave the machine alone, some bars are times"
+    click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
+    click.echo(table.header())
+    for drill in drills:
+        with tqdm(total=100, desc=drill.name, bar_format=_BAR, disable=None, leave=False) as bar:
+            result = hold(drill, Stage(is_quick, seed, bar))
+        results.append(result)
+        click.echo(table.rows(result))
+
+
+def _stop(number: int, frame: object) -> None:
+    """Ends everything that was started."""
+    raise KeyboardInterrupt
+
+
+def _about(is_quick: bool, seed: int) -> dict[str, Any]:
+    return {
+        "command": " ".join(["miniserve", *sys.argv[1:]]),
+        "commit": git_commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0))},
+        "form": "quick" if is_quick else "full",
+        "seed": seed,
+    }
+
+
+def _save(path: Path, about: dict[str, Any], results: Sequence[Result]) -> None:
+    document = {**about, "drills": [result.document() for result in results]}
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

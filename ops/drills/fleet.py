@@ -1,0 +1,171 @@
+"""A primary, replicas and three sentinels on loopback, for drills on what happens when the primary dies.
+
+They run by the scripts of ops/deploy/redis, as on a cluster, but for times that suit a drill.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from ops.run import processes
+from ops.run.embedded_redis import RedisUnavailable, find_redis_server, free_port
+
+SERVICE = "miniserve"
+NUM_SENTINELS = 3
+_SCRIPTS = Path(__file__).resolve().parents[1] / "deploy" / "redis"
+_START_PATIENCE_S = 40.0
+_STOP_PATIENCE_S = 5.0
+_LOOK_EVERY_S = 0.02
+# Missed for a second is dead here; on half a second a busy machine now and then calls a process dead that lives. The
+# rest of a failover is the sentinels' election.
+_SENTINEL_TIMES = {"DOWN_AFTER_MS": "1000", "FAILOVER_TIMEOUT_MS": "2000", "QUORUM": "2"}
+# A sentinel that stood still for two seconds, or whose clock jumped, trusts nothing it sees (TILT) and fails nothing
+# over for this long; no configuration file takes it. The 30 s it has by itself outlast a client's patience.
+_TILT_PERIOD_MS = 1000
+
+
+@dataclass(slots=True)
+class Node:
+    """One Redis process or one sentinel."""
+
+    port: int
+    script: str
+    env: dict[str, str]
+    directory: Path
+    options: dict[str, Any] = field(default_factory=dict)  # of its clients
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        self.directory.mkdir(exist_ok=True)
+        with (self.directory / "log").open("ab") as log:
+            self.process = processes.spawn(["sh", str(_SCRIPTS / self.script)], self.env, output=log)
+
+    def answers(self) -> bool:
+        with self.client() as client:
+            return _asked(client.ping)
+
+    def client(self) -> Redis:
+        return Redis(host="127.0.0.1", port=self.port, socket_timeout=1.0, **self.options)
+
+    def said(self) -> str:
+        return processes.last_lines(self.directory / "log")
+
+
+class RedisFleet:
+    """`variables`: more of the scripts', such as passwords; without these everybody may do everything."""
+
+    def __init__(self, directory: Path, variables: Mapping[str, str] | None = None, num_nodes: int = 2) -> None:
+        self._directory = directory
+        self._variables = dict(variables or {})
+        self._authority = f"{self._variables['TLS_DIR']}/ca.crt" if "TLS_DIR" in self._variables else ""
+        ports = [free_port() for _ in range(num_nodes + NUM_SENTINELS)]
+        self._shared = self._environment(ports[:num_nodes], ports[num_nodes:])
+        self.nodes = [self._node("redis", number, port) for number, port in enumerate(ports[:num_nodes])]
+        self.sentinels = [self._node("sentinel", number, port) for number, port in enumerate(ports[num_nodes:])]
+
+    def _environment(self, ports: list[int], sentinel_ports: list[int]) -> dict[str, str]:
+        tools = str(find_redis_server().parent)
+        sentinels = " ".join(f"127.0.0.1:{port}" for port in sentinel_ports)
+        # Of two one must go on alone; of three none does, for it may be the one that is cut off.
+        min_replicas = "1" if len(ports) > 2 else "0"
+        places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
+                  "BIND": "127.0.0.1", "MIN_REPLICAS": min_replicas}  # fmt: skip
+        path = os.pathsep.join((tools, os.environ.get("PATH", os.defpath)))
+        return {"PATH": path, **places, **_SENTINEL_TIMES, **self._variables}
+
+    def _node(self, kind: str, number: int, port: int) -> Node:
+        """Those of the same number are a pod: the Redis reads what the sentinel beside it has learnt."""
+        directory = self._directory / f"{kind}-{number}"
+        folders = {variable: str(directory) for variable in ("REDIS_DIR", "RUN_DIR")}
+        folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
+        place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
+        options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}
+        return Node(port, f"start-{kind}.sh", {**self._shared, **place, **folders}, directory, options)
+
+    def url(self, login: str = "") -> str:
+        """`login`: such as `api:password@`."""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels)
+        scheme, options = ("rediss", f"?ssl_ca_certs={self._authority}") if self._authority else ("redis", "")
+        return f"{scheme}+sentinel://{login}{hosts}/{SERVICE}/0{options}"
+
+    def start(self) -> None:
+        """Returns when the sentinels know the replicas and each other. Raises RedisUnavailable."""
+        for node in self.nodes:
+            node.start()
+            self._wait_until(node.answers, f"a Redis on port {node.port}")
+        for sentinel in self.sentinels:
+            sentinel.start()
+            self._wait_until(sentinel.answers, f"a sentinel on port {sentinel.port}")
+            with suppress(ResponseError), sentinel.client() as client:  # Redis 6.2 cannot be told
+                client.execute_command("SENTINEL", "DEBUG", "tilt-period", _TILT_PERIOD_MS)
+        self._wait_until(self.is_whole, "three sentinels that know all replicas")
+
+    def is_whole(self) -> bool:
+        """Whether every sentinel sees the primary, all others following it, and the other sentinels."""
+        num_replicas = len(self.nodes) - 1
+        return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel, num_replicas)) for sentinel in self.sentinels)
+
+    def primary(self) -> Node:
+        """As the first sentinel that answers knows it. Raises RedisUnavailable."""
+        for sentinel in self.sentinels:
+            with suppress(RedisError, OSError), sentinel.client() as client:
+                _, port = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+                return next(node for node in self.nodes if node.port == int(port))
+        raise RedisUnavailable("no sentinel answers")
+
+    def kill_primary(self) -> Node:
+        """SIGKILL; it stays away until `bring_back`."""
+        node = self.primary()
+        node.process.kill()
+        node.process.wait()
+        return node
+
+    def bring_back(self, node: Node) -> None:
+        """As a replica of whoever is the primary now; returns when another failover could follow."""
+        node.start()
+        self._wait_until(self.is_whole, "a replica again")
+
+    def said(self) -> str:
+        return "; ".join(f"{node.directory.name} said: {node.said()}" for node in (*self.nodes, *self.sentinels))
+
+    def stop(self) -> None:
+        for node in (*self.sentinels, *self.nodes):
+            if node.process is not None:
+                processes.stop(node.process, _STOP_PATIENCE_S)
+
+    def _wait_until(self, is_true: Callable[[], bool], what: str) -> None:
+        until_s = time.monotonic() + _START_PATIENCE_S
+        while not is_true():
+            if time.monotonic() > until_s:
+                raise RedisUnavailable(f"not within {_START_PATIENCE_S:g} s: {what} ({self.said()})")
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _asked(question: Callable[[], object]) -> bool:
+    try:
+        return bool(question())
+    except (RedisError, OSError):
+        return False
+
+
+def _sees_all(sentinel: Node, num_replicas: int) -> bool:
+    with sentinel.client() as client:
+        known = client.sentinel_master(SERVICE)
+        replicas = client.sentinel_slaves(SERVICE)
+    are_well = [not one["is_sdown"] and one["master-link-status"] == "ok" for one in replicas]
+    is_well = known["is_master"] and not known["is_sdown"]
+    return bool(is_well and sum(are_well) == num_replicas and known["num-other-sentinels"] == NUM_SENTINELS - 1)

@@ -1,0 +1,68 @@
+"""A large Mini-GPT with random weights: an engine as slow as a drill wants it, so that nothing else is the limit.
+
+It writes the longest output there is for every sentence, and what it writes makes no edit; the work is the same for
+each, and so is the answer to the same sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+
+import numpy as np
+
+from api.grammar.pipeline import TextPipeline
+from ops.load import prompts
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.settings import Settings
+from worker.engine import Engine, new_engine
+from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
+
+WIDTH = 256
+_HEADS = 8
+_SPREAD = 0.05
+_TRIAL_LAYERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SlowShape:
+    """What the rate is set by."""
+
+    num_layers: int
+    width: int = WIDTH
+
+
+def random_engine(shape: SlowShape, settings: Settings) -> Engine:
+    """Warm; made for the tokenizer that ships."""
+    return new_engine(_random_weights(shape), settings, monotonic)
+
+
+def _random_weights(shape: SlowShape) -> Weights:
+    shipped = load_weights()
+    config: ModelConfig = replace(
+        shipped.config, num_layers=shape.num_layers, width=shape.width, num_heads=_HEADS, eos_bias=0.0
+    )
+    rng = np.random.default_rng(0)
+    tensors = {
+        name: (("norm" in name) + _SPREAD * rng.standard_normal(size)).astype(np.float32)
+        for name, size in expected_shapes(config).items()
+    }
+    return fold(tensors, config, shipped.tokenizer_fingerprint)
+
+
+def calibrate(per_s: float, settings: Settings) -> SlowShape:
+    """The number of layers at which this machine, now, does about so many corrections a second in full batches."""
+    engine = random_engine(SlowShape(_TRIAL_LAYERS), settings)
+    pipeline = TextPipeline.load()
+    num_requests = 2 * settings.kv_budget_tokens // MAX_OUTPUT_TOKENS
+    for number, sentence in enumerate(prompts.load(None, 0)[:num_requests]):
+        prompt = pipeline.prepare(sentence).prompt
+        request = CorrectionRequest(
+            f"trial-{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
+        )
+        engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+    started_s, num_done = monotonic(), 0
+    while engine.has_work:
+        num_done += len(engine.step())
+    layer_s = (monotonic() - started_s) / num_done / _TRIAL_LAYERS
+    return SlowShape(max(1, round(1 / per_s / layer_s)))

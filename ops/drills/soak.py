@@ -1,0 +1,122 @@
+"""The drill that only takes long: a steady load, and nothing may grow."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ops.drills.drill import Check, Findings, Stage, Tally, at_most, equal, percentile, problems_of
+from ops.drills.system import DRILL_SETTINGS, Shape, System
+from ops.drills.traffic import Traffic
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, OpenLoop
+
+_LOAD = 0.8
+_CLIENTS = 16
+_WARM_S = 180.0  # buffers fill up
+_REDIS_WARM_S = 420.0  # so do the answers kept for a minute and the traces kept for five
+_WINDOW_S = 60.0
+_EVERY_S = 1.0
+_KILOBYTE = 1024
+# Answers as long as a user's Redis keeps them: the plateau that keys and memory must stay on.
+_SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What there was at one moment."""
+
+    at_s: float
+    rss_bytes: dict[str, int]
+    redis_keys: int
+    redis_bytes: int
+
+
+def soak(stage: Stage, minutes: float = 30.0) -> Findings:
+    """Thirty minutes at 0.8 load. The processes grow by less than 2 % after the first three minutes, Redis' keys and
+    memory by at most 5 % after seven (the load is random), and no KV token is reserved when all is idle. At the start
+    1,024 clients come at once: what so many connections take of memory a process keeps, and random bursts need less."""
+    seconds = stage.size(60 * minutes, 20.0)
+    questions = stage.questions()
+    with stage.system(Shape(settings=_SETTINGS)) as system:
+        closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(10.0, 2.0))
+        capacity_per_s = len(closed.ended) / stage.size(10.0, 2.0)
+        stage.load(system, questions, ClosedLoop(MAX_OPEN_CONNECTIONS), stage.size(5.0, 0.5))
+        arrivals = OpenLoop(_LOAD * capacity_per_s, stage.seed, MAX_OPEN_CONNECTIONS)
+        looks: list[_Look] = []
+        with Traffic(system.urls, questions, arrivals) as traffic:
+            _look_on(stage, system, traffic, (seconds, looks))
+        reserved = system.counted("reserved_tokens") + system.redis.zcard("rq:wip:correct")
+    growth = {} if stage.is_quick else _growth(looks)
+    is_long = seconds >= _REDIS_WARM_S + 2 * _WINDOW_S  # else all there is to see is how things fill up
+    bars = [
+        at_most(f"{name} growth %", percent, 5.0 if "redis" in name else 2.0)
+        for name, percent in growth.items()
+        if is_long
+    ]
+    outcome = _tally(traffic)
+    details = {
+        "rate_per_s": round(_LOAD * capacity_per_s, 1), "seconds": seconds, "growth_percent": growth,
+        "p99_ms": percentile([1e3 * one.latency_s for one in traffic.ended if one.is_ok], 99),
+        "lost": problems_of(traffic.ended),
+    }  # fmt: skip
+    checks: list[Check] = [equal("lost", outcome.lost, 0), equal("reserved when idle", reserved, 0), *bars]
+    return Findings(outcome, checks, details)
+
+
+def _look_on(stage: Stage, system: System, traffic: Traffic, about: tuple[float, list[_Look]]) -> None:
+    seconds, looks = about
+    started_s = time.monotonic()
+    while (elapsed_s := time.monotonic() - started_s) < seconds:
+        looks.append(_look(system, elapsed_s))
+        stage.show(elapsed_s / seconds, f"{len(traffic.ended):,} answered")
+        system.pause(min(_EVERY_S, seconds - elapsed_s))
+    traffic.send_no_more()
+    stage.follow(system, traffic, len(traffic.ended) or 1, "the last ones")
+
+
+def _look(system: System, at_s: float) -> _Look:
+    rss_bytes = {member.name: _rss_bytes(member.process.pid) for member in system.members}
+    return _Look(at_s, rss_bytes, system.redis.dbsize(), system.redis.info("memory")["used_memory"])
+
+
+def _rss_bytes(pid: int) -> int:
+    """Of the process and its children: a replica is a master and a worker."""
+    total = 0
+    for one in [pid, *_children(pid)]:
+        for line in Path(f"/proc/{one}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                total += int(line.split()[1]) * _KILOBYTE
+    return total
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _growth(looks: list[_Look]) -> dict[str, float]:
+    """In percent, from the minute after the warm-up to the last one (of a short run: the first and the last third)."""
+    rss = {f"{name} rss": lambda look, name=name: look.rss_bytes[name] for name in looks[0].rss_bytes}
+    redis = {"redis keys": lambda look: look.redis_keys, "redis memory": lambda look: look.redis_bytes}
+    by_process = {name: _percent(looks, _WARM_S, of) for name, of in rss.items()}
+    return by_process | {name: _percent(looks, _REDIS_WARM_S, of) for name, of in redis.items()}
+
+
+def _percent(looks: list[_Look], warm_s: float, of: Callable[[_Look], float]) -> float:
+    end_s = looks[-1].at_s
+    warm_s, window_s = min(warm_s, end_s / 3), min(_WINDOW_S, end_s / 3)
+    first = [of(look) for look in looks if warm_s <= look.at_s < warm_s + window_s]
+    last = [of(look) for look in looks if look.at_s >= end_s - window_s]
+    return round(100 * (statistics.mean(last) / statistics.mean(first) - 1), 2)
+
+
+def _tally(traffic: Traffic) -> Tally:
+    answered = [exchange for exchange in traffic.ended if exchange.is_ok]
+    return Tally(
+        requests=len(traffic.ended),
+        lost=len(traffic.ended) - len(answered),
+        refused=sum(len(exchange.refusals) for exchange in traffic.ended),
+        max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
+    )

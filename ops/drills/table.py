@@ -1,0 +1,40 @@
+"""The live table: a line for each drill as it ends, and below it what it missed."""
+
+from __future__ import annotations
+
+from ops.drills.drill import Check, Result
+
+_COLUMNS = (
+    ("drill", 16), ("requests", 8), ("lost", 5), ("twice", 5), ("wrong", 5), ("refused", 7), ("added p99", 10),
+    ("max", 10), ("conserved", 9), ("passed", 6),
+)  # fmt: skip
+
+
+def header() -> str:
+    return _row([name for name, _ in _COLUMNS]) + "   bar"
+
+
+def rows(result: Result) -> str:
+    """One line, and one more for every check that was not met."""
+    tally = result.tally
+    counts = [tally.requests, tally.lost, tally.duplicated, tally.wrong, tally.refused]
+    cells = [result.name, *(f"{count:,}" for count in counts), _ms(tally.added_p99_ms), _ms(tally.max_ms)]
+    cells += [result.conservation if len(result.conservation) < 9 else "NO", "yes" if result.has_passed else "NO"]
+    missed = [f"{'':18}{_words(check)}" for check in result.checks if not check.is_met]
+    return "\n".join([f"{_row(cells)}   {result.bar}", *missed])
+
+
+def _row(cells: list[str]) -> str:
+    padded = [
+        f"{cell:<{width}}" if number == 0 else f"{cell:>{width}}"
+        for number, (cell, (_, width)) in enumerate(zip(cells, _COLUMNS, strict=True))
+    ]
+    return " ".join(padded)
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f} ms"
+
+
+def _words(check: Check) -> str:
+    return f"{check.what}: {check.value}, asked {check.bar}"

@@ -1,0 +1,174 @@
+"""The command `miniserve loadtest`: options, progress, a table, a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from ops.load import ceiling, prompts, report
+from ops.load.arrivals import Arrivals, Limits, arrivals_of
+from ops.load.connection import Target
+from ops.load.generator import Expected, Generator
+from ops.load.measurements import Measurements, is_clean
+from ops.options import RangedType, option, with_settings
+from scheduler.errors import ServingError
+from scheduler.settings import Range, Settings
+
+DEFAULT_DURATION_S = 10.0
+_CEILING_S = 3.0
+_DEFAULT_CLIENTS = 8
+_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
+
+
+class Duration(click.ParamType):
+    """`60s`, `1.5m`, `500ms`, or plain seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|)", value.strip())
+        seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        if not 0 < seconds <= 3600:
+            self.fail(f"{value!r} is not allowed; it takes a time up to an hour, as 60s, 2m or 500ms", param, ctx)
+        return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """One load, as asked for."""
+
+    url: str
+    concurrency: int | None  # None: an open loop
+    limits: Limits
+    rate_per_s: float | None
+    seed: int
+    slo_ms: float | None
+
+    def arrivals(self) -> Arrivals:
+        return arrivals_of(self.concurrency, self.rate_per_s, self.seed)
+
+
+def run(options: LoadOptions, sentences: list[str], expected: Expected | None = None) -> dict[str, Any]:
+    """Run it with a progress bar and return the summary."""
+    target = Target.from_url(options.url)
+    generator = Generator(target, sentences, options.arrivals(), options.limits, expected)
+    with _Progress(options.limits) as on_tick:
+        return generator.run(on_tick).summary(options.slo_ms)
+
+
+class _Progress:
+    """A bar over requests or seconds, with the latest figures behind it; only where a person looks on."""
+
+    def __init__(self, limits: Limits) -> None:
+        is_counted = limits.total is not None
+        self._is_counted = is_counted
+        self._bar = tqdm(
+            total=limits.total if is_counted else limits.duration_s, unit="req" if is_counted else "s", disable=None,
+            bar_format=None if is_counted else "{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}", leave=False,
+        )  # fmt: skip
+
+    def __enter__(self) -> Callable[[Measurements], None]:
+        return self._tick
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def _tick(self, measurements: Measurements) -> None:
+        done = measurements.num_over if self._is_counted else measurements.elapsed_s
+        latencies = sorted(measurements.latencies_s[-500:])
+        p50 = f", p50 {1e3 * latencies[len(latencies) // 2]:.1f} ms" if latencies else ""
+        bad = measurements.num_over - measurements.statuses[200]
+        self._bar.set_postfix_str(f"{measurements.statuses[200]:,} ok{p50}" + (f", {bad:,} not" if bad else ""))
+        self._bar.update(min(done, self._bar.total) - self._bar.n)
+
+
+def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
+    """What the model of this installation makes of each sentence it takes, run here without a server."""
+    from ops.run.offline import OfflineCorrector, as_document
+
+    click.echo(f"correcting {len(sentences):,} sentences here, to compare with ...", err=True)
+    outcomes = OfflineCorrector.load(settings).correct_batch(sentences)
+    answered = [(text, one) for text, one in zip(sentences, outcomes, strict=True) if not isinstance(one, ServingError)]
+    return {text: as_document(correction) for text, correction in answered}
+
+
+@click.command()
+@option("--url", default="http://127.0.0.1:8000", show_default=True, help="Base URL of the server.")
+@option("--concurrency", type=click.IntRange(1, 4096),
+        help="Closed loop: clients, each with one request at a time; 8 unless told.")  # fmt: skip
+@option("--total", type=click.IntRange(1, 10_000_000), help="End after so many requests.")
+@option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
+@option("--rate", type=RangedType(float, Range(0.01, 100_000)),
+        help="Open loop: requests per second, at random times (Poisson).")  # fmt: skip
+@option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of the times.")
+@option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with one sentence a line, instead of the 1,200 that ship.")  # fmt: skip
+@option("--slo-ms", type=click.FloatRange(0.1, 600_000), help="Latency target: goodput counts what keeps it.")
+@option("--expect", is_flag=True, help="Compare every answer with that of the model run here, without a server.")
+@option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="JSON file for the figures.")
+@option("--ceiling", is_flag=True, help="First measure the generator itself, against fixed answers.")
+@with_settings("strictness")
+def loadtest(settings: Settings, **asked: Any) -> None:
+    """Put a load on a running server and measure its answers.
+
+    Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
+    loop: requests come when they come, and latency counts from the moment a request was due.
+
+    Where the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts; the
+    rest is HTTP, the API process, and the way to it and back.
+
+    Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be.
+    """
+    sentences = _sentences(asked["sentences"], asked["seed"])
+    options = _options(asked)
+    if asked["save"]:
+        _check_folder(asked["save"])
+    if asked["ceiling"]:
+        figures = ceiling.measure(sentences, options.concurrency or _DEFAULT_CLIENTS, _CEILING_S)
+        click.echo(report.line("ceiling", f"{figures['throughput_per_s']:,.0f} requests/s of the generator itself"))
+    expected = expected_answers(settings, sentences) if asked["expect"] else None
+    summary = run(options, sentences, expected)
+    click.echo(report.table(summary))
+    if asked["save"]:
+        _save(asked["save"], options, summary)
+    raise SystemExit(0 if is_clean(summary) else 1)
+
+
+def _sentences(path: Path | None, seed: int) -> list[str]:
+    try:
+        return prompts.load(path, seed)
+    except (ValueError, OSError) as error:  # UnicodeDecodeError is a ValueError
+        raise click.BadParameter(str(error), param_hint="--sentences") from None
+
+
+def _check_folder(path: Path) -> None:
+    """Said before the load and not after it."""
+    if not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--save")
+
+
+def _options(asked: dict[str, Any]) -> LoadOptions:
+    if asked["rate"] is not None and asked["concurrency"] is not None:
+        raise click.UsageError("--rate is for an open loop, --concurrency for a closed one; give one of them")
+    concurrency = None if asked["rate"] is not None else asked["concurrency"] or _DEFAULT_CLIENTS
+    is_endless = asked["total"] is None and asked["duration"] is None
+    limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
+    try:
+        Target.from_url(asked["url"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--url") from None
+    return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["slo_ms"])
+
+
+def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:
+    document = {"options": asdict(options), "result": summary}
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

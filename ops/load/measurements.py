@@ -1,0 +1,84 @@
+"""What came back, and how long it took."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ops.load.connection import Reply
+from ops.load.server_timing import breakdown
+
+QUANTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
+
+
+@dataclass(slots=True)
+class Measurements:
+    """Of one load. Latencies are of answers with status 200: a refusal is quick and says nothing of the service."""
+
+    latencies_s: list[float] = field(default_factory=list)
+    server_timings: list[bytes] = field(default_factory=list)  # of the same answers, as the server sent them
+    statuses: Counter[int] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)  # slugs of the answers that are no 200
+    failures: Counter[str] = field(default_factory=Counter)  # requests without an answer, by kind
+    unexpected: int = 0  # answers with status 200 that are not the wanted ones
+    elapsed_s: float = 0.0
+
+    @property
+    def num_over(self) -> int:
+        """Requests that ended in some way."""
+        return self.statuses.total() + self.failures.total()
+
+    def add_answer(self, reply: Reply, latency_s: float) -> None:
+        self.statuses[reply.status] += 1
+        if reply.status == 200:
+            self.latencies_s.append(latency_s)
+            self.server_timings.append(reply.server_timing)
+        else:
+            self.problems[_slug(reply.body)] += 1
+
+    def summary(self, slo_ms: float | None) -> dict[str, Any]:
+        """JSON-ready. Throughput counts 200s only; goodput those of them that came within `slo_ms`."""
+        latencies_ms = 1e3 * np.array(self.latencies_s)
+        per_s = 1 / max(self.elapsed_s, 1e-9)
+        summary: dict[str, Any] = {
+            "requests": self.num_over,
+            "seconds": round(self.elapsed_s, 3),
+            "throughput_per_s": round(len(latencies_ms) * per_s, 1),
+            "mean_ms": _rounded(latencies_ms.mean()) if len(latencies_ms) else None,
+            **{name: _quantile(latencies_ms, q) for name, q in QUANTILES.items()},
+            "max_ms": _quantile(latencies_ms, 100),
+            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
+            "problems": dict(self.problems.most_common()),
+            "failures": dict(self.failures.most_common()),
+            "unexpected_answers": self.unexpected,
+            "server_timing_ms": breakdown(self.server_timings, self.latencies_s),
+        }
+        if slo_ms is not None:
+            within = int((latencies_ms <= slo_ms).sum())
+            summary |= {"slo_ms": slo_ms, "goodput_per_s": round(within * per_s, 1)}
+        return summary
+
+
+def is_clean(summary: Mapping[str, Any]) -> bool:
+    """Every request was answered with 200, and as expected."""
+    return not (summary["problems"] or summary["failures"] or summary["unexpected_answers"])
+
+
+def _quantile(values: np.ndarray, percent: float) -> float | None:
+    return _rounded(np.percentile(values, percent)) if len(values) else None
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 2)
+
+
+def _slug(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["type"]).rsplit(":", 1)[-1]
+    except (ValueError, KeyError, TypeError):
+        return "no problem document"

@@ -1,0 +1,154 @@
+"""`miniserve monitor`: looks at the whole system four times a second and says when an alert is raised or cleared.
+
+It says so in the log and to a webhook; how it stands at any time is in `miniserve top` and GET /metrics. Alerts live
+here: a second monitor would say everything twice, and one that is started anew says again what is still wrong.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import click
+import structlog
+
+from api.telemetry.metrics import goals_of
+from ops.observe.heartbeat_file import HeartbeatFile
+from ops.observe.webhook import Webhook
+from ops.options import with_settings
+from ops.run.supervisor import Signals
+from scheduler.capacity.alerts import Alerts, Change, Severity
+from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.observed import Observed
+from scheduler.settings import Settings, hide_password
+from scheduler.webhook_url import hide_secret
+from worker.mailbox.protocol import MailboxDown
+
+logger = structlog.get_logger(__name__)
+
+EVERY_S = 0.25  # a dead worker counts as live for 2.5 s, and is to be told within 3
+_STATUS_EVERY_S = 60.0
+_LAST_POSTS_S = 1.0
+PAYLOAD_VERSION = 1
+
+
+class SystemReader(Protocol):
+    def observe(self) -> Observed:
+        """Raises MailboxDown."""
+
+
+@click.command()
+@with_settings(
+    "redis_url", "slo_ms", "alert_webhook", "request_timeout_s", "log_format", "log_level", is_redis_required=True
+)
+def monitor(settings: Settings) -> None:
+    """Watch the system, and tell the log and a webhook when an alert is raised or cleared.
+
+    One is enough for a system. It answers no request and none waits for it. docs/operations.md says what each alert
+    means and what to do. A webhook often is a secret: give it by its variable, `ps` shows options to everybody.
+    """
+    from ops.run import logs
+    from worker.mailbox import redis_system_reader
+
+    logs.configure(settings, "monitor")
+    raise SystemExit(run(settings, redis_system_reader(settings)))
+
+
+def run(settings: Settings, observatory: SystemReader) -> int:
+    """Until SIGTERM or SIGINT; returns the exit status."""
+    heartbeat = _heartbeat()
+    webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
+    watch = Watch(observatory, goals_of(settings), webhook.post if webhook is not None else lambda _: None)
+    logger.info(
+        "watching", redis=hide_password(settings.redis_url), slo_ms=settings.slo_ms,
+        webhook=hide_secret(settings.alert_webhook) if webhook is not None else None,
+    )  # fmt: skip
+    with Signals() as signals:
+        while not signals.num_stops:
+            started_s = time.monotonic()
+            watch.look(started_s)
+            if heartbeat is not None:
+                heartbeat.beat()
+            signals.wait(started_s + EVERY_S - time.monotonic())
+    if webhook is not None:
+        webhook.close(_LAST_POSTS_S)
+    if heartbeat is not None:
+        heartbeat.close()
+    logger.info("stopped")
+    return 0
+
+
+def _heartbeat() -> HeartbeatFile | None:
+    try:
+        return HeartbeatFile()
+    except OSError as error:
+        logger.warning("no heartbeat: python -m ops.observe.monitor_health will say unhealthy", reason=error.strerror)
+        return None
+
+
+class Watch:
+    """One look after the other; tells what has changed."""
+
+    def __init__(self, observatory: SystemReader, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
+        self._observatory = observatory
+        self._goals = goals
+        self._post = post
+        self._alerts = Alerts(goals)
+        self._status_due_s = 0.0
+
+    def look(self, now: float) -> None:
+        """`now` of a monotonic clock."""
+        observed, capacity = None, None
+        try:
+            observed = self._observatory.observe()
+            capacity = measure(observed, self._goals)
+        except MailboxDown:
+            pass  # that is an alert, too
+        for change in self._alerts.evaluate(observed, capacity, now):
+            self._tell(change)
+        if observed is not None and now >= self._status_due_s:
+            self._status_due_s = now + _STATUS_EVERY_S
+            self._say_status(observed, capacity)
+
+    def _tell(self, change: Change) -> None:
+        alert, rule = change.alert, change.alert.rule
+        is_error = change.is_raised and rule.severity is Severity.CRITICAL
+        (logger.error if is_error else logger.warning)(
+            "alert raised" if change.is_raised else "alert cleared",
+            alert=rule.name, severity=rule.severity.value, value=round(alert.value, 4), limit=rule.bars.raise_above,
+            sentence=alert.sentence, runbook=rule.runbook,
+        )  # fmt: skip
+        self._post(payload_of(change, datetime.now(UTC)))
+
+    def _say_status(self, observed: Observed, capacity: Capacity) -> None:
+        logger.info(
+            "status", workers=len(observed.workers), running=observed.num_running, waiting=observed.num_waiting,
+            arrivals_per_s=round(capacity.arrival_rate_per_s, 2), utilization=round(capacity.utilization, 3),
+            predicted_wait_s=round(capacity.predicted_wait_s, 4), alerts=[one.rule.name for one in self._alerts.raised],
+        )  # fmt: skip
+
+
+def payload_of(change: Change, now: datetime) -> dict[str, Any]:
+    """What a webhook gets; docs/operations.md says what each field is. Chat services show `text`."""
+    alert, rule = change.alert, change.alert.rule
+    status = "raised" if change.is_raised else "cleared"
+    about = f"{alert.sentence} See {rule.runbook}." if change.is_raised else alert.sentence
+    return {
+        "version": PAYLOAD_VERSION,
+        "id": secrets.token_hex(8),
+        "text": f"miniserve {rule.severity.value} {status}: {rule.name}. {about}",
+        "status": status,
+        "alert": rule.name,
+        "severity": rule.severity.value,
+        "sentence": alert.sentence,
+        "value": alert.value,
+        "limit": rule.bars.raise_above,
+        "held_s": round(change.at - alert.since, 1),
+        "at": now.isoformat(timespec="milliseconds"),
+        "host": socket.gethostname(),
+        "runbook": rule.runbook,
+    }

@@ -1,0 +1,69 @@
+"""Which alerts hold in this reading: the rules of scheduler/capacity/alerts.py over what GET /metrics tells.
+
+`miniserve monitor` raises an alert once its condition has held for a while, and clears it later still; a view that may
+have been opened a second ago has no such memory, and says what is beyond its bar now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ops.observe.scrape import Scrape
+from scheduler.capacity.alerts import Situation, rules
+from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A rule whose value is beyond its bar."""
+
+    name: str  # also of its entry in the runbook
+    severity: str  # critical or warning
+    value: float
+    sentence: str  # with value, limit and remedy
+    runbook: str
+
+
+def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> tuple[Alert, ...]:
+    """The worst first. Growing dead letters are those of the window; the server's word for all else."""
+    if later.value("miniserve_workers") is None:  # a server that does not tell the numbers that the rules need
+        return ()
+    situation = Situation(
+        observed=_observed(earlier, later, seconds),
+        capacity=Capacity(
+            residual=_gauge(later, "littles_law_residual"),
+            utilization=_gauge(later, "utilization"),
+            predicted_wait_s=_gauge(later, "predicted_wait_seconds"),
+            workers_needed=int(_gauge(later, "workers_needed")),
+        ),
+        new_dead_letters=int(max(0.0, _gauge(later, "dead_letters") - _gauge(earlier, "dead_letters"))),
+    )
+    read = [(rule, rule.read(situation)) for rule in rules(goals)]
+    return tuple(
+        Alert(rule.name, rule.severity.value, value, rule.sentence(value, situation), rule.runbook)
+        for rule, value in read
+        if value is not None and value > rule.bars.raise_above
+    )
+
+
+def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
+    return Observed(
+        now=_moment(later, seconds),
+        history=(_moment(earlier, 0.0),),
+        workers=tuple(WorkerFacts(str(number)) for number in range(int(_gauge(later, "workers")))),
+        dead_letters=int(_gauge(later, "dead_letters")),
+        redis_memory_bytes=int(_gauge(later, "redis_memory_bytes")),
+        redis_max_memory_bytes=int(_gauge(later, "redis_max_memory_bytes")),
+    )
+
+
+def _moment(scrape: Scrape, at_s: float) -> Moment:
+    """What tells whether the load is steady, which the rule of Little's law asks for."""
+    ended = sum(scrape.total(f"miniserve_request_{end}_total") for end in ("success", "failure"))
+    return Moment(at_s, accepted=int(scrape.total("miniserve_requests_accepted_total")), ended=int(ended))
+
+
+def _gauge(scrape: Scrape, name: str) -> float:
+    value = scrape.value(f"miniserve_{name}")
+    return value if value is not None else 0.0

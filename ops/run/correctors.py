@@ -1,0 +1,47 @@
+"""Which corrector the API gets: over the queue, or with the workers in its own process; broken, where --break asks.
+
+Called in gunicorn's worker process, so everything is imported there, after gevent has patched the standard library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scheduler.settings import Settings
+
+if TYPE_CHECKING:
+    from api.service.corrector import Corrector
+
+
+def make_corrector(settings: Settings) -> Corrector:
+    """The corrector of the mode. Raises WeightsError where a model of this process does not fit the tokenizer."""
+    from api.server.application import queue_corrector
+    from ops.run.faults import broken, fault_of
+
+    settings = broken(settings)
+    corrector = queue_corrector(settings) if settings.uses_queue else _local_corrector(settings)
+    return fault_of(settings).corrector(corrector)
+
+
+def _local_corrector(settings: Settings) -> Corrector:
+    """Modes sync and threaded: the worker's actor over the mailbox inside this process, one request at a time each."""
+    from threading import Thread
+    from time import monotonic
+
+    from api.grammar.pipeline import TextPipeline
+    from api.service.corrector import Corrector
+    from worker.actor import Actor
+    from worker.engine import load_weights_as_served, new_engine
+    from worker.mailbox.memory import InMemoryMailbox
+    from worker.mailbox.protocol import MailboxLimits
+    from worker.observer import EngineObserver
+
+    pipeline = TextPipeline.load()
+    weights = load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
+    mailbox = InMemoryMailbox(MailboxLimits.from_settings(settings))
+    for number in range(1 if settings.mode == "sync" else settings.model_threads):
+        engine = new_engine(weights, settings, monotonic)
+        engine.observer = EngineObserver(settings.traces == "on")
+        actor = Actor(engine, mailbox.worker_end(), settings.grace_s)
+        Thread(target=actor.run, name=f"model-{number}", daemon=True).start()
+    return Corrector(pipeline, mailbox, settings)

@@ -1,0 +1,244 @@
+"""`miniserve up`: the whole system on one machine, in the foreground.
+
+Starts an embedded Redis (unless one is given), the workers, one API replica and, if asked, rq-dashboard and (where
+alerts are to be posted) a monitor; in the modes without a queue the API replica alone. Keeps them alive; stops them in
+the order monitor, API, workers, dashboard, Redis, so that accepted requests are still answered.
+Start-up and shutdown only: requests never pass through this process.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import importlib.util
+import json
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ops.options import check_spans
+from ops.run import banner, embedded_redis, processes
+from ops.run.embedded_redis import URL_NAME
+from ops.run.faults import fault_of
+from ops.run.model_facts import read_model_facts
+from ops.run.supervisor import Child, Signals, Supervisor
+from scheduler.redis_url import SentinelUrl, is_sentinel_url
+from scheduler.settings import QUEUE_MODES, Settings, hide_password
+
+READY_POLL_S = 0.05
+EXPLAIN_AFTER_S = 5.0
+EXPLAIN_EVERY_S = 30.0
+REDIS_PATIENCE_S = 3.0
+_WRONG_HOST = (socket.gaierror, UnicodeError)
+_MARGIN_S = 5.0  # what a process may need beyond its grace before SIGKILL: telling waiters, leaving a Redis that hangs
+
+
+def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status."""
+    if die_with_parent:
+        processes.die_with_parent(signal.SIGTERM)
+    settings = _with_fault(settings)
+    _check_start(settings, with_dashboard)
+    with ExitStack() as stack:
+        if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
+            stack.enter_context(processes.foreground())
+        signals = stack.enter_context(Signals())
+        redis_child = None
+        if settings.redis_url and settings.uses_queue:
+            _check_redis(settings.redis_url)
+        elif settings.uses_queue:
+            directory = stack.enter_context(embedded_redis.private_directory())
+            redis_child, settings = _start_redis(directory, settings)
+        supervisor = _supervisor(settings, redis_child, with_dashboard)
+        try:
+            supervisor.start()
+            return _serve(settings, supervisor, signals, with_dashboard)
+        finally:
+            supervisor.stop(signals)
+            _say("stopped")
+
+
+def _with_fault(settings: Settings) -> Settings:
+    """As `--break` changes them, and says so."""
+    if not settings.break_:
+        return settings
+    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
+    return fault_of(settings).settings(settings)
+
+
+def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:
+    if not _wait_until_ready(settings, supervisor, signals):
+        return 1
+    if not signals.num_stops:
+        banner.print_banner(settings, with_dashboard)
+    while not signals.num_stops:
+        signals.wait(supervisor.revive())
+    return 0
+
+
+def _wait_until_ready(settings: Settings, supervisor: Supervisor, signals: Signals) -> bool:
+    """False if a child cannot start; True when all is ready, or when we are told to stop."""
+    url = banner.base_url(settings.host, settings.port)
+    explain_at = time.monotonic() + EXPLAIN_AFTER_S
+    while not signals.num_stops:
+        idle_s = supervisor.revive()
+        if hopeless := supervisor.hopeless():
+            _say(f"{hopeless.name} does not start; {hopeless.last_words()}")
+            return False
+        reason = why_not_ready(url)
+        if reason is None:
+            break
+        if time.monotonic() >= explain_at:
+            _say(f"not ready yet: {reason}")
+            explain_at += EXPLAIN_EVERY_S
+        signals.wait(min(idle_s, READY_POLL_S))
+    return True
+
+
+def _check_start(settings: Settings, with_dashboard: bool) -> None:
+    """Everything that would make all children fail is said once, before any is started."""
+    try:
+        read_model_facts()
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"the model's weights cannot be read: {error}") from None
+    _check_mode(settings, with_dashboard)
+    check_spans(settings)
+    if settings.redis_port and settings.uses_queue and not settings.redis_url:
+        _check_port("127.0.0.1", settings.redis_port, "--redis-port")
+    if with_dashboard and settings.dashboard_port == settings.port:
+        raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
+    _check_port(settings.host, settings.port, "--port")
+    if with_dashboard:
+        if importlib.util.find_spec("rq_dashboard") is None:
+            raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
+        _check_dashboards_redis(settings.redis_url)
+        _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+
+
+def _check_dashboards_redis(url: str) -> None:
+    """The library by which rq-dashboard asks sentinels knows neither TLS nor users."""
+    if is_sentinel_url(url) and (url.startswith("rediss") or SentinelUrl.parse(url).has_user):
+        raise click.UsageError("rq-dashboard reaches a Redis behind sentinels without TLS and users only: "
+                               "leave out --dashboard, and start one with a redis:// or rediss:// URL")  # fmt: skip
+
+
+def _check_mode(settings: Settings, with_dashboard: bool) -> None:
+    """What has no meaning without a queue is refused where it was asked for, not left out silently."""
+    if settings.uses_queue:
+        return
+    asked = {"--workers": settings.workers > 1, "--redis-url": bool(settings.redis_url), "--dashboard": with_dashboard}
+    asked["--alert-webhook"] = bool(settings.alert_webhook)
+    if options := [option for option, is_asked in asked.items() if is_asked]:
+        raise click.UsageError(
+            f"--mode {settings.mode} runs the model in the API process, without Redis and workers: "
+            f"leave out {' and '.join(options)}, or choose --mode {' or '.join(QUEUE_MODES)}"
+        )
+
+
+def _check_port(host: str, port: int, option: str) -> None:
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        is_host_to_blame = isinstance(error, _WRONG_HOST) or error.errno == errno.EADDRNOTAVAIL
+        remedy = "--host" if is_host_to_blame else option
+        reason = "no such host" if isinstance(error, _WRONG_HOST) else error.strerror
+        raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
+
+
+def _check_redis(url: str) -> None:
+    """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
+    import redis
+
+    from worker.mailbox.connection import connect
+
+    try:
+        with connect(url, REDIS_PATIENCE_S) as client:
+            client.ping()
+    except redis.BusyLoadingError:
+        return  # it will answer
+    except (redis.RedisError, OSError, TypeError, ValueError) as error:
+        reason = re.sub(r"^Error -?\d+ connecting to .*?\. ", "", str(error)).rstrip(".")
+        shown = hide_password(url)
+        raise click.ClickException(f"the Redis at {shown} does not answer ({reason}): check --redis-url") from None
+
+
+def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
+    try:
+        port = settings.redis_port or None
+        password = secrets.token_urlsafe() if port else ""
+        server = embedded_redis.start(directory, port, password)
+        command = embedded_redis.server_command(directory, port, password)
+        (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
+    except embedded_redis.RedisUnavailable as error:
+        raise click.ClickException(str(error)) from None
+
+    def launch() -> subprocess.Popen[bytes]:
+        return processes.spawn(command, output=subprocess.DEVNULL, errors=None)
+
+    child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
+    child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
+    child.remedy = f"if {command[0]} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
+    return child, replace(settings, redis_url=server.socket_url)
+
+
+def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: bool) -> Supervisor:
+    env = {**os.environ, **settings.to_env()}
+    patience_s = settings.grace_s + _MARGIN_S
+
+    def role(name: str, command: str) -> Child:
+        return Child(name, lambda: processes.spawn(processes.miniserve_command(command), env), patience_s)
+
+    redis_stage = [redis_child] if redis_child else []
+    num_workers = settings.workers if settings.uses_queue else 0
+    workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
+    api = [role("api", "api")]
+    dashboard = [_dashboard(settings, env)] if with_dashboard else []
+    monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []
+    children = [*redis_stage, *workers, *api, *dashboard, *monitor]
+    return Supervisor(children, [monitor, api, workers, dashboard, redis_stage], _say)
+
+
+def _dashboard(settings: Settings, env: dict[str, str]) -> Child:
+    """On loopback only: rq-dashboard can delete jobs and has no log-in of its own. The URL may hold a password,
+    hence the variable instead of an argument that `ps` shows."""
+    script = Path(sys.executable).with_name("rq-dashboard")
+    command = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(settings.dashboard_port), "--json"]
+    env = {**env, "RQ_DASHBOARD_REDIS_URL": settings.redis_url}
+
+    def launch() -> subprocess.Popen[bytes]:
+        return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)
+
+    return Child("dashboard", launch, patience_s=3.0, is_optional=True)
+
+
+def why_not_ready(url: str) -> str | None:
+    """None once GET /readyz answers 200 (Redis answers and a worker is alive), else what is missing."""
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=2.0):
+            return None
+    except urllib.error.HTTPError as error:
+        with suppress(ValueError, KeyError):
+            return json.load(error)["detail"]
+        return f"GET /readyz answers {error.code}"
+    except (OSError, http.client.HTTPException):
+        return "the API does not answer"
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone: no reason to leave the children unstopped
+        click.echo(f"miniserve: {line}", err=True)
