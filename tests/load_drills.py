@@ -75,8 +75,8 @@ def kill_redis(num_kills: int, num_requests: int) -> None:
         def disturb() -> None:
             for _ in range(num_kills):
                 time.sleep(1.5)  # a second is what the append-only file may lag behind
-                wait_until(lambda: len(system.pids("redis-server")) == 1, 10, "a Redis")
-                os.kill(system.pids("redis-server")[0], signal.SIGKILL)
+                wait_until(lambda: len(system.pids("redis")) == 1, 10, "a Redis")
+                os.kill(system.pids("redis")[0], signal.SIGKILL)
 
         replies = _load_while(system, disturb, num_requests)
 

@@ -149,8 +149,8 @@ class RunningSystem:
         return self.wait_for_line(r"^  Redis +(\S+)$", 5).group(1)
 
     def pids(self, role: str) -> list[int]:
-        """Its direct children with that role: `api`, `worker`, or `redis-server`."""
-        pattern = r"redis-server" if role == "redis-server" else rf"miniserve {role}\b"
+        """Its direct children with that role: `api`, `worker`, or `redis`."""
+        pattern = r"(redis|valkey)-server" if role == "redis" else rf"miniserve {role}\b"
         below = descendants(self.process.pid)
         parents = {pid: _parent(pid) for pid in below}
         return [pid for pid in below if parents[pid] == self.process.pid and re.search(pattern, command_line(pid))]

@@ -18,7 +18,7 @@ from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from ops.run import processes
-from ops.run.embedded_redis import RedisUnavailable, find_redis_server, free_port
+from ops.run.embedded_redis import RedisUnavailable, free_port, link_redis_server
 
 SERVICE = "miniserve"
 NUM_SENTINELS = 3
@@ -78,13 +78,13 @@ class RedisFleet:
         self.sentinels = [self._node("sentinel", number, port) for number, port in enumerate(ports[num_nodes:])]
 
     def _environment(self, ports: list[int], sentinel_ports: list[int]) -> dict[str, str]:
-        tools = str(find_redis_server().parent)
+        link_redis_server(self._directory)
         sentinels = " ".join(f"127.0.0.1:{port}" for port in sentinel_ports)
         # Of two one must go on alone; of three none does, for it may be the one that is cut off.
         min_replicas = "1" if len(ports) > 2 else "0"
         places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
                   "BIND": "127.0.0.1", "MIN_REPLICAS": min_replicas}  # fmt: skip
-        path = os.pathsep.join((tools, os.environ.get("PATH", os.defpath)))
+        path = os.pathsep.join((str(self._directory), os.environ.get("PATH", os.defpath)))
         return {"PATH": path, **places, **_SENTINEL_TIMES, **self._variables}
 
     def _node(self, kind: str, number: int, port: int) -> Node:

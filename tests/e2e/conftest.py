@@ -22,7 +22,7 @@ def _leaves_the_system_as_it_was(request: pytest.FixtureRequest) -> Iterator[Non
         yield
         return
     running = request.getfixturevalue("system")
-    before = (running.pids("api"), running.pids("worker"), running.pids("redis-server"))
+    before = (running.pids("api"), running.pids("worker"), running.pids("redis"))
     yield
-    assert (running.pids("api"), running.pids("worker"), running.pids("redis-server")) == before
+    assert (running.pids("api"), running.pids("worker"), running.pids("redis")) == before
     assert running.readiness() == 200

