@@ -1,6 +1,7 @@
 """Command-line options made from `Settings`: name, type, range, default, help and environment variable.
 
-One definition in scheduler/settings.py serves the variables, the options and the README's table. Used by ops/cli.py.
+One definition in scheduler/settings.py serves the variables, the options and the table of docs/reference.md. Used by
+ops/cli.py.
 """
 
 from __future__ import annotations

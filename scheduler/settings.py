@@ -1,7 +1,7 @@
 """All settings of all processes, in one frozen value.
 
 Entry points build it with `Settings.from_env(os.environ)`, tests from a dict. Each field carries its range and
-its help: the command line makes its options from them, and a test compares them with the README's table.
+its help: the command line makes its options from them, and a test compares them with docs/reference.md.
 """
 
 from __future__ import annotations

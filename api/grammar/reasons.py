@@ -1,7 +1,7 @@
 """Lists the reasons for an edit: the tag tokens of the model and the slugs that users see.
 
-Tags get their token ids in this order, so a new reason goes at the end. A test compares the README's table with this
-enum.
+Tags get their token ids in this order, so a new reason goes at the end. A test compares the table of
+docs/reference.md with this enum.
 """
 
 from __future__ import annotations

@@ -64,5 +64,5 @@ def _as_item(document: object) -> Item:
     if not isinstance(reasons, list) or not all(isinstance(slug, str) for slug in reasons):
         raise ValueError("`reasons` must be a list of texts")
     if unknown := [slug for slug in reasons if slug not in slugs]:
-        raise ValueError(f"no reason is called {unknown[0]!r}; the README has the table of them")
+        raise ValueError(f"no reason is called {unknown[0]!r}; docs/reference.md has the table of them")
     return Item(sentence, corrected, tuple(slugs[slug] for slug in reasons))

@@ -1,4 +1,4 @@
-"""The README's examples give what the README says."""
+"""The examples of the README and of the reference give what these pages say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ops.run import processes
 from tests.running_system import RunningSystem
 
 FEWEST_RIGHT = 32  # of the 35: the model is right often, not always
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 def _block(language: str, holding: str) -> str:
@@ -43,7 +45,7 @@ def test_the_command_prints_what_the_readme_shows() -> None:
 
 def test_the_examples_of_the_reasons_come_out_as_the_table_says() -> None:
     examples = [
-        (reason, example) for reason, example in re.findall(r"^\| `(\w+)` \| [A-Z_]+ \| (.+) \|$", README, re.M)
+        (reason, example) for reason, example in re.findall(r"^\| `(\w+)` \| [A-Z_]+ \| (.+) \|$", REFERENCE, re.M)
     ]
     wrong = [re.sub(r"\*(.+?)\* -> \*.+?\*", r"\1", example) for _, example in examples]
     wanted = [(re.sub(r"\*.+?\* -> \*(.+?)\*", r"\1", example), [reason]) for reason, example in examples]

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,20 @@ from api.grammar.reasons import Reason
 from ops.cli import main
 from ops.run.faults import FAULTS
 from scheduler import errors
-from scheduler.settings import Settings, variable
+from scheduler.settings import MODES, Settings, variable
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 EXERCISES = sorted((ROOT / "docs" / "exercises").glob("[0-9]-*.md"))
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
+PAGES_WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/tour.md")
 
 
 def _table(header: str) -> list[list[str]]:
-    """The cells of the table that begins with this header row."""
-    lines = README[README.index(header) :].splitlines()[2:]
-    rows = lines[: next(number for number, line in enumerate(lines) if not line.startswith("|"))]
+    """The cells of the reference's table that begins with this header row."""
+    rows = list(takewhile(lambda line: line.startswith("|"), REFERENCE[REFERENCE.index(header) :].splitlines()))[2:]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
@@ -80,24 +83,33 @@ def test_the_table_of_routes_equals_the_routes() -> None:
     assert {row[0] for row in _table("| route | meaning |")} == routes
 
 
+def test_the_table_of_modes_equals_the_modes() -> None:
+    assert [row[0] for row in _table("| `--mode` | how |")] == [f"`{mode}`" for mode in MODES]
+
+
 def test_the_table_of_commands_equals_the_commands() -> None:
     commands = {f"`miniserve {name}`" for name in main.list_commands(None)}
 
     assert {row[0] for row in _table("| command | what it does |")} == commands
 
 
-@pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("miniserve ")])
-def test_a_miniserve_line_of_the_readme_parses(line: str) -> None:
+def _commands(program: str) -> list[str]:
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES_WITH_COMMANDS]
+    return [line for text in texts for line in _shell_lines(text) if line.startswith(f"{program} ")]
+
+
+@pytest.mark.parametrize("line", _commands("miniserve"))
+def test_a_miniserve_line_of_the_first_pages_parses(line: str) -> None:
     _parse(line)
 
 
 def _parse(line: str) -> None:
-    _, name, *arguments = shlex.split(line)
+    _, name, *arguments = shlex.split(line, comments=True)
     main.get_command(None, name).make_context(name, arguments)  # raises on an unknown option or a bad value
 
 
-@pytest.mark.parametrize("line", [line for line in _shell_lines() if line.startswith("make ")])
-def test_a_make_line_of_the_readme_has_its_target(line: str) -> None:
+@pytest.mark.parametrize("line", _commands("make"))
+def test_a_make_line_of_the_first_pages_has_its_target(line: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
     assert re.search(rf"^{line.split()[1]}:|^[a-z0-9 -]*\b{line.split()[1]}\b[a-z0-9 -]*:", makefile, re.MULTILINE)
@@ -109,11 +121,40 @@ def test_every_line_of_shell_in_the_readme_is_one_a_test_knows() -> None:
     assert [line for line in _shell_lines() if not line.startswith(known)] == []
 
 
+def _prose(path: Path) -> str:
+    """Without blocks of code, whose comments look like headings."""
+    return re.sub(r"^( *)```.*?^\1```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def _anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings."""
+    headings = re.findall(r"^#+ +(.+?) *$", _prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_to_a_file_leads_to_a_file(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _prose(path)):
+        if target.startswith("http"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = path.parent / name if name else path
+        assert file.exists(), target
+        assert not anchor or anchor in _anchors(file), target
+
+
+def test_the_index_lists_every_document() -> None:
+    listed = {(ROOT / "docs" / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)]+)\)", INDEX)}
+
+    assert [path for path in DOCUMENTS if path.resolve() not in listed and path != ROOT / "docs" / "index.md"] == []
+
+
+def test_each_of_the_twenty_questions_links_to_its_answer() -> None:
+    section = INDEX[INDEX.index("## Twenty questions of a newcomer") :]
+    questions = re.split(r"^\d+\. ", section, flags=re.MULTILINE)[1:]
+
+    assert len(questions) == 20
+    assert [question for question in questions if "?**" not in question or "](" not in question] == []
 
 
 def test_every_file_named_in_the_architecture_exists() -> None:
@@ -142,7 +183,7 @@ def test_every_fault_has_its_exercise() -> None:
     assert sorted({name for names in turned_on for name in names}) == sorted(FAULTS)
 
 
-def test_an_exercise_tells_its_answer_only_to_who_opens_it() -> None:
+def test_the_answer_of_an_exercise_is_hidden_until_it_is_opened() -> None:
     for path in EXERCISES:
         text = path.read_text(encoding="utf-8")
         assert text.count("<details><summary>") == text.count("</details>") >= 2, path.stem
@@ -151,4 +192,4 @@ def test_an_exercise_tells_its_answer_only_to_who_opens_it() -> None:
 
 
 def test_the_readme_stays_readable() -> None:
-    assert len(README.splitlines()) <= 240
+    assert len(README.splitlines()) <= 150

@@ -181,7 +181,7 @@ def test_items_survive_a_round_trip_through_the_file(tmp_path):
         ('{"sentence": "a"}', "`corrected` must be there"),
         ('{"sentence": 1, "corrected": "a"}', "be texts"),
         ('{"sentence": "a", "corrected": "b", "reasons": "habit"}', "a list of texts"),
-        ('{"sentence": "a", "corrected": "b", "reasons": ["bad"]}', "no reason is called 'bad'; the README"),
+        ('{"sentence": "a", "corrected": "b", "reasons": ["bad"]}', "no reason is called 'bad'; docs/reference.md"),
     ],
 )
 def test_a_line_that_is_no_item_is_named_with_a_remedy(tmp_path, line, remedy):
