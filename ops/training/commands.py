@@ -88,8 +88,8 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
 def train(**values: object) -> None:
     """Train the Mini-GPT and write mini-gpt.safetensors into the folder of --out.
 
-    Mistakes are made in the sentences of the corpus; a third of the examples comes from sentences written by hand that
-    are part of the program. Needs PyTorch, which make train installs.
+    Mistakes are made in the sentences of the corpus; two in five examples come from lines that were
+    generated with a language model and are part of the program. Needs PyTorch, which make train installs.
     """
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("tqdm") is None:
         raise click.ClickException("training needs PyTorch and tqdm: pip install '.[train]'")

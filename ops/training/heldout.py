@@ -76,7 +76,7 @@ class HeldOut:
 
     @classmethod
     def written(cls, tokenizer: Tokenizer) -> HeldOut:
-        """The lines written by hand that are kept from the training: each one right, and wrong where it can be."""
+        """The generated lines that are kept from the training: each one right, and wrong where it can be."""
         rng = random.Random(0)
         examples = []
         for line in written.load(held_out=True):

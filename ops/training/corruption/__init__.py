@@ -8,7 +8,7 @@
 | rules: what of a sentence can be broken, for certain | forms, adjectives, agreement, base_forms (with questions, contracted), negated_be, complements, tense (with times, states, perfect, sequence, conditions, will_clauses, wrong_forms) |
 | what rules ask | view (words and subjects of one sentence), lexicon (forms and closed lists) |
 | right sentences that look wrong | hard_clean (with its two tables), group_clean, tense_clean, fragments |
-| one example | sampling (which reason, verb, sentence), written (with its folder: sentences with their mistakes, by hand), edits, maker, longer (joined sentences), surface (marks, capitals, quotes), noise (slips outside the verbs) |
+| one example | sampling (which reason, verb, sentence), written (with its folder: generated sentences with their mistakes), edits, maker, longer (joined sentences), surface (marks, capitals, quotes), noise (slips outside the verbs) |
 """  # noqa: E501 - a table
 
 from ops.training.corruption.edits import apply_edits

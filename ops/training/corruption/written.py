@@ -1,4 +1,4 @@
-"""Sentences written for the training by hand, with the places where they can be broken: the files of `written/`.
+"""Sentences generated for the training, with the places where they can be broken: the files of `written/`.
 
     [My uncle/The nurse] {has worked|perfect_tense:works} here since [May/2015].
 
