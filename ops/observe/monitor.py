@@ -21,9 +21,10 @@ from ops.observe.heartbeat_file import HeartbeatFile
 from ops.observe.webhook import Webhook
 from ops.options import with_settings
 from ops.run.supervisor import Signals
-from scheduler.capacity.alerts import Alerts, Change, Severity
+from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed
+from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
 from scheduler.webhook_url import hide_secret
 from worker.mailbox.protocol import MailboxDown

@@ -20,6 +20,8 @@ class Moment:
     accepted: int = 0
     ended: int = 0  # done, failed, cancelled, expired or removed
     iterations: Mapping[str, float] = field(default_factory=dict)  # see scheduler.observations.IterationSums
+    done: int = 0  # of those that ended: answered
+    failed: int = 0  # and those whose client got a 5xx: failed or expired
     refused: int = 0  # sentences, for the queue was full or the answer would have been late: offered, too
 
 

@@ -22,6 +22,8 @@ class Window:
     accepted: int = 0
     refused: int = 0
     ended: int = 0
+    done: int = 0
+    failed: int = 0
     iterations: Mapping[str, float] = field(default_factory=dict)
 
     def per_second(self, number: float) -> float:
@@ -60,6 +62,8 @@ def between(begin: Moment, end: Moment) -> Window:
         accepted=end.accepted - begin.accepted,
         refused=end.refused - begin.refused,
         ended=end.ended - begin.ended,
+        done=end.done - begin.done,
+        failed=end.failed - begin.failed,
         iterations={name: value - begin.iterations.get(name, 0.0) for name, value in end.iterations.items()},
     )
 

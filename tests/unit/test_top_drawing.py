@@ -109,7 +109,7 @@ def test_alerts_stand_above_everything_with_what_to_do() -> None:
     shown = drawn(frame(utilization=0.93, predicted_wait_seconds=0.7, workers_needed=3), 80, 24)
     text_of_it = "\n".join(shown)
 
-    assert shown[1].startswith("CRITICAL predicted-wait-long: Who comes now waits 0.7 s")
+    assert shown[1].startswith("CRITICAL predicted-wait-long: A new request waits 0.7 s")
     assert "WARNING utilization-high: The workers are 93% used" in text_of_it
     assert "no alerts" not in text_of_it
     assert len(shown) == 24

@@ -61,6 +61,8 @@ class Ledger:
             accepted=self.counts["accepted"],
             refused=self.counts["refused_sentences"],
             ended=self.counts["accepted"] - self.num_open,
+            done=self.counts["done"],
+            failed=self.counts["failed"] + self.counts["expired"],
             iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
         )
 

@@ -1,4 +1,4 @@
-"""Which alerts hold in this reading: the rules of scheduler/capacity/alerts.py over what GET /metrics tells.
+"""Which alerts hold in this reading: the rules of scheduler/capacity/rules.py over what GET /metrics tells.
 
 `miniserve monitor` raises an alert once its condition has held for a while, and clears it later still; a view that may
 have been opened a second ago has no such memory, and says what is beyond its bar now.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ops.observe.scrape import Scrape
-from scheduler.capacity.alerts import Situation, rules
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.capacity.rules import Situation, rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,10 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
         now=_moment(later, seconds),
         history=(_moment(earlier, 0.0),),
         workers=tuple(WorkerFacts(str(number)) for number in range(int(_gauge(later, "workers")))),
+        num_running=int(_gauge(later, "num_requests_running")),
+        num_waiting=int(_gauge(later, "num_requests_waiting")),
+        oldest_waiting_s=_gauge(later, "oldest_waiting_seconds"),
+        oldest_running_s=_gauge(later, "oldest_running_seconds"),
         dead_letters=int(_gauge(later, "dead_letters")),
         redis_memory_bytes=int(_gauge(later, "redis_memory_bytes")),
         redis_max_memory_bytes=int(_gauge(later, "redis_max_memory_bytes")),
@@ -59,9 +63,19 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
 
 
 def _moment(scrape: Scrape, at_s: float) -> Moment:
-    """What tells whether the load is steady, which the rule of Little's law asks for."""
-    ended = sum(scrape.total(f"miniserve_request_{end}_total") for end in ("success", "failure"))
-    return Moment(at_s, accepted=int(scrape.total("miniserve_requests_accepted_total")), ended=int(ended))
+    """What tells how requests end, and whether the load is steady, which the rule of Little's law asks for."""
+    done = int(scrape.total("miniserve_request_success_total"))
+    failures = {
+        kind: int(scrape.value("miniserve_request_failure_total", type=kind) or 0)
+        for kind in ("request-failed", "deadline-exceeded", "cancelled", "removed-by-operator")
+    }
+    return Moment(
+        at_s,
+        accepted=int(scrape.total("miniserve_requests_accepted_total")),
+        ended=done + sum(failures.values()),
+        done=done,
+        failed=failures["request-failed"] + failures["deadline-exceeded"],
+    )
 
 
 def _gauge(scrape: Scrape, name: str) -> float:

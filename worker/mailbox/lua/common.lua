@@ -229,6 +229,7 @@ local function moment(now)
   row.stay_s = (sums.stay_us or 0) / 1000000
   row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
+  row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
   row.iterations = {}
   local totals = redis.call('HGETALL', TOTALS)
   for at = 1, #totals, 2 do
