@@ -85,27 +85,6 @@ class SequencePart:
             raise TraceError(f"not what a worker saw: {error!r}") from error
 
 
-@dataclass(slots=True)
-class RequestTimestamps:
-    """When a request came to which point, in seconds of the clock that its API replica goes by; 0: never.
-
-    Filled in on its way through the API; one of them belongs to one HTTP request.
-    """
-
-    received_s: float = 0.0
-    parsed_s: float = 0.0
-    tokenized_s: float = 0.0
-    sent_s: float = 0.0  # to the queue
-    accepted_s: float = 0.0  # by the queue
-    answered_s: float = 0.0  # the last of its answers is here
-    delivered_s: float = 0.0
-    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    traceparent: str | None = None  # of its spans, if it has some
-    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: as its answer
-
-
 @dataclass(frozen=True, slots=True)
 class RequestPart:
     """What an API replica saw of one HTTP request, in seconds since it was received; 0: it never came to that."""
@@ -134,13 +113,14 @@ class RequestPart:
             raise TraceError(f"not what an API replica saw: {error!r}") from error
 
 
-def request_text(request_id: str, marks: RequestTimestamps, status: int, slug: str, received_at_s: float) -> str:
-    """The part to keep; what `RequestPart` reads."""
-    zero = marks.received_s
-    times = (marks.parsed_s, marks.tokenized_s, marks.sent_s, marks.accepted_s, marks.answered_s, marks.delivered_s)
-    offsets = [(at_s - zero) * 1e6 if at_s else 0 for at_s in times]
-    about = (_tails(request_id, marks.job_ids), status, slug, received_at_s)
-    return _REQUEST_FORM % (*about, *offsets)
+def request_text(
+    request_id: str, job_ids: Sequence[str], end: tuple[int, str], received_at_s: float, times_s: Sequence[float]
+) -> str:
+    """The part to keep; what `RequestPart` reads. `end`: status and slug. `times_s`: when it was received by the clock
+    of its replica, and then when it came to each of the six points of `RequestPart`; 0: never."""
+    zero, *points = times_s
+    offsets = [(at_s - zero) * 1e6 if at_s else 0 for at_s in points]
+    return _REQUEST_FORM % (_tails(request_id, job_ids), *end, received_at_s, *offsets)
 
 
 def _tails(request_id: str, job_ids: Sequence[str]) -> str:

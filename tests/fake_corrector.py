@@ -9,11 +9,12 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.pipeline import TextPipeline
+from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.http.app import create_app
-from api.service.jobs import Answer, BatchAnswer, Job, Pending
+from api.service.jobs import Job
+from api.telemetry.request_log import Exchange
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotFound, QueueFull, ServingError
 from scheduler.messages import Timings
@@ -36,26 +37,24 @@ class FakeCorrector:
     def known_refusal(self) -> QueueFull | None:
         return self.refusal
 
-    def correct(self, job: Job) -> Answer | BatchAnswer:
+    def correct(self, job: Job) -> Correction | list[Correction | ServingError]:
         self.jobs.append(job)
         if self.error:
             raise self.error
-        outcomes = [
-            text if isinstance(text, ServingError) else self._answer(job, n) for n, text in enumerate(job.texts)
-        ]
-        return BatchAnswer(job.request_id, tuple(outcomes)) if job.is_batch else outcomes[0]
+        outcomes = [text if isinstance(text, ServingError) else self._correction(text) for text in job.texts]
+        job.exchange.timings = Timings(0.0012, 0.0034, 0.0056)
+        return outcomes if job.is_batch else outcomes[0]
 
-    def _answer(self, job: Job, place: int) -> Answer:
-        draft = self._pipeline.prepare_text(job.texts[place])
+    def _correction(self, text: str) -> Correction:
+        draft = self._pipeline.prepare_text(text)
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-        correction = self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
-        return Answer(job.id_of(place + 1), correction, Timings(0.0012, 0.0034, 0.0056))
+        return self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
 
-    def start(self, job: Job) -> Pending:
+    def start(self, job: Job) -> Phase:
         self.jobs.append(job)
-        return Pending(job.request_id, Phase.QUEUED)
+        return Phase.QUEUED
 
-    def find(self, request_id: str) -> Answer:
+    def find(self, request_id: str, exchange: Exchange) -> Correction:
         raise NotFound("No request has this id, or its answer is no longer kept.")
 
     def keep_trace(self, request_id: str, text: str) -> None: ...

@@ -10,21 +10,21 @@ import secrets
 import time
 from dataclasses import replace
 
-from flask import Flask, Response, g, request
+from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
 from api.http.correct import CorrectionEndpoint, PlainCorrections
-from api.http.replies import Reply, closing_headers, error_reply, json_reply, outcome_reply
-from api.http.trace_page import trace_reply
+from api.http.replies import JSON, LOOK_AGAIN, Reply, closing_headers, error_reply, json_reply, outcome_reply
 from api.service.corrector import Corrector
 from api.service.readiness import check_status, ready_document
 from api.telemetry import metrics
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
-from scheduler.errors import MethodNotAllowed, NotFound
+from api.telemetry.waterfall import waterfall_document, waterfall_text
+from scheduler.errors import InvalidRequest, MethodNotAllowed, NotFound
 from scheduler.settings import Settings
 from scheduler.trace_context import SpanSink
 from worker.mailbox.formats import is_request_id
@@ -33,6 +33,7 @@ from worker.mailbox.protocol import ApiMailbox
 MAILBOX = "miniserve.mailbox"  # where the server finds the mailbox to close
 RECORDER = "miniserve.recorder"  # and what this process records, for the server to write and report
 READINESS = "miniserve.readiness"  # where a server that watches the queue itself puts what it knows
+TEXT = "text/plain"
 
 
 def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Flask:
@@ -47,15 +48,15 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app.url_map.strict_slashes = False
     app.before_request(_begin)
     app.after_request(lambda response: _finish(response, recorder))
-    app.register_error_handler(Exception, _error_response)
+    app.register_error_handler(Exception, _error_reply)
 
     @app.post("/correct")
-    def correct() -> Response:
-        return _response(endpoint.correct(g.exchange, request.environ))
+    def correct() -> Reply:
+        return endpoint.correct(g.exchange, request.environ)
 
     @app.post("/correct/batch")
-    def correct_batch() -> Response:
-        return _response(endpoint.correct_batch(g.exchange, request.environ))
+    def correct_batch() -> Reply:
+        return endpoint.correct_batch(g.exchange, request.environ)
 
     _register_kept_requests(app, corrector, settings)
     _register_probes(app, mailbox, settings, recorder)
@@ -66,42 +67,49 @@ def _register_kept_requests(app: Flask, corrector: Corrector, settings: Settings
     """The routes of a request that was accepted before."""
 
     @app.get("/requests/<request_id>")
-    def find(request_id: str) -> Response:
+    def find(request_id: str) -> Reply:
         _name_exchange(request_id)
-        return _response(outcome_reply(g.exchange, corrector.find(request_id)))
+        return outcome_reply(request_id, corrector.find(request_id, g.exchange))
 
     @app.delete("/requests/<request_id>")
-    def cancel(request_id: str) -> Response:
+    def cancel(request_id: str) -> Reply:
         _name_exchange(request_id)
-        result = corrector.cancel(request_id)
-        return _response(json_reply({"request_id": request_id, "status": result.name.lower()}))
+        return json_reply({"request_id": request_id, "status": corrector.cancel(request_id).name.lower()})
 
     @app.get("/requests/<request_id>/trace")
-    def trace(request_id: str) -> Response:
+    def trace(request_id: str) -> Reply:
         _name_exchange(request_id)
         if settings.traces == "off":
             raise NotFound("This server keeps no traces: MINISERVE_TRACES is off.")
-        return _response(trace_reply(request, request_id, corrector.mailbox.trace(request_id)))
+        found, wants_text = corrector.mailbox.trace(request_id), _wants_text(request)
+        if found is None:
+            raise NotFound("No request has this id, or its trace is no longer kept.")
+        if found.is_pending:
+            return json_reply({"request_id": request_id, "status": "pending"}, 202, LOOK_AGAIN)
+        document = waterfall_document(request_id, found)
+        if wants_text:
+            return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])
+        return json_reply(document)
 
 
 def _register_probes(app: Flask, mailbox: ApiMailbox, settings: Settings, recorder: RequestRecorder) -> None:
     """The routes for probes, balancers and Prometheus."""
 
     @app.get("/healthz")
-    def healthz() -> Response:
-        return _response(json_reply({"status": "ok"}))
+    def healthz() -> Reply:
+        return json_reply({"status": "ok"})
 
     @app.get("/readyz")
-    def readyz() -> Response:
+    def readyz() -> Reply:
         watched = app.extensions.get(READINESS)
-        return _response(json_reply(ready_document(watched.check() if watched else check_status(mailbox.status()))))
+        return json_reply(ready_document(watched.check() if watched else check_status(mailbox.status())))
 
     @app.get("/metrics")
-    def show_metrics() -> Response:
+    def show_metrics() -> Reply:
         seen = mailbox.observe()
         if not settings.uses_queue:  # without a queue nobody else adds up what this process counts
             seen = replace(seen, totals={**seen.totals, **recorder.tallies.totals()})
-        return Response(metrics.metrics_text(seen, settings), content_type=metrics.MEDIA_TYPE)
+        return Reply(metrics.metrics_text(seen, settings), 200, [("Content-Type", metrics.MEDIA_TYPE)])
 
 
 def _begin() -> None:
@@ -118,24 +126,30 @@ def _finish(response: Response, recorder: RequestRecorder) -> Response:
     return response
 
 
-def _response(reply: Reply) -> Response:
-    return Response(reply.body, reply.status, reply.headers)
-
-
 def _name_exchange(request_id: str) -> None:
     """Logs and problems are to name the request that is asked about, not the one that asks."""
     if is_request_id(request_id):
         g.exchange.request_id = request_id
 
 
-def _error_response(error: Exception) -> Response | HTTPException:
+def _wants_text(request: Request) -> bool:
+    """Whether a trace is to be drawn for the terminal. Raises InvalidRequest."""
+    wanted = request.args.get("format")
+    if wanted is None:
+        return request.accept_mimetypes.best_match([JSON, TEXT]) == TEXT
+    if wanted not in ("json", "text"):
+        raise InvalidRequest("format", "`format` must be json or text; without it Accept decides.")
+    return wanted == "text"
+
+
+def _error_reply(error: Exception) -> Reply | HTTPException:
     if isinstance(error, WerkzeugNotFound):
         error = NotFound("There is nothing at this path; sentences go to POST /correct.")
     elif isinstance(error, WerkzeugMethodNotAllowed):
         allowed = ", ".join(sorted(error.valid_methods or ()))
         reply = error_reply(g.exchange, MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}."))
         reply.headers.append(("Allow", allowed))
-        return _response(reply)
+        return reply
     elif isinstance(error, HTTPException):
         return error
-    return _response(error_reply(g.exchange, error))
+    return error_reply(g.exchange, error)

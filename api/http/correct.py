@@ -8,20 +8,29 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from api.http import event_stream, request_input
-from api.http.replies import JSON, STATUS_LINES, Reply, closing_headers, error_reply, outcome_reply
+from api.http import request_input
+from api.http.replies import (
+    EVENTS,
+    JSON,
+    STATUS_LINES,
+    Reply,
+    closing_headers,
+    error_reply,
+    event_stream,
+    outcome_reply,
+)
 from api.http.schema import parse_batch, parse_body
 from api.service.corrector import Corrector
-from api.service.jobs import Job, Pending
+from api.service.jobs import Job
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from scheduler.settings import Settings
+from worker.mailbox.protocol import Phase
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication
@@ -41,18 +50,13 @@ class CorrectionEndpoint:
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
         self._shed_load(exchange, environ)
-        body = parse_body(self._read(environ))
-        job = self._job(exchange, environ, (body.sentence,), body.learner_id)
-        if _wants_stream(environ) and not request_input.prefers_async(environ):
-            return self._stream(exchange, job)
-        return self._serve(exchange, environ, job)
+        body = parse_body(request_input.read_json(environ, self._max_body_bytes))
+        return self._serve(exchange, environ, (body.sentence,), body.learner_id)
 
     def correct_batch(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct/batch."""
-        body = parse_batch(self._read(environ))
-        job = self._job(exchange, environ, body.sentences, body.learner_id)
-        job.is_batch = True
-        return self._serve(exchange, environ, job)
+        body = parse_batch(request_input.read_json(environ, self._max_body_bytes))
+        return self._serve(exchange, environ, body.sentences, body.learner_id, is_batch=True)
 
     def _shed_load(self, exchange: Exchange, environ: Environ) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.
@@ -69,41 +73,36 @@ class CorrectionEndpoint:
             exchange.is_shed = True
             raise refusal
 
-    def _read(self, environ: Environ) -> bytes:
-        raw = request_input.read_body(environ, self._max_body_bytes)
-        request_input.check_media_type(environ)
-        return raw
-
-    def _job(self, exchange: Exchange, environ: Environ, texts: Any, learner_id: str | None) -> Job:
-        return Job(
-            exchange.request_id,
+    def _serve(
+        self, exchange: Exchange, environ: Environ, texts: Any, learner_id: str | None, is_batch: bool = False
+    ) -> Reply:
+        job = Job(
+            exchange,
             texts,
+            is_batch,
             learner_id,
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ),
-            self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT")),
         )
-
-    def _serve(self, exchange: Exchange, environ: Environ, job: Job) -> Reply:
-        if not request_input.prefers_async(environ):
-            outcome = self._corrector.correct(job)
-            exchange.is_answer = True
-            return outcome_reply(exchange, outcome)
-        outcome = self._corrector.start(job)
-        reply = outcome_reply(exchange, outcome)
-        if isinstance(outcome, Pending):
-            location = ("Location", f"/requests/{outcome.request_id}")
-            reply.headers += [location, ("Preference-Applied", "respond-async")]
-        return reply
-
-    def _stream(self, exchange: Exchange, job: Job) -> Reply:
-        following = self._corrector.follow(job)
-        exchange.request_id = following.request_id
-        exchange.is_stream = True
-        stream = event_stream.EventStream(following, partial(self._recorder.finish_stream, exchange))
-        headers = [("Content-Type", event_stream.MEDIA_TYPE), ("Cache-Control", "no-store")]
-        return Reply(200, [*headers, ("X-Accel-Buffering", "no")], stream)  # nginx then passes each event on at once
+        self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
+        if request_input.prefers_async(environ):
+            outcome = self._corrector.start(job)
+            reply = outcome_reply(exchange.request_id, outcome)
+            if isinstance(outcome, Phase):
+                location = ("Location", f"/requests/{exchange.request_id}")
+                reply.headers.extend([location, ("Preference-Applied", "respond-async")])
+            return reply
+        if not is_batch and _wants_stream(environ):
+            stream = event_stream(exchange, self._corrector.follow(job), self._recorder.finish_stream)
+            next(stream)  # from here on closing it abandons the request
+            exchange.is_stream = True
+            # The last one tells nginx to pass each event on at once.
+            headers = [("Content-Type", EVENTS), ("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")]
+            return Reply(stream, 200, headers)
+        outcome = self._corrector.correct(job)
+        exchange.is_answer = True
+        return outcome_reply(exchange.request_id, outcome)
 
 
 class PlainCorrections:
@@ -137,7 +136,7 @@ def _is_plain(environ: Environ) -> bool:
 def _wants_stream(environ: Environ) -> bool:
     """Whether the client prefers events to JSON."""
     accept = environ.get("HTTP_ACCEPT", "")
-    if event_stream.MEDIA_TYPE not in accept.lower():
+    if EVENTS not in accept.lower():
         return False
     kinds = parse_accept_header(accept, MIMEAccept)
-    return kinds.best_match([JSON, event_stream.MEDIA_TYPE]) == event_stream.MEDIA_TYPE
+    return kinds.best_match([JSON, EVENTS]) == EVENTS

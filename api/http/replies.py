@@ -1,67 +1,67 @@
-"""What clients get: answers, pending requests and problems as JSON, and replies that WSGI and Flask both can send."""
+"""What clients get: answers, pending requests, problems and streams of events, as replies of Flask and of WSGI alike.
+
+A stream is of server-sent events (WHATWG HTML, 9.2): `edit` as each is decoded, then `done` with the JSON answer, or
+`problem`. Comments keep idle connections open, and tell us of clients that left.
+"""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import structlog
 from werkzeug.http import HTTP_STATUS_CODES
 
 from api.grammar.pipeline import Correction, Edit
 from api.http import problems
-from api.service.jobs import Answer, BatchAnswer, Pending
-from api.telemetry.request_log import NO_TIMINGS, Exchange
+from api.telemetry.request_log import Exchange
 from scheduler.errors import Overloaded, ServingError
-from scheduler.messages import Timings
+from worker.mailbox.protocol import Phase
 
 JSON = "application/json"
-LOOK_AGAIN_S = 1
+EVENTS = "text/event-stream"
+LOOK_AGAIN = ("Retry-After", "1")
 STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
+_COMMENT = b": nothing new\n\n"
 logger = structlog.get_logger(__name__)
 Header = tuple[str, str]
 
 
-@dataclass(slots=True)
-class Reply:
-    """A response but for the headers that every response has."""
+class Reply(NamedTuple):
+    """A response but for the headers that every response has. Flask takes such a tuple from its views."""
 
+    body: bytes | Iterable[bytes]
     status: int
     headers: list[Header]
-    body: bytes | Iterable[bytes]
 
 
-def json_reply(document: dict[str, Any], status: int = 200, media_type: str = JSON) -> Reply:
+def json_reply(document: dict[str, Any], status: int = 200, *headers: Header, media_type: str = JSON) -> Reply:
     body = (problems.to_json(document) + "\n").encode()
-    return Reply(status, [("Content-Type", media_type), ("Content-Length", str(len(body)))], body)
+    return Reply(body, status, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
-def outcome_reply(exchange: Exchange, outcome: Answer | BatchAnswer | Pending) -> Reply:
+def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | ServingError] | Phase) -> Reply:
     """200 with the answer, or 202 while there is none."""
-    exchange.request_id = outcome.request_id  # an earlier request's, where an idempotency key stands for that
-    if isinstance(outcome, Pending):
-        reply = json_reply({"request_id": outcome.request_id, "status": outcome.phase.value}, 202)
-        reply.headers.append(("Retry-After", str(LOOK_AGAIN_S)))
-        return reply
-    exchange.timings = outcome.timings
-    return json_reply(outcome_document(outcome))
+    if isinstance(outcome, Phase):
+        return json_reply({"request_id": request_id, "status": outcome.value}, 202, LOOK_AGAIN)
+    if isinstance(outcome, Correction):
+        return json_reply(_correction_document(outcome, request_id))
+    results = [_item_document(item, f"{request_id}-{number}") for number, item in enumerate(outcome, start=1)]
+    return json_reply({"results": results, "request_id": request_id})
 
 
 def error_reply(exchange: Exchange, error: Exception) -> Reply:
     """The problem document of an error. Any but a ServingError is a bug: it is logged, and nothing of it is shown."""
     if not isinstance(error, ServingError):
-        error = internal_error(error, exchange.request_id)
+        error = _internal_error(error, exchange.request_id)
     exchange.slug = error.slug
     document = problems.problem(error, exchange.request_id)
-    reply = json_reply(document, error.status, problems.MEDIA_TYPE)
-    if isinstance(error, Overloaded):
-        reply.headers.append(("Retry-After", str(document["retry_after_s"])))
-    return reply
+    headers = [("Retry-After", str(document["retry_after_s"]))] if isinstance(error, Overloaded) else []
+    return json_reply(document, error.status, *headers, media_type=problems.MEDIA_TYPE)
 
 
-def internal_error(error: Exception, request_id: str) -> ServingError:
+def _internal_error(error: Exception, request_id: str) -> ServingError:
     """Logs a bug and returns what clients see of it."""
     # Not the message of the exception: it may quote the user's text.
     where = "".join(traceback.format_tb(error.__traceback__))
@@ -71,48 +71,66 @@ def internal_error(error: Exception, request_id: str) -> ServingError:
 
 def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
     """The headers of every response."""
-    timing = server_timing(exchange.timings or NO_TIMINGS, elapsed_s)
+    timings = exchange.timings
+    timing = (
+        f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
+        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={elapsed_s * 1e3:.1f}"
+    )
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
 
 
-def outcome_document(outcome: Answer | BatchAnswer) -> dict[str, Any]:
-    """The JSON object of an answer; of a batch each item is a correction or a problem."""
-    if isinstance(outcome, Answer):
-        if outcome.correction.num_dropped:
-            logger.info("edits dropped", request_id=outcome.request_id, num_dropped=outcome.correction.num_dropped)
-        return _correction_document(outcome.correction, outcome.request_id)
-    items = enumerate(outcome.outcomes, start=1)
-    results = [_item_document(item, f"{outcome.request_id}-{number}") for number, item in items]
-    return {"results": results, "request_id": outcome.request_id}
+def event_stream(
+    exchange: Exchange,
+    events: Generator[Edit | Correction | None],
+    on_over: Callable[[Exchange, Correction | ServingError | None], None],
+) -> Generator[bytes]:
+    """The body of a response. Closing it, as servers do when a client has left, abandons the request.
+
+    The first value is no part of the body: from there on `on_over` is called once, with what the stream ended in; None:
+    the client left.
+    """
+    end: Correction | ServingError | None = None
+    try:
+        yield b""
+        for event in events:
+            if isinstance(event, Correction):
+                end = event
+                yield _event("done", _correction_document(event, exchange.request_id))
+            else:
+                yield _COMMENT if event is None else _event("edit", _edit_document(event))
+    except Exception as error:  # the status line is sent already, so the problem is the last event
+        end = error if isinstance(error, ServingError) else _internal_error(error, exchange.request_id)
+        yield _event("problem", problems.problem(end, exchange.request_id))
+    finally:
+        events.close()
+        on_over(exchange, end)
 
 
-def edit_document(edit: Edit) -> dict[str, Any]:
+def _event(name: str, document: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {problems.to_json(document)}\n\n".encode()
+
+
+def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
+    if correction.num_dropped:
+        logger.info("edits dropped", request_id=request_id, num_dropped=correction.num_dropped)
+    return {
+        "corrected": correction.corrected,
+        "explanation": correction.explanation,
+        "edits": [_edit_document(edit) for edit in correction.edits],
+        "request_id": request_id,
+    }
+
+
+def _edit_document(edit: Edit) -> dict[str, Any]:
     return {
         "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
         "reason": edit.reason.value, "explanation": edit.explanation,
     }  # fmt: skip
 
 
-def _item_document(item: Answer | ServingError, request_id: str) -> dict[str, Any]:
-    if isinstance(item, Answer):
-        return outcome_document(item)
+def _item_document(item: Correction | ServingError, request_id: str) -> dict[str, Any]:
+    if isinstance(item, Correction):
+        return _correction_document(item, request_id)
     if item.status >= 500:
         logger.info("item failed", request_id=request_id, slug=item.slug)
     return problems.problem(item, request_id)
-
-
-def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
-    return {
-        "corrected": correction.corrected,
-        "explanation": correction.explanation,
-        "edits": [edit_document(edit) for edit in correction.edits],
-        "request_id": request_id,
-    }
-
-
-def server_timing(timings: Timings, total_s: float) -> str:
-    """The header Server-Timing, in ms."""
-    return (
-        f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
-        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={total_s * 1e3:.1f}"
-    )

@@ -25,7 +25,14 @@ _ONLY_TENANT = b"default"
 _CHUNK_BYTES = 64 * 1024
 
 
-def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+    """The whole body, which is declared as JSON. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
+    body = _read_body(environ, limit_bytes)
+    _check_media_type(environ)  # only now: a body that is not read to its end would reset the connection
+    return body
+
+
+def _read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, chunked ones too. Raises BodyTooLarge after discarding a bounded part of the rest."""
     stream = environ["wsgi.input"]
     declared = _declared_length(environ)
@@ -45,7 +52,7 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
 
 
-def check_media_type(environ: Mapping[str, Any]) -> None:
+def _check_media_type(environ: Mapping[str, Any]) -> None:
     """Raises UnsupportedMediaType unless the body is declared as JSON, in UTF-8 if a charset is named."""
     declared = environ.get("CONTENT_TYPE", "")
     if declared == "application/json":

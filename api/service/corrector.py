@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Edit, TextDraft, TextPipeline
-from api.service.jobs import Answer, BatchAnswer, EditStream, Following, Job, Pending, job_of, longest, record_of
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, Edit, TextDraft, TextPipeline
+from api.service.jobs import EditStream, Job, job_of, longest, record_of
+from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest, FinishReason
 from scheduler.settings import Settings
@@ -31,7 +33,7 @@ from worker.mailbox.protocol import (
 from worker.mailbox.waiters import completion_of
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text of a job; or why it was refused
-Outcome = Answer | ServingError
+BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
 Part = TypeVar("Part", Ticket, FoundJob)
 
 
@@ -43,15 +45,15 @@ class Corrector:
         self._pipeline = pipeline
         self._timeout_s = settings.request_timeout_s
 
-    def correct(self, job: Job) -> Answer | BatchAnswer:
+    def correct(self, job: Job) -> Correction | BatchOutcome:
         """Wait for the answer. Raises a ServingError; of a batch only what concerns all of it."""
-        deadline = _Deadline(job, self._timeout_s)
+        job.limit_wait(self._timeout_s)
         drafts = self._drafts(job)
-        accepted = self.submit(job, drafts, deadline.left_s())
-        complete = lambda tickets: self._completions(job, accepted, tickets, deadline)  # noqa: E731
-        outcomes: list[Outcome] = []
+        accepted = self.submit(job, drafts, job.left_s())
+        complete = partial(self._completions, job, accepted)
+        outcomes: list[Correction | ServingError] = []
         try:
-            for outcome in self._outcomes(job, accepted.request_id, drafts, accepted.tickets, complete):
+            for outcome in self._outcomes(job.exchange, drafts, accepted.tickets, complete):
                 if isinstance(outcome, ServingError) and _concerns_all(job, accepted, outcome):
                     raise outcome
                 outcomes.append(outcome)
@@ -59,42 +61,52 @@ class Corrector:
             for ticket in accepted.tickets:  # a ticket that is used up already stays as it is
                 self.mailbox.abandon(ticket)
             raise
-        return _answer_to(job, accepted.request_id, outcomes)
+        job.exchange.request_id = accepted.request_id
+        return outcomes if job.is_batch else outcomes[0]
 
-    def follow(self, job: Job) -> Following:
-        """Have the edits as they are decoded. Raises a ServingError."""
-        deadline = _Deadline(job, self._timeout_s)
+    def follow(self, job: Job) -> Generator[Edit | Correction | None]:
+        """The edits as they are decoded, and then the correction; None while there is nothing new.
+
+        Raises a ServingError, and so does the generator. Whoever takes it has to close it.
+        """
+        job.limit_wait(self._timeout_s)
         drafts = self._drafts(job)
-        accepted = self.submit(job, drafts, deadline.left_s(), ReplyMode.FOLLOW)
-        events = self._events(job, accepted, drafts[0], deadline)
+        accepted = self.submit(job, drafts, job.left_s(), ReplyMode.FOLLOW)
+        events = self._events(job, accepted, drafts[0])
         next(events)  # from here on closing the generator abandons the request
-        return Following(accepted.request_id, events)
+        job.exchange.request_id = accepted.request_id
+        return events
 
-    def start(self, job: Job) -> Answer | BatchAnswer | Pending:
+    def start(self, job: Job) -> Correction | BatchOutcome | Phase:
         """Submit the job and wait for nothing. Raises a ServingError."""
-        within_s = KEPT_TTL_S if job.within_s is None else job.within_s
+        exchange, within_s = job.exchange, KEPT_TTL_S if job.within_s is None else job.within_s
         drafts = self._drafts(job)
         accepted = self.submit(job, drafts, within_s, ReplyMode.ASYNC)
-        job.timestamps.accepted_s = accepted.accepted_s
-        if accepted.request_id != job.request_id:
-            return self.find(accepted.request_id)  # an earlier request with the same key
-        if not any(isinstance(draft, TextDraft) for draft in drafts):
-            return BatchAnswer(job.request_id, tuple(drafts))
-        return Pending(accepted.request_id, Phase.QUEUED)
+        exchange.accepted_s = accepted.accepted_s
+        if accepted.request_id != exchange.request_id:  # an earlier request with the same key
+            outcome = self.find(accepted.request_id, exchange)
+            exchange.request_id = accepted.request_id
+            return outcome
+        return Phase.QUEUED if any(isinstance(draft, TextDraft) for draft in drafts) else drafts
 
-    def find(self, request_id: str) -> Answer | BatchAnswer | Pending:
+    def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
         found = self._found(request_id)
         phases = [job.state for job in found.jobs if isinstance(job.state, Phase)]
         if phases:
             is_queued = len(phases) == len(found.jobs) and Phase.RUNNING not in phases
-            return Pending(request_id, Phase.QUEUED if is_queued else Phase.RUNNING)
-        job = job_of(request_id, found.document)
+            return Phase.QUEUED if is_queued else Phase.RUNNING
+        job = job_of(exchange, found.document)
         drafts = self._drafts(job)
         if sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)) != len(found.jobs):
             raise NotFound("The request was taken by another version of this server; send it again.")
         complete = lambda jobs: [completion_of(one.state) for one in jobs]  # noqa: E731
-        return _answer_to(job, request_id, self._outcomes(job, request_id, drafts, found.jobs, complete))
+        outcomes = list(self._outcomes(exchange, drafts, found.jobs, complete))
+        if job.is_batch:
+            return outcomes
+        if isinstance(outcomes[0], ServingError):
+            raise outcomes[0]
+        return outcomes[0]
 
     def cancel(self, request_id: str) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -134,32 +146,33 @@ class Corrector:
 
     def submit(self, job: Job, drafts: Drafts, within_s: float, mode: ReplyMode = ReplyMode.WAIT) -> Accepted:
         """Give the sequences of a job to the queue. Its refusal comes from here or from the wait for the answers."""
-        timestamps = job.timestamps
-        timestamps.tokenized_s = time.perf_counter()
+        exchange = job.exchange
+        exchange.tokenized_s = time.perf_counter()
         requests = self._requests(job, drafts)
         if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
-            return Accepted(job.request_id, ())
-        refusals = [draft if isinstance(draft, ServingError) else None for draft in drafts]
-        record = record_of(job, refusals, self._pipeline.tokenizer_fingerprint, mode)
-        timestamps.is_kept_longer = bool(record.key) or mode is ReplyMode.ASYNC
-        timestamps.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
-        timestamps.sent_s = time.perf_counter()
+            return Accepted(exchange.request_id, ())
+        record = record_of(job, drafts, self._pipeline.tokenizer_fingerprint, mode)
+        exchange.is_kept_longer = bool(record.key) or mode is ReplyMode.ASYNC
+        exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
+        exchange.sent_s = time.perf_counter()
         try:
             accepted = self.mailbox.submit_recorded(record, requests, within_s)
         except InvalidRequest as error:
             raise InvalidRequest("sentences" if job.is_batch else "sentence", str(error)) from None
-        if accepted.request_id == job.request_id:  # else the trace is that of the earlier request with the same key
-            timestamps.job_ids = tuple([request.request_id for request in requests])
+        if accepted.request_id == exchange.request_id:  # else the trace is the earlier request's with the same key
+            exchange.job_ids = tuple([request.request_id for request in requests])
         return accepted
 
     def _requests(self, job: Job, drafts: Drafts) -> list[CorrectionRequest]:
         """One for each sentence, in order. A single sentence runs under the id of its answer; of several,
         number 2 runs under `<id of the answer>-2`."""
-        requests = []
+        requests, context = [], job.exchange.context
+        traceparent = context and context.traceparent()
         for number, draft in enumerate(drafts, start=1):
             if isinstance(draft, ServingError):
                 continue
-            answer_id, is_alone = job.id_of(number), len(draft.sentences) == 1
+            answer_id = f"{job.exchange.request_id}-{number}" if job.is_batch else job.exchange.request_id
+            is_alone = len(draft.sentences) == 1
             for place, sentence in enumerate(draft.sentences, start=1):
                 requests.append(
                     CorrectionRequest(
@@ -169,46 +182,43 @@ class Corrector:
                         max_output_tokens=MAX_OUTPUT_TOKENS,
                         tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
                         learner_id=job.learner_id,
-                        traceparent=job.timestamps.traceparent,
+                        traceparent=traceparent,
                     )
                 )
         return requests
 
-    def _completions(
-        self, job: Job, accepted: Accepted, tickets: Sequence[Ticket], deadline: _Deadline
-    ) -> list[Completion]:
+    def _completions(self, job: Job, accepted: Accepted, tickets: Sequence[Ticket]) -> list[Completion]:
         try:
-            completions = self.mailbox.wait_all(tickets, deadline.left_s(), job.has_left)
+            completions = self.mailbox.wait_all(tickets, job.left_s(), job.has_left)
         except DeadlineExceeded as error:
-            raise deadline.explained(error) from None
+            raise job.explained(error) from None
         finally:
-            job.timestamps.accepted_s = accepted.accepted_s
-        _note_answers(job, completions)
+            job.exchange.accepted_s = accepted.accepted_s
+        job.exchange.note_answers(completions)
         return completions
 
     def _outcomes(
         self,
-        job: Job,
-        request_id: str,
+        exchange: Exchange,
         drafts: Drafts,
         parts: Iterable[Part],
         complete: Callable[[Sequence[Part]], Sequence[Completion]],
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[Correction | ServingError]:
         """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
-        rest = iter(parts)
-        for number, draft in enumerate(drafts, start=1):
+        rest, timings = iter(parts), []
+        for draft in drafts:
             try:
                 if isinstance(draft, ServingError):
                     raise draft
                 completions = complete(tuple(islice(rest, len(draft.sentences))))
-                yield self._conclude(f"{request_id}-{number}" if job.is_batch else request_id, draft, completions)
+                timings += [completion.timings for completion in completions]
+                yield self._conclude(draft, completions)
             except ServingError as error:
                 yield error
+        exchange.timings = longest(timings)
 
-    def _events(
-        self, job: Job, accepted: Accepted, draft: TextDraft, deadline: _Deadline
-    ) -> Generator[Edit | Answer | None]:
-        states = self.mailbox.follow(accepted.tickets, deadline.left_s(), job.has_left)
+    def _events(self, job: Job, accepted: Accepted, draft: TextDraft) -> Generator[Edit | Correction | None]:
+        states = self.mailbox.follow(accepted.tickets, job.left_s(), job.has_left)
         with closing(states):
             try:
                 first = next(states)
@@ -220,43 +230,15 @@ class Corrector:
                         yield from edits or (None,)
                         sent_s = time.monotonic()
             except DeadlineExceeded as error:
-                raise deadline.explained(error) from None
+                raise job.explained(error) from None
             finally:
-                job.timestamps.accepted_s = accepted.accepted_s
-        _note_answers(job, outputs)
-        yield self._conclude(accepted.request_id, draft, outputs)
+                job.exchange.accepted_s = accepted.accepted_s
+        job.exchange.note_answers(outputs)
+        job.exchange.timings = longest([completion.timings for completion in outputs])
+        yield self._conclude(draft, outputs)
 
-    def _conclude(self, request_id: str, draft: TextDraft, completions: Sequence[Completion]) -> Answer:
-        correction = self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
-        return Answer(request_id, correction, longest([completion.timings for completion in completions]))
-
-
-class _Deadline:
-    """Until when the answers to one HTTP request are waited for; one for all of them."""
-
-    __slots__ = ("_until_s", "_within_s")
-
-    def __init__(self, job: Job, timeout_s: float) -> None:
-        within_s = job.within_s
-        self._within_s = timeout_s if within_s is None else min(within_s, timeout_s)
-        self._until_s = time.monotonic() + self._within_s
-
-    def left_s(self) -> float:
-        return max(0.0, self._until_s - time.monotonic())
-
-    def explained(self, error: DeadlineExceeded) -> DeadlineExceeded:
-        """Names the time that the client or the server allowed, not what was left of it for the last wait."""
-        if self.left_s() > 0.0:  # it was the deadline of the job, not ours
-            return error
-        reason = f"No answer within {self._within_s:g} s; the request was cancelled."
-        return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
-
-
-def _note_answers(job: Job, completions: Sequence[Completion]) -> None:
-    timestamps = job.timestamps
-    timestamps.answered_s = time.perf_counter()
-    timestamps.accepted_s = timestamps.accepted_s or timestamps.answered_s  # the answer may be there first
-    timestamps.output_tokens += sum([len(completion.output_ids) for completion in completions])
+    def _conclude(self, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
+        return self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
 
 
 def _concerns_all(job: Job, accepted: Accepted, error: ServingError) -> bool:
@@ -266,16 +248,6 @@ def _concerns_all(job: Job, accepted: Accepted, error: ServingError) -> bool:
     if isinstance(error, (Overloaded, DeadlineExceeded)) and not accepted.accepted_s:
         return True  # the refusal of a single sentence comes while it is waited for
     return job.has_left is not None and job.has_left()
-
-
-def _answer_to(job: Job, request_id: str, outcomes: Iterable[Outcome]) -> Answer | BatchAnswer:
-    """Raises what a single text has ended in."""
-    if job.is_batch:
-        return BatchAnswer(request_id, tuple(outcomes))
-    (outcome,) = outcomes
-    if isinstance(outcome, ServingError):
-        raise outcome
-    return outcome
 
 
 def _too_much(found: str) -> InvalidRequest:

@@ -1,4 +1,4 @@
-"""What a client asks for and what it gets: the values between the HTTP handlers and the corrector.
+"""What a client asks for: the value between the HTTP handlers and the corrector, and what the queue keeps of it.
 
 The record that the queue keeps of a job is enough to make the job again, so any replica can give the answer later.
 """
@@ -7,74 +7,46 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from api.grammar.pipeline import Correction, Edit, TextDraft, TextPipeline
+from api.grammar.pipeline import Edit, TextDraft, TextPipeline
 from api.http import problems
-from scheduler.errors import ServingError
+from api.telemetry.request_log import Exchange
+from scheduler.errors import DeadlineExceeded, ServingError
 from scheduler.messages import Completion, Timings
-from scheduler.traces import RequestTimestamps
-from worker.mailbox.protocol import Phase, Record, ReplyMode
+from worker.mailbox.protocol import Record, ReplyMode
 
 
-# Not frozen, here and below: a frozen dataclass takes three times as long to make, and each request makes them all.
+# Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.
 @dataclass(slots=True)
 class Job:
     """One accepted body: a text, or a batch of texts. A refused text of a batch is represented by its refusal."""
 
-    request_id: str
+    exchange: Exchange  # the HTTP request that it came with; its id is that of the job
     texts: Sequence[str | ServingError]
+    is_batch: bool = False
     learner_id: str | None = None
     has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
     within_s: float | None = None  # the answer is of no use later
     key: str = ""  # digest of the client's idempotency key
-    timestamps: RequestTimestamps = field(default_factory=RequestTimestamps, compare=False)
-    is_batch: bool = False
+    until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
 
-    def id_of(self, number: int) -> str:
-        """The id under which text `number`, counted from 1, is answered."""
-        return f"{self.request_id}-{number}" if self.is_batch else self.request_id
+    def limit_wait(self, timeout_s: float) -> None:
+        """The wait begins, and the server allows so much of it."""
+        self.within_s = timeout_s if self.within_s is None else min(self.within_s, timeout_s)
+        self.until_s = time.monotonic() + self.within_s
 
+    def left_s(self) -> float:
+        return max(0.0, self.until_s - time.monotonic())
 
-@dataclass(slots=True)
-class Answer:
-    """A correction and where its time went. Sentences run side by side, so each time is that of the slowest one."""
-
-    request_id: str
-    correction: Correction
-    timings: Timings
-
-
-@dataclass(slots=True)
-class BatchAnswer:
-    """One outcome for each text of a batch, in order."""
-
-    request_id: str
-    outcomes: tuple[Answer | ServingError, ...]
-
-    @property
-    def timings(self) -> Timings:
-        return longest([outcome.timings for outcome in self.outcomes if isinstance(outcome, Answer)])
-
-
-@dataclass(slots=True)
-class Pending:
-    """The request has no answer yet."""
-
-    request_id: str
-    phase: Phase
-
-
-@dataclass(slots=True)
-class Following:
-    """A request whose edits come as they are decoded, and then its answer; None while there is nothing new.
-
-    The iterator raises a ServingError. Whoever takes it has to close it.
-    """
-
-    request_id: str
-    events: Generator[Edit | Answer | None]
+    def explained(self, error: DeadlineExceeded) -> DeadlineExceeded:
+        """Names the time that the client or the server allowed, not what was left of it for the last wait."""
+        if self.left_s() > 0.0:  # it was the deadline of the sequence, not ours
+            return error
+        reason = f"No answer within {self.within_s:g} s; the request was cancelled."
+        return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
 
 
 class EditStream:
@@ -103,35 +75,35 @@ class EditStream:
         return [replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start) for edit in new]
 
 
-def record_of(job: Job, refusals: Sequence[ServingError | None], tokenizer_fingerprint: str, mode: ReplyMode) -> Record:
+def record_of(
+    job: Job, drafts: Sequence[TextDraft | ServingError], tokenizer_fingerprint: str, mode: ReplyMode
+) -> Record:
     """What the queue keeps of a job. Of a refused text it keeps the refusal only.
 
-    `refusals` has one entry for each text. The fingerprint is kept because another tokenizer reads the same output
-    differently.
+    The fingerprint is kept because another tokenizer reads the same output differently.
     """
-    items = [text if no is None else problems.problem(no) for text, no in zip(job.texts, refusals, strict=True)]
+    items = [
+        problems.problem(draft) if isinstance(draft, ServingError) else text
+        for text, draft in zip(job.texts, drafts, strict=True)
+    ]
     content = {"items": items} if job.is_batch else {"sentence": items[0]}
     document = problems.to_json(content | {"learner_id": job.learner_id})
     # Digests are compared only under a key.
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
-    return Record(job.request_id, document, tokenizer_fingerprint, digest, job.key, mode)
+    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode)
 
 
-def job_of(request_id: str, document: str) -> Job:
-    """The job that `record_of` has kept."""
+def job_of(exchange: Exchange, document: str) -> Job:
+    """The job that `record_of` has kept, for an exchange that asks for its answer."""
     content = json.loads(document)
     if "sentence" in content:
-        return Job(request_id, (content["sentence"],), content["learner_id"])
+        return Job(exchange, (content["sentence"],))
     texts = tuple(item if isinstance(item, str) else problems.refusal_of(item) for item in content["items"])
-    return Job(request_id, texts, content["learner_id"], is_batch=True)
+    return Job(exchange, texts, is_batch=True)
 
 
 def longest(timings: Sequence[Timings]) -> Timings:
     """The longest of each time over all that ran side by side; zeros of none."""
     if len(timings) == 1:
         return timings[0]
-    return Timings(
-        queue_s=max((one.queue_s for one in timings), default=0.0),
-        prefill_s=max((one.prefill_s for one in timings), default=0.0),
-        decode_s=max((one.decode_s for one in timings), default=0.0),
-    )
+    return Timings(*map(max, zip(*[(one.queue_s, one.prefill_s, one.decode_s) for one in timings], strict=True)))

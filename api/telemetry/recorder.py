@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import structlog
 
-from api.service.jobs import Answer
+from api.grammar.pipeline import Correction
 from api.telemetry.request_log import Exchange, RequestLog
 from api.telemetry.tallies import Tallies
 from scheduler.errors import ServingError
 from scheduler.settings import Settings
 from scheduler.trace_context import SpanSink
-from scheduler.traces import RequestTimestamps, request_text
+from scheduler.traces import request_text
 
 _CORRECTIONS = ("/correct", "/correct/batch")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
@@ -36,13 +36,11 @@ class RequestRecorder:
     def has_unwritten(self) -> bool:
         return self.log.has_lines or (self.spans is not None and self.spans.has_spans)
 
-    def begin_job(self, exchange: Exchange, traceparent: str | None) -> RequestTimestamps:
+    def begin_job(self, exchange: Exchange, traceparent: str | None) -> None:
         """The request has been read and is to become a job. `traceparent`: the header of the client."""
-        timestamps = exchange.timestamps = RequestTimestamps(exchange.received_s, time.perf_counter())
+        exchange.parsed_s = time.perf_counter()
         if self.spans is not None:
             exchange.context = self.spans.begin(traceparent)
-            timestamps.traceparent = exchange.context and exchange.context.traceparent()
-        return timestamps
 
     def finish(self, exchange: Exchange, method: str) -> float:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
@@ -52,33 +50,32 @@ class RequestRecorder:
         self.tallies.note_response(exchange.route, exchange.status, slug if is_rejection else "")
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
-        elif exchange.timestamps is None:
+        elif not exchange.parsed_s:
             _log_other(exchange, method, elapsed_s)
         elif not exchange.is_stream:
             self._close(exchange, elapsed_s)
         return elapsed_s
 
-    def finish_stream(self, exchange: Exchange, end: Answer | ServingError | None) -> None:
+    def finish_stream(self, exchange: Exchange, end: Correction | ServingError | None) -> None:
         """The last event of a stream is sent, long after its status line; None: the client left before."""
-        if isinstance(end, Answer):
-            exchange.is_answer, exchange.timings = True, end.timings
-        else:
-            exchange.slug, exchange.has_left = end and end.slug, end is None
+        exchange.is_answer, exchange.has_left = isinstance(end, Correction), end is None
+        exchange.slug = end.slug if isinstance(end, ServingError) else None
         self._close(exchange, time.perf_counter() - exchange.received_s)
 
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:
         if exchange.is_answer:
             self.tallies.note_answer(elapsed_s)
         self.log.note(exchange, elapsed_s)
-        context, timestamps = exchange.context, exchange.timestamps
-        is_kept = self._keep_trace is not None and timestamps.job_ids and timestamps.accepted_s
+        context, job_ids = exchange.context, exchange.job_ids
+        is_kept = self._keep_trace is not None and job_ids and exchange.accepted_s
         if not is_kept and context is None:
             return
-        timestamps.delivered_s = exchange.received_s + elapsed_s
-        received_at_s = time.time() - elapsed_s
-        text = request_text(exchange.request_id, timestamps, exchange.status, exchange.slug or "", received_at_s)
+        points_s = (exchange.parsed_s, exchange.tokenized_s, exchange.sent_s, exchange.accepted_s, exchange.answered_s)
+        times_s = (exchange.received_s, *points_s, exchange.received_s + elapsed_s)
+        end = exchange.status, exchange.slug or ""
+        text = request_text(exchange.request_id, job_ids, end, time.time() - elapsed_s, times_s)
         if is_kept:
-            self._keep_trace(exchange.request_id, text, timestamps.is_kept_longer)
+            self._keep_trace(exchange.request_id, text, exchange.is_kept_longer)
         if context is not None:
             self.spans.note_request(context, f"POST {exchange.route}", exchange.request_id, text)
 

@@ -15,7 +15,7 @@ import sys
 import termios
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,13 +23,9 @@ from typing import Any
 
 import structlog
 
-from scheduler.messages import Timings
+from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
 from scheduler.trace_context import TraceContext
-from scheduler.traces import RequestTimestamps
-
-NO_TIMINGS = Timings()
-NO_TIMESTAMPS = RequestTimestamps()
 
 _MOST_LINES = 4096  # that wait to be written
 _LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, beside what other processes write
@@ -41,7 +37,11 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Exchange:
-    """What is known of one HTTP request while it is handled. No text of a user is in it."""
+    """What is known of one HTTP request, filled in on its way. No text of a user is in it.
+
+    Points of time are by time.perf_counter(); 0: it never came to that. Those but the first, and all below them, are of
+    a request for a correction.
+    """
 
     request_id: str  # the id of its job, too: nobody can guess the id of another's request
     received_s: float
@@ -49,13 +49,21 @@ class Exchange:
     correlation_id: str | None = None
     status: int = 0
     slug: str | None = None  # of its problem document
-    timings: Timings | None = None  # of its answer
-    timestamps: RequestTimestamps | None = None  # of a request for a correction
-    context: TraceContext | None = None  # of its span
+    timings: Timings = Timings()  # of its answer
+    is_shed: bool = False  # refused without asking the queue
     is_answer: bool = False  # to a client that waited for it
     is_stream: bool = False  # it is over when its last event is sent
-    is_shed: bool = False  # refused without asking the queue
     has_left: bool = False  # the client of a stream
+    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
+    context: TraceContext | None = None  # of its span
+    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    parsed_s: float = 0.0
+    tokenized_s: float = 0.0
+    sent_s: float = 0.0  # to the queue
+    accepted_s: float = 0.0  # by the queue
+    answered_s: float = 0.0  # the last of its answers is here
 
     @property
     def outcome(self) -> str:
@@ -63,16 +71,21 @@ class Exchange:
             return "left"
         return self.slug or ("accepted" if self.status == 202 else "answered")
 
+    def note_answers(self, completions: Sequence[Completion]) -> None:
+        self.answered_s = time.perf_counter()
+        self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
+        self.output_tokens += sum([len(completion.output_ids) for completion in completions])
+
     def fields(self, elapsed_s: float) -> dict[str, Any]:
         """The fields of its line in the log."""
-        timings, timestamps = self.timings or NO_TIMINGS, self.timestamps or NO_TIMESTAMPS
+        timings = self.timings
         return {
             "request_id": self.request_id,
             "route": self.route,
             "status": self.status,
             "outcome": self.outcome,
-            "prompt_tokens": timestamps.prompt_tokens,
-            "output_tokens": timestamps.output_tokens,
+            "prompt_tokens": self.prompt_tokens,
+            "output_tokens": self.output_tokens,
             "queue_ms": round(timings.queue_s * 1e3, 1),
             "prefill_ms": round(timings.prefill_s * 1e3, 1),
             "decode_ms": round(timings.decode_s * 1e3, 1),

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
-from scheduler.traces import FoundTrace, RequestPart, RequestTimestamps, SequencePart, Step, request_text
+from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, request_text
 from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
@@ -20,8 +20,8 @@ SEQUENCE = SequencePart(1, 3, 11, 3, FinishReason.STOP, 0.01, 0.005, (Step(0.005
 
 
 def replicas_part(request_id: str, *job_ids: str) -> str:
-    marks = RequestTimestamps(1.0, 1.001, 1.003, 1.004, 1.006, 1.05, 1.052, job_ids)
-    return request_text(request_id, marks, 200, "", 1_700_000_000.0)
+    times_s = (1.0, 1.001, 1.003, 1.004, 1.006, 1.05, 1.052)
+    return request_text(request_id, job_ids, (200, ""), 1_700_000_000.0, times_s)
 
 
 def traced(house: RedisHouse, request_id: str) -> FoundTrace | None:

@@ -63,7 +63,7 @@ def test_every_request_gets_an_id_of_its_own(client: FlaskClient, corrector: Fak
 
     ids = [json.loads(response.get_data())["request_id"] for response in responses]
     assert len(set(ids)) == 2
-    assert [job.request_id for job in corrector.jobs] == ids
+    assert [job.exchange.request_id for job in corrector.jobs] == ids
 
 
 @pytest.mark.parametrize("given", ["abc-123", "x" * 128, "a b~"])
@@ -198,7 +198,10 @@ def test_an_asynchronous_request_is_accepted_and_says_where_its_answer_will_be(
     response = client.post("/correct", json=GOED, headers={"Prefer": "respond-async"})
 
     (job,) = corrector.jobs
-    assert (response.status_code, response.get_json()) == (202, {"request_id": job.request_id, "status": "queued"})
-    assert response.headers["Location"] == f"/requests/{job.request_id}"
+    assert (response.status_code, response.get_json()) == (
+        202,
+        {"request_id": job.exchange.request_id, "status": "queued"},
+    )
+    assert response.headers["Location"] == f"/requests/{job.exchange.request_id}"
     assert response.headers["Preference-Applied"] == "respond-async"
     assert response.headers["Retry-After"] == "1"

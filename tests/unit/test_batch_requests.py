@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
 from api.grammar.verbs import VerbTable
 from api.http.app import create_app
 from api.service.corrector import Corrector
-from api.service.jobs import Answer, Job
+from api.service.jobs import Job
+from api.telemetry.request_log import Exchange
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -118,30 +119,36 @@ class FailingMailbox(FakeMailbox):
         self.abandoned.append(ticket.request_id)
 
 
-def run(mailbox: FakeMailbox, *items: str | ServingError, has_left: Callable[[], bool] | None = None):
+def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None) -> Job:
+    return Job(Exchange("id", 0.0), items, True, "anna", has_left)
+
+
+def run(mailbox: FakeMailbox, job: Job) -> Sequence[Correction | ServingError]:
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
-    corrector = Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
-    return corrector.correct(Job("id", items, "anna", has_left, is_batch=True)).outcomes
+    return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0)).correct(job)
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
     mailbox = FailingMailbox({})
 
-    outcomes = run(mailbox, "He came.", InvalidRequest("sentence", "no"), "She left. They stayed.", "word " * 65)
+    job = batch("He came.", InvalidRequest("sentence", "no"), "She left. They stayed.", "word " * 65)
+    outcomes = run(mailbox, job)
 
     assert mailbox.submissions == [["id-1", "id-3-1", "id-3-2"]]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
-    assert [type(outcome) for outcome in outcomes] == [Answer, InvalidRequest, Answer, SentenceTooLong]
+    assert [type(outcome) for outcome in outcomes] == [Correction, InvalidRequest, Correction, SentenceTooLong]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
-    assert outcomes[2].timings == Timings(1.1, 0.2, 3.3)
+    assert job.exchange.timings == Timings(1.1, 0.2, 3.3)
 
 
 @pytest.mark.parametrize("error", [RequestFailed("gave up"), DeadlineExceeded("late"), Cancelled("by hand")])
 def test_an_item_that_fails_fails_alone(error: ServingError) -> None:
-    outcomes = run(FailingMailbox({"id-2": error}), "He came.", "She left.", "They stayed.", has_left=lambda: False)
+    outcomes = run(
+        FailingMailbox({"id-2": error}), batch("He came.", "She left.", "They stayed.", has_left=lambda: False)
+    )
 
     assert type(outcomes[1]) is type(error)
-    assert [outcome.correction.corrected for outcome in (outcomes[0], outcomes[2])] == ["He came.", "They stayed."]
+    assert [outcome.corrected for outcome in (outcomes[0], outcomes[2])] == ["He came.", "They stayed."]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +160,7 @@ def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(
     mailbox = FailingMailbox({"id-1": error})
 
     with pytest.raises(type(error)):
-        run(mailbox, "He came.", "She left.", "They stayed.", has_left=has_left)
+        run(mailbox, batch("He came.", "She left.", "They stayed.", has_left=has_left))
 
     assert mailbox.abandoned == ["id-1", "id-2", "id-3"]
 
@@ -161,7 +168,7 @@ def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(
 def test_a_batch_without_one_good_item_never_reaches_the_queue() -> None:
     mailbox = FailingMailbox({})
 
-    (outcome,) = run(mailbox, "word " * 65)
+    (outcome,) = run(mailbox, batch("word " * 65))
 
     assert isinstance(outcome, SentenceTooLong)
     assert mailbox.submissions == []
@@ -178,7 +185,7 @@ def test_more_than_a_request_may_hold_is_refused_before_anything_is_queued(items
     mailbox = FailingMailbox({})
 
     with pytest.raises(InvalidRequest, match=told) as refusal:
-        run(mailbox, *items)
+        run(mailbox, batch(*items))
 
     assert refusal.value.field == "sentences"
     assert mailbox.submissions == []

@@ -13,6 +13,7 @@ from api.grammar.verbs import VerbTable
 from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.service.readiness import check_status
+from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, QueueFull, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
@@ -62,10 +63,15 @@ def corrector(mailbox: FakeMailbox) -> Corrector:
     return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
 
 
+def job_of(text: str, **more: object) -> Job:
+    return Job(Exchange("id1", time.perf_counter()), (text,), **more)
+
+
 def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     mailbox = FakeMailbox()
 
-    answer = corrector(mailbox).correct(Job("id1", ("He went home",), "anna"))
+    job = job_of("He went home", learner_id="anna")
+    correction = corrector(mailbox).correct(job)
 
     (request,) = mailbox.requests
     assert (request.request_id, request.learner_id, request.tokenizer_fingerprint) == ("id1", "anna", "fake")
@@ -73,25 +79,27 @@ def test_a_request_carries_the_prompt_and_never_the_text() -> None:
     assert "went" not in str(request.to_wire())
     assert mailbox.timeouts == [pytest.approx(7.0, abs=0.5)]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
-    assert (answer.correction.corrected, answer.timings.queue_s) == ("He went home", 0.1)
+    assert (correction.corrected, job.exchange.timings.queue_s) == ("He went home", 0.1)
 
 
 def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can_guess() -> None:
     mailbox = FakeMailbox()
 
-    answer = corrector(mailbox).correct(Job("id1", ("He came. She left.\n\nThey  stayed",), "anna"))
+    correction = corrector(mailbox).correct(job_of("He came. She left.\n\nThey  stayed", learner_id="anna"))
 
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [request.learner_id for request in mailbox.requests] == ["anna"] * 3
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)], "one deadline for all"
-    assert answer.correction.corrected == "He came. She left.\n\nThey  stayed"
+    assert correction.corrected == "He came. She left.\n\nThey  stayed"
 
 
 def test_the_timings_of_a_text_are_the_longest_of_its_sentences() -> None:
-    timings = corrector(FakeMailbox()).correct(Job("id1", ("He came. She left. They stayed.",))).timings
+    job = job_of("He came. She left. They stayed.")
 
-    assert timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
+    corrector(FakeMailbox()).correct(job)
+
+    assert job.exchange.timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
 
 
 @pytest.mark.parametrize("text", ["He came. " + "word " * 65, "He came. " * 65])
@@ -99,7 +107,7 @@ def test_a_text_of_which_a_part_is_refused_never_reaches_the_queue(text: str) ->
     mailbox = FakeMailbox()
 
     with pytest.raises((SentenceTooLong, InvalidRequest)):
-        corrector(mailbox).correct(Job("id1", (text,)))
+        corrector(mailbox).correct(job_of(text))
 
     assert mailbox.requests == []
 
@@ -108,7 +116,7 @@ def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:
     mailbox = FakeMailbox()
 
     with pytest.raises(SentenceTooLong):
-        corrector(mailbox).correct(Job("id1", ("word " * 65,)))
+        corrector(mailbox).correct(job_of("word " * 65))
 
     assert mailbox.requests == []
 
@@ -129,7 +137,7 @@ def test_ready_needs_redis_and_a_live_worker() -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", ("He went home",), within_s=0.5))
+    corrector(mailbox).correct(job_of("He went home", within_s=0.5))
 
     assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
 
@@ -137,7 +145,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(Job("id1", ("He went home",), within_s=600.0))
+    corrector(mailbox).correct(job_of("He went home", within_s=600.0))
 
     assert 6.0 < mailbox.deadlines[0] <= 7.0
 
@@ -152,7 +160,7 @@ def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox.wait_all = wait_in_vain
 
     with pytest.raises(DeadlineExceeded, match="No answer within 0.02 s; the request was cancelled"):
-        corrector(mailbox).correct(Job("id1", ("He went home",), within_s=0.02))
+        corrector(mailbox).correct(job_of("He went home", within_s=0.02))
 
 
 def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> None:
@@ -160,7 +168,7 @@ def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> N
     mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("that of the job"))
 
     with pytest.raises(DeadlineExceeded, match="that of the job"):
-        corrector(mailbox).correct(Job("id1", ("He went home",)))
+        corrector(mailbox).correct(job_of("He went home"))
 
 
 class RefusingMailbox(FakeMailbox):
@@ -177,22 +185,22 @@ class RefusingMailbox(FakeMailbox):
 
 def test_a_refusal_that_comes_while_waiting_refuses_a_batch_of_one_sentence_as_a_whole() -> None:
     with pytest.raises(QueueFull):
-        corrector(RefusingMailbox()).correct(Job("id1", ("He went home",), is_batch=True))
+        corrector(RefusingMailbox()).correct(job_of("He went home", is_batch=True))
 
 
 def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:
-    job = Job("id1", ("He went home",))
+    job = job_of("He went home")
 
     with pytest.raises(QueueFull):
         corrector(RefusingMailbox()).correct(job)
 
-    assert job.timestamps.sent_s > 0.0 == job.timestamps.accepted_s
+    assert job.exchange.sent_s > 0.0 == job.exchange.accepted_s
 
 
 def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_as_accepted() -> None:
-    mailbox, job = FakeMailbox(), Job("id1", ("He went home",))
+    mailbox, job = FakeMailbox(), job_of("He went home")
     mailbox.submit_recorded = lambda record, requests, _: Accepted(record.request_id, mailbox.submit_all(requests))
 
     corrector(mailbox).correct(job)
 
-    assert job.timestamps.accepted_s == job.timestamps.answered_s > 0.0
+    assert job.exchange.accepted_s == job.exchange.answered_s > 0.0

@@ -19,14 +19,12 @@ from api.telemetry.request_log import Exchange, RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
-from scheduler.traces import RequestTimestamps
 from tests.fake_corrector import FakeCorrector
 from tests.mailbox_house import eventually
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
-EXCHANGE = Exchange("abc", 0.0, "/correct", status=200, timings=TIMINGS)
-EXCHANGE.timestamps = RequestTimestamps(prompt_tokens=11, output_tokens=7)
+EXCHANGE = Exchange("abc", 0.0, "/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
 
 
 @pytest.fixture(autouse=True)

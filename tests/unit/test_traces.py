@@ -9,7 +9,6 @@ from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishRe
 from scheduler.traces import (
     RecentIterations,
     RequestPart,
-    RequestTimestamps,
     SequencePart,
     Step,
     TraceError,
@@ -87,9 +86,9 @@ def test_only_the_last_iterations_are_remembered() -> None:
 
 @pytest.mark.parametrize("job_ids", [("r",), ("r-1", "r-2"), ("r-1", "r-3-1", "r-3-2")])
 def test_the_part_of_a_replica_is_read_as_it_was_written(job_ids: tuple[str, ...]) -> None:
-    timestamps = RequestTimestamps(10.0, 10.001, 10.002, 10.003, 10.005, 0.0, 10.25, job_ids)
+    times_s = (10.0, 10.001, 10.002, 10.003, 10.005, 0.0, 10.25)
 
-    found = RequestPart.from_text("r", request_text("r", timestamps, 504, "deadline-exceeded", 1_700_000_000.5))
+    found = RequestPart.from_text("r", request_text("r", job_ids, (504, "deadline-exceeded"), 1_700_000_000.5, times_s))
 
     assert (found.job_ids, found.status, found.slug) == (job_ids, 504, "deadline-exceeded")
     assert found.received_at_s == 1_700_000_000.5
