@@ -68,7 +68,13 @@ def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpa
         listeners[0].close()  # it has shown that nobody else has the port: sockets that share one would not notice
         listeners = [bind(settings.host, settings.port, is_shared=True) for _ in range(number)]
     allow_connections(MAX_CONNECTIONS)
-    _Server(settings, listeners, make_corrector, make_spans).run()
+
+    def load() -> Flask:
+        from api.http.app import create_app
+
+        return create_app(make_corrector(settings), settings, make_spans(settings))
+
+    _Server(_config(settings, listeners), load).run()
 
 
 def num_processes(settings: Settings) -> int:
@@ -135,54 +141,42 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object, which gives it its settings and the WSGI callable."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        listeners: Sequence[socket.socket],
-        make_corrector: MakeCorrector,
-        make_spans: MakeSpans,
-    ) -> None:
-        self._settings = settings
-        self._make_corrector = make_corrector
-        self._make_spans = make_spans
-        self._listeners = listeners
+    def __init__(self, config: dict[str, Any], load: Callable[[], Flask]) -> None:
+        self._config = config
+        self.load = load
         super().__init__()
 
     def load_config(self) -> None:
-        for name, value in self._config().items():
+        for name, value in self._config.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Flask:
-        from api.http.app import create_app
 
-        return create_app(self._make_corrector(self._settings), self._settings, self._make_spans(self._settings))
+def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str, Any]:
+    def announce(worker: Any) -> None:
+        logger.info("api is listening", host=settings.host, port=settings.port, pid=os.getpid())
 
-    def _config(self) -> dict[str, Any]:
-        return {
-            "bind": [f"fd://{listener.detach()}" for listener in self._listeners],
-            "worker_class": _WORKER_CLASSES[self._settings.mode],
-            "workers": len(self._listeners),
-            "threads": _HANDLER_THREADS if self._settings.mode == "threaded" else 1,
-            "worker_connections": MAX_CONNECTIONS,
-            "backlog": _BACKLOG,
-            "keepalive": KEEPALIVE_S,
-            # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
-            "graceful_timeout": math.ceil(self._settings.grace_s) + 3,
-            "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
-            "control_socket_disable": True,
-            # Headers of proxies change nothing here, so gunicorn need not look up who may send them: 5 us a request.
-            "forwarded_allow_ips": "*",
-            "secure_scheme_headers": {},
-            "forwarder_headers": "",
-            "logger_class": _RootLogger,
-            "loglevel": "warning",
-            "pre_fork": _give_listener,
-            "post_fork": _begin_process,
-            "post_worker_init": self._announce,
-        }
-
-    def _announce(self, worker: Any) -> None:
-        logger.info("api is listening", host=self._settings.host, port=self._settings.port, pid=os.getpid())
+    return {
+        "bind": [f"fd://{listener.detach()}" for listener in listeners],
+        "worker_class": _WORKER_CLASSES[settings.mode],
+        "workers": len(listeners),
+        "threads": _HANDLER_THREADS if settings.mode == "threaded" else 1,
+        "worker_connections": MAX_CONNECTIONS,
+        "backlog": _BACKLOG,
+        "keepalive": KEEPALIVE_S,
+        # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
+        "graceful_timeout": math.ceil(settings.grace_s) + 3,
+        "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
+        "control_socket_disable": True,
+        # Headers of proxies change nothing here, so gunicorn need not look up who may send them: 5 us a request.
+        "forwarded_allow_ips": "*",
+        "secure_scheme_headers": {},
+        "forwarder_headers": "",
+        "logger_class": _RootLogger,
+        "loglevel": "warning",
+        "pre_fork": _give_listener,
+        "post_fork": _begin_process,
+        "post_worker_init": announce,
+    }
 
 
 class _RootLogger(Logger):

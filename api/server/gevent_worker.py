@@ -15,6 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import gevent
@@ -22,7 +23,9 @@ from gevent import socket
 from gevent.event import Event
 from gevent.monkey import get_original
 from gevent.pool import Pool
+from gunicorn import SERVER
 from gunicorn.http import wsgi
+from gunicorn.util import http_date
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
@@ -30,7 +33,6 @@ from api.http.app import MAILBOX, READINESS, RECORDER
 from api.server.open_files import connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
-from api.server.response import OneWriteResponse
 from api.service.readiness import Readiness
 from worker.mailbox import redis_status_client
 
@@ -41,6 +43,44 @@ _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for th
 _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
 _NOTIFY_EVERY_S = 1.0
 _STATUS_TIMEOUT_S = 0.5
+
+_http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
+
+
+class OneWriteResponse(wsgi.Response):
+    """gunicorn's response, whose head leaves in one write with the first bytes of the body: one packet and one system
+    call where gunicorn takes two. gunicorn's checks of the headers stay."""
+
+    _unsent = b""
+
+    def default_headers(self) -> list[str]:
+        connection = "close" if self.should_close() else "keep-alive"
+        date = _http_date(int(time.time()))
+        head = f"HTTP/1.{self.req.version[1]} {self.status}\r\nServer: {SERVER}\r\nDate: {date}\r\n"
+        return [head, f"Connection: {connection}\r\n", "Transfer-Encoding: chunked\r\n" if self.chunked else ""]
+
+    def send_headers(self) -> None:
+        """Keeps the head back until there is a body, or the end of the response."""
+        if not self.headers_sent:
+            lines = [*self.default_headers(), *[f"{name}: {value}\r\n" for name, value in self.headers], "\r\n"]
+            self._unsent = "".join(lines).encode("latin-1")
+            self.headers_sent = True
+
+    def _emit_body(self, data: bytes) -> None:
+        if self.chunked:
+            data = b"%X\r\n%b\r\n" % (len(data), data)
+        self._flush(data)
+
+    def close(self) -> None:
+        self.send_headers()
+        if self.chunked:
+            self._flush(b"0\r\n\r\n")
+        elif self._unsent:
+            self._flush(b"")
+
+    def _flush(self, data: bytes) -> None:
+        unsent, self._unsent = self._unsent, b""
+        self.sock.sendall(unsent + data)
 
 
 class _HeadTimeout(gevent.Timeout):

@@ -28,7 +28,7 @@ _TABLE = (
              r"|:Drafting\.|(Mailbox|Desk|Client|Corrector)\.(_?submit|_requests)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|Corrector\._answer"),
-    ("respond", r"gunicorn/http/wsgi\.py:Response|api/server/(response|raw_replies)"),
+    ("respond", r"gunicorn/http/wsgi\.py:Response|api/server/(response|raw_replies)|:OneWriteResponse"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
     (ACCEPT, r"api/(door|gate|gevent_worker|readiness|wsgi|open_files|server/)|request_input|gunicorn/http/"),
     # The worker.

@@ -8,7 +8,7 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.http.errors import InvalidResponseHeader
 
-from api.server.response import OneWriteResponse
+from api.server.gevent_worker import OneWriteResponse
 
 
 class Connection:
