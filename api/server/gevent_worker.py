@@ -157,9 +157,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         status_client = redis_status_client(settings, _STATUS_TIMEOUT_S, recorder.tallies.totals)
         self._readiness = self.wsgi.extensions[READINESS] = Readiness(status_client.status)
         acceptor = self._acceptor()
+        start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others
+        start_thread(self._readiness.watch, ())
+        # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
+        self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
         exporting = [recorder.spans.run] if recorder.spans is not None else []
-        for target in (self._readiness.watch, acceptor.run, recorder.log.run, *exporting):
-            get_original("_thread", "start_new_thread")(target, ())  # a greenlet would wait for its turn behind others
+        for target in (acceptor.run, recorder.log.run, *exporting):
+            start_thread(target, ())
         self._serve_until_stopped()
         self._stop(acceptor, settings.grace_s)
         stopped_s = time.monotonic()

@@ -61,6 +61,10 @@ class Readiness:
                 logger.exception("the state of the queue could not be asked for")
             time.sleep(ASK_EVERY_S)
 
+    @property
+    def has_asked(self) -> bool:
+        return self._latest is not None
+
     def check(self) -> MailboxStatus:
         """Returns the latest status. Raises NotReady, ShuttingDown."""
         if self.is_stopping:

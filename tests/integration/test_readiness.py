@@ -143,6 +143,28 @@ def test_a_worker_whose_heart_beats_and_whose_loop_stands_is_not_live(house: Red
     eventually(lambda: api.status().live_workers == 1)
 
 
+class AskedAtOnce(ApiProcess):
+    """Asked whether it is ready as soon as its port is bound: the connection waits there until it is accepted."""
+
+    def _answers(self) -> bool:
+        try:
+            self.first_reply = send(self.url, "GET", "/readyz")
+        except OSError:
+            assert self.process.poll() is None, self.process.stderr.read()
+            return False
+        return True
+
+
+def test_a_replica_knows_whether_it_is_ready_before_it_answers_anybody(house: RedisHouse, redis_url: str) -> None:
+    with real_worker(redis_url):
+        eventually(lambda: house.api().status().live_workers, within_s=30)
+
+        api = AskedAtOnce(redis_url)
+        api.kill()
+
+    assert (api.first_reply.status, api.first_reply.body.get("detail")) == (200, None)
+
+
 def test_a_redis_that_hangs_makes_readyz_503_at_once_and_healthz_not(private_redis: EmbeddedRedis) -> None:
     api = ApiProcess(private_redis.url)
     try:
