@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduler.batching import RunningSequence
-from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Timings
+from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Phase, Timings, phase_of
 
 _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
 # Filled by %, which takes half as long as an f-string.
@@ -135,7 +135,13 @@ class TracedJob:
 
     job_id: str
     part: SequencePart | None
-    is_over: bool  # nothing more will be known of it
+    state: Phase | FinishReason | None = None  # of its ends CANCELLED and EXPIRED alone: others leave a part
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        if self.part is not None:
+            return self.part.finish_reason
+        return self.state if isinstance(self.state, FinishReason) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +152,11 @@ class FoundTrace:
     jobs: tuple[TracedJob, ...]
 
     @property
-    def is_pending(self) -> bool:
-        """Whether the request still runs."""
-        return not all(job.is_over for job in self.jobs)
+    def phase(self) -> Phase | None:
+        """None: the request is over."""
+        return phase_of([job.state for job in self.jobs])
 
     @property
     def is_complete(self) -> bool:
-        return self.request is not None and all(job.part is not None for job in self.jobs)
+        """Whether there is nothing more to know: of a job that was cancelled no worker may have a part."""
+        return self.request is not None and all(job.finish_reason is not None for job in self.jobs)

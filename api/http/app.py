@@ -17,7 +17,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
 from api.http.correct import CorrectionEndpoint, PlainCorrections
-from api.http.replies import JSON, LOOK_AGAIN, Reply, closing_headers, error_reply, json_reply, outcome_reply
+from api.http.replies import JSON, Reply, closing_headers, error_reply, json_reply, outcome_reply
 from api.service.corrector import Corrector
 from api.service.readiness import check_status, ready_document
 from api.telemetry import metrics
@@ -84,8 +84,8 @@ def _register_kept_requests(app: Flask, corrector: Corrector, settings: Settings
         found, wants_text = corrector.mailbox.trace(request_id), _wants_text(request)
         if found is None:
             raise NotFound("No request has this id, or its trace is no longer kept.")
-        if found.is_pending:
-            return json_reply({"request_id": request_id, "status": "pending"}, 202, LOOK_AGAIN)
+        if found.phase is not None:
+            return outcome_reply(request_id, found.phase)
         document = waterfall_document(request_id, found)
         if wants_text:
             return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])

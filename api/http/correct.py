@@ -29,8 +29,8 @@ from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
+from scheduler.messages import Phase
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Phase
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication

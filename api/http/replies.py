@@ -17,7 +17,7 @@ from api.grammar.pipeline import Correction, Edit
 from api.http import problems
 from api.telemetry.request_log import Exchange
 from scheduler.errors import Overloaded, ServingError
-from worker.mailbox.protocol import Phase
+from scheduler.messages import Phase
 
 JSON = "application/json"
 EVENTS = "text/event-stream"

@@ -16,7 +16,15 @@ from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, Edit, TextDraf
 from api.service.jobs import EditStream, Job, job_of, longest, record_of
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, Overloaded, ServingError, ShuttingDown
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest, FinishReason
+from scheduler.messages import (
+    MAX_OUTPUT_TOKENS,
+    MAX_SENTENCES,
+    Completion,
+    CorrectionRequest,
+    FinishReason,
+    Phase,
+    phase_of,
+)
 from scheduler.settings import Settings
 from worker.mailbox.protocol import (
     HEARTBEAT_S,
@@ -26,7 +34,6 @@ from worker.mailbox.protocol import (
     CancelResult,
     Found,
     FoundJob,
-    Phase,
     ReplyMode,
     Ticket,
 )
@@ -92,10 +99,9 @@ class Corrector:
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
         found = self._found(request_id)
-        phases = [job.state for job in found.jobs if isinstance(job.state, Phase)]
-        if phases:
-            is_queued = len(phases) == len(found.jobs) and Phase.RUNNING not in phases
-            return Phase.QUEUED if is_queued else Phase.RUNNING
+        phase = phase_of([job.state for job in found.jobs])
+        if phase is not None:
+            return phase
         job = job_of(exchange, found.document)
         drafts = self._drafts(job)
         if sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)) != len(found.jobs):

@@ -93,16 +93,15 @@ def _end_ms(event: Document) -> float:
 
 
 def _sentence(number: int, job: TracedJob) -> Document:
-    sentence, part = {"sentence": number, "job_id": job.job_id}, job.part
-    if part is None:
-        return sentence
-    counts = {name: getattr(part, name) for name in ("attempt", "slot", "prompt_tokens", "output_tokens")}
-    return sentence | counts | {"finish_reason": part.finish_reason.value}
+    sentence: Document = {"sentence": number, "job_id": job.job_id}
+    if job.part is not None:
+        sentence |= {name: getattr(job.part, name) for name in ("attempt", "slot", "prompt_tokens", "output_tokens")}
+    return sentence | ({"finish_reason": job.finish_reason.value} if job.finish_reason is not None else {})
 
 
 def _sentence_line(sentence: Document) -> str:
     if "attempt" not in sentence:
-        return f"sentence {sentence['sentence']}: nothing is known of its worker"
+        return f"sentence {sentence['sentence']}: {sentence.get('finish_reason', 'nothing is known of its worker')}"
     return (
         "sentence {sentence}: {prompt_tokens} prompt tokens, {output_tokens} output tokens, slot {slot}, "
         "attempt {attempt}, {finish_reason}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase, Progress
 from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, request_text
 from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, take, take_one
 from tests.recorded_requests import a_record
@@ -57,9 +57,9 @@ def test_the_parts_of_worker_and_replica_are_found_by_any_replica(house: RedisHo
 
     found = traced(house, "rq")
 
-    assert before.is_pending and not half.is_pending
+    assert before.phase is Phase.QUEUED and half.phase is None
     assert not half.is_complete and half.request is None
-    assert found.is_complete and not found.is_pending
+    assert found.is_complete and found.phase is None
     assert [(job.job_id, job.part) for job in found.jobs] == [(job_id, SEQUENCE) for job_id in job_ids]
     assert isinstance(found.request, RequestPart) and found.request.job_ids == job_ids
 
@@ -74,10 +74,10 @@ def test_a_request_that_waits_or_runs_is_pending(house: RedisHouse, is_async: bo
     queued = traced(house, "rq")
     take(worker)
 
-    assert queued.is_pending
-    assert traced(house, "rq").is_pending
+    assert queued.phase is Phase.QUEUED
+    assert traced(house, "rq").phase is Phase.RUNNING
     answer_traced(worker, ["rq"])
-    assert not traced(house, "rq").is_pending
+    assert traced(house, "rq").phase is None
 
 
 def test_the_attempt_that_answered_is_told(house: RedisHouse) -> None:
@@ -108,7 +108,7 @@ def test_what_was_dropped_at_its_deadline_says_how_far_it_came(house: RedisHouse
 
     found = traced(house, "rq")
 
-    assert not found.is_pending
+    assert found.phase is None
     assert (found.jobs[0].part.finish_reason, found.jobs[0].part.output_tokens) == (FinishReason.EXPIRED, 1)
 
 
@@ -128,12 +128,13 @@ def test_a_cancelled_request_has_the_part_of_its_replica_alone(house: RedisHouse
     submit(api, "rq")
     take(worker)
     api.cancel("rq")
-    eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids or not traced(house, "rq").is_pending)
+    eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids or traced(house, "rq").phase is None)
     keep(api, "rq")
 
-    found = eventually(lambda: not (found := traced(house, "rq")).is_pending and found)
+    found = eventually(lambda: (found := traced(house, "rq")).phase is None and found)
 
-    assert found.request is not None and not found.is_complete
+    assert found.is_complete
+    assert (found.jobs[0].part, found.jobs[0].finish_reason) == (None, FinishReason.CANCELLED)
 
 
 @pytest.mark.parametrize("request_id", ["unknown", "", "a:b", "x" * 200, "mit blank", "%", "[^r]", "r", "rqx"])
@@ -170,7 +171,7 @@ def test_the_part_of_a_worker_alone_is_told_and_waited_for_by_nobody(house: Redi
     found = traced(house, "rq")
 
     assert found.jobs[0].part == SEQUENCE
-    assert not found.is_pending and not found.is_complete
+    assert found.phase is None and not found.is_complete
 
 
 def test_a_part_of_another_version_counts_as_missing(house: RedisHouse) -> None:

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from api.http.app import create_app
 from api.telemetry.waterfall import waterfall_document, waterfall_text
-from scheduler.messages import FinishReason
+from scheduler.messages import FinishReason, Phase
 from scheduler.settings import Settings
 from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, TracedJob
 from tests.fake_corrector import FakeCorrector, assert_problem
@@ -20,7 +20,7 @@ SEQUENCE = SequencePart(
     attempt=1, slot=3, prompt_tokens=11, output_tokens=3, finish_reason=FinishReason.STOP, queue_s=0.010,
     prefill_s=0.005, steps=(Step(0.5, 4), Step(0.003, 5), Step(0.004, 6)),
 )  # fmt: skip
-FOUND = FoundTrace(REQUEST, (TracedJob("r-1", SEQUENCE, True), TracedJob("r-2", replace(SEQUENCE, slot=4), True)))
+FOUND = FoundTrace(REQUEST, (TracedJob("r-1", SEQUENCE), TracedJob("r-2", replace(SEQUENCE, slot=4))))
 
 
 class TracingCorrector(FakeCorrector):
@@ -93,13 +93,16 @@ def test_a_format_that_there_is_not_is_refused_by_name(client: FlaskClient) -> N
     assert_problem(client.get("/requests/r/trace?format=svg"), 422, "invalid-request")
 
 
-def test_a_request_that_runs_is_to_be_asked_for_again(client: FlaskClient, corrector: TracingCorrector) -> None:
-    corrector.found = FoundTrace(None, (TracedJob("r", None, is_over=False),))
+@pytest.mark.parametrize("phase", Phase)
+def test_a_request_that_runs_is_to_be_asked_for_again(
+    client: FlaskClient, corrector: TracingCorrector, phase: Phase
+) -> None:
+    corrector.found = FoundTrace(None, (TracedJob("r", None, phase),))
 
     response = client.get("/requests/r/trace?format=text")
 
     assert (response.status_code, response.headers["Retry-After"]) == (202, "1")
-    assert json.loads(response.get_data()) == {"request_id": "r", "status": "pending"}
+    assert json.loads(response.get_data()) == {"request_id": "r", "status": phase.value}
 
 
 def test_a_request_nobody_knows_has_no_trace(client: FlaskClient) -> None:
@@ -124,19 +127,19 @@ def test_a_request_nobody_waited_for_to_its_end_was_not_delivered(status: int, n
 def test_a_sentence_that_was_called_off_was_not_published() -> None:
     part = replace(SEQUENCE, finish_reason=FinishReason.CANCELLED)
 
-    document = waterfall_document("r", FoundTrace(REQUEST, (TracedJob("r", part, True),)))
+    document = waterfall_document("r", FoundTrace(REQUEST, (TracedJob("r", part),)))
     names = [event["name"] for event in document["events"]]
 
     assert "decode" in names and "published" not in names
 
 
 def test_what_is_missing_in_the_end_is_said_to_be_missing() -> None:
-    found = FoundTrace(None, (TracedJob("r-1", SEQUENCE, True), TracedJob("r-2", None, True)))
+    found = FoundTrace(None, (TracedJob("r-1", SEQUENCE), TracedJob("r-2", None)))
 
     document = waterfall_document("r", found)
     text = waterfall_text(document)
 
-    assert not found.is_pending
+    assert found.phase is None
     assert document["is_complete"] is False
     assert "missing" in text and "sentence 2: nothing is known of its worker" in text
     assert next(event for event in document["events"] if event["name"] == "queued")["start_ms"] == 0.0

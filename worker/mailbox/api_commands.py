@@ -27,6 +27,7 @@ from worker.mailbox.protocol import (
 
 _LONGEST_RUN_S = 60
 _PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
+_TRACED = {**_PHASES, b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
 _RECORD_FIELDS = ("document", "maker", "jobs", "open")
 
 
@@ -118,7 +119,7 @@ def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found
 def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
     """What is kept of its trace; None where nothing is known of it."""
     jobs = [
-        TracedJob(job_id, _sequence_part(text), is_over=state not in _PHASES)
+        TracedJob(job_id, _sequence_part(text), _TRACED.get(state))
         for job_id, (state, _, text) in zip(job_ids, states, strict=True)
     ]
     part = _request_part(request_id, replies[2])

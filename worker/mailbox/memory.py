@@ -38,6 +38,7 @@ from worker.mailbox.protocol import (
 from worker.mailbox.waiters import Waiters, new_ticket_number
 
 _REASONS = {AbandonReason.LEFT: FinishReason.CANCELLED, AbandonReason.TOO_LATE: FinishReason.EXPIRED}
+_ENDED_EARLY = frozenset(_REASONS.values())
 
 
 class InMemoryMailbox(ApiMailbox):
@@ -122,10 +123,10 @@ class InMemoryMailbox(ApiMailbox):
 
     def _traced(self, job_id: str) -> TracedJob:
         completion = self._state.jobs[job_id].completion
-        has_part = completion is not None and completion.trace
-        return TracedJob(
-            job_id, SequencePart.from_text(completion.trace) if has_part else None, is_over=completion is not None
-        )
+        if completion is None:
+            return TracedJob(job_id, None, self._state_of(job_id))
+        part = SequencePart.from_text(completion.trace) if completion.trace else None
+        return TracedJob(job_id, part, completion.finish_reason if completion.finish_reason in _ENDED_EARLY else None)
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import QueueFull, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FreeCapacity, Inbox, Progress
+from scheduler.messages import Completion, CorrectionRequest, FreeCapacity, Inbox, Phase, Progress
 from scheduler.settings import Settings
 from scheduler.traces import FoundTrace
 
@@ -95,13 +95,6 @@ class Accepted:
     request_id: str
     tickets: tuple[Ticket, ...]
     accepted_s: float = 0.0  # when the queue has confirmed it, by time.perf_counter(); a plain one may still be 0
-
-
-class Phase(Enum):
-    """Of a job without an outcome."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
 
 
 @dataclass(frozen=True, slots=True)
