@@ -7,14 +7,13 @@ where it comes from. Nothing is counted here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from api.telemetry.tallies import E2E, HTTP, REJECTED
+from api.telemetry.recorder import E2E, HTTP, REJECTED
 from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
@@ -35,11 +34,16 @@ _SIZES = {
     "iteration_tokens": "Tokens computed in an iteration: prompt tokens and decode steps.",
     "batch_size": "Sequences in an iteration.",
 }
-_COUNTERS = {  # field of the totals: help
-    "prompt_tokens": "Prompt tokens read.",
-    "generation_tokens": "Output tokens generated.",
-    "deferred_for_budget": "Sentences that once stood first in line and did not fit into the KV cache.",
-}
+_COUNTERS = {  # metric: help, and field of the totals, or of the queue's own counts
+    "prompt_tokens": ("Prompt tokens read.", "prompt_tokens"),
+    "generation_tokens": ("Output tokens generated.", "generation_tokens"),
+    "deferred_for_budget": (
+        "Sentences that once stood first in line and did not fit into the KV cache.", "deferred_for_budget"
+    ),
+    "iterations": ("Iterations of all workers.", "iteration:n"),
+    "requests_accepted": ("Sentences accepted.", "accepted"),
+    "duplicate_answers": ("Answers dropped, for another was first.", "duplicates"),
+}  # fmt: skip
 _FAILURES = {  # type: how the queue counts it
     "request-failed": "failed", "cancelled": "cancelled", "deadline-exceeded": "expired",
     "removed-by-operator": "removed",
@@ -90,18 +94,15 @@ def goals_of(settings: Settings) -> Goals:
 
 def metrics_text(seen: Observed, settings: Settings) -> bytes:
     """The body of GET /metrics."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(seen, settings))
-    return generate_latest(registry)
+    return generate_latest(_Registry(seen, settings))
 
 
-@dataclass(frozen=True, eq=False)
-class _Collector:
-    seen: Observed
-    settings: Settings
+class _Registry:
+    def __init__(self, seen: Observed, settings: Settings) -> None:
+        self._seen, self._settings = seen, settings
 
     def collect(self) -> Iterable[Metric]:
-        seen, settings = self.seen, self.settings
+        seen, settings = self._seen, self._settings
         yield from _gauges(_GAUGES, seen)
         yield from _gauges(_CAPACITY, measure(seen, goals_of(settings)))
         for name in ("max_queue_requests", "max_queue_tokens"):
@@ -111,7 +112,9 @@ class _Collector:
             for worker in seen.workers:
                 family.add_metric([worker.name], of(worker))
             yield family
-        yield from _counters(seen)
+        for name, (help, field) in _COUNTERS.items():
+            yield CounterMetricFamily(_PREFIX + name, help, seen.totals.get(field, seen.counts.get(field, 0)))
+        yield from _labelled_counters(seen.counts, seen.totals)
         for name, help in _TIMES.items():
             yield _histogram(f"{name}_seconds", help, TIME_BUCKETS_S, name, seen.totals)
         for name, help in _SIZES.items():
@@ -128,41 +131,34 @@ def _kv_usage(workers: tuple[WorkerFacts, ...]) -> float:
     return sum(worker.reserved_tokens for worker in workers) / budget if budget else 0.0
 
 
-def _counters(seen: Observed) -> Iterable[Metric]:
-    counts, totals = seen.counts, seen.totals
-    for name, help in _COUNTERS.items():
-        yield CounterMetricFamily(_PREFIX + name, help, totals.get(name, 0))
-    yield CounterMetricFamily(_PREFIX + "iterations", "Iterations of all workers.", totals.get("iteration:n", 0))
-    yield CounterMetricFamily(_PREFIX + "requests_accepted", "Sentences accepted.", counts.get("accepted", 0))
-    yield CounterMetricFamily(
-        _PREFIX + "duplicate_answers", "Answers dropped, for another was first.", counts.get("duplicates", 0)
-    )
+def _labelled_counters(counts: Mapping[str, float], totals: Mapping[str, float]) -> Iterable[Metric]:
     cut = counts.get("done_length", 0)
     done = {"stop": counts.get("done", 0) - cut, "length": cut}
-    yield _labelled("request_success", "Sentences answered.", ("finished_reason",), {(k,): v for k, v in done.items()})
-    failures = {(kind,): counts.get(name, 0) for kind, name in _FAILURES.items()}
-    yield _labelled("request_failure", "Sentences accepted and not answered.", ("type",), failures)
-    late = {(place,): counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
-    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", ("place",), late)
+    yield _labelled("request_success", "Sentences answered.", "finished_reason", done)
+    failures = {kind: counts.get(name, 0) for kind, name in _FAILURES.items()}
+    yield _labelled("request_failure", "Sentences accepted and not answered.", "type", failures)
+    late = {place: counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
+    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", "place", late)
     refusals = {
-        (kind,): counts.get(_REFUSALS.get(kind), 0) + totals.get(f"{REJECTED}:{kind}", 0)
+        kind: counts.get(_REFUSALS.get(kind), 0) + totals.get(f"{REJECTED}:{kind}", 0)
         for kind in (*_REFUSALS, "not-ready", "shutting-down")
     }
-    yield _labelled("admission_rejections", "HTTP requests refused at once.", ("type",), refusals)
-    responses = [name.split(":") for name in totals if name.startswith(f"{HTTP}:")]
-    by_route = {(route, status): totals[f"{HTTP}:{route}:{status}"] for _, route, status in responses}
-    yield _labelled(
-        "http_responses",
+    yield _labelled("admission_rejections", "HTTP requests refused at once.", "type", refusals)
+    responses = CounterMetricFamily(
+        _PREFIX + "http_responses",
         "HTTP responses but those of the acceptor: probes, and 503 where a process has too many connections or ends.",
-        ("route", "status"),
-        by_route,
+        labels=("route", "status"),
     )
+    for name, number in totals.items():
+        if name.startswith(f"{HTTP}:"):
+            responses.add_metric(name.split(":")[1:], number)
+    yield responses
 
 
-def _labelled(name: str, help: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]) -> Metric:
-    family = CounterMetricFamily(_PREFIX + name, help, labels=labels)
-    for words, value in values.items():
-        family.add_metric(words, value)
+def _labelled(name: str, help: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, help, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
     return family
 
 

@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import structlog
 
 from api.grammar.pipeline import Correction
 from api.telemetry.request_log import Exchange, RequestLog
-from api.telemetry.tallies import Tallies
 from scheduler.errors import ServingError
+from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
 from scheduler.trace_context import SpanSink
 from scheduler.traces import request_text
 
+E2E = "e2e_request_latency"
+HTTP = "http"  # of fields "http:<route>:<status>"
+REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
 logger = structlog.get_logger(__name__)
+
+
+class Tallies:
+    """Counts the HTTP traffic of one process, in numbers that only grow. Any thread may call `totals`."""
+
+    def __init__(self) -> None:
+        self._latency = Histogram(TIME_BUCKETS_S)
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()  # mode threaded answers in many threads
+
+    def note_response(self, route: str, status: int, rejection: str = "") -> None:
+        """`route` is one of the table of routes, never a path that somebody sent. `rejection`: slug of a refusal."""
+        with self._lock:
+            self._counts[f"{HTTP}:{route}:{status}"] += 1
+            if rejection:
+                self._counts[f"{REJECTED}:{rejection}"] += 1
+
+    def note_answer(self, seconds: float) -> None:
+        """`seconds`: from a request to its answer."""
+        with self._lock:
+            self._latency.observe(seconds)
+
+    def totals(self) -> dict[str, float]:
+        # No lock: gevent's locks do not know the thread that asks. A copy of a dictionary is atomic.
+        return dict(self._counts) | self._latency.totals(E2E)
 
 
 class RequestRecorder:
@@ -83,13 +113,8 @@ class RequestRecorder:
 def _log_other(exchange: Exchange, method: str, elapsed_s: float) -> None:
     """Log a request that never became a job: refusals and faults always, probes and questions for those who debug."""
     log = logger.debug if exchange.status < 400 else logger.info
+    route = exchange.route if exchange.route != "none" else None
+    fields = {"request_id": exchange.request_id, "method": method, "route": route, "status": exchange.status}
     details = {"correlation_id": exchange.correlation_id, "slug": exchange.slug}
-    log(
-        "request",
-        request_id=exchange.request_id,
-        method=method,
-        route=exchange.route if exchange.route != "none" else None,
-        status=exchange.status,
-        ms=round(elapsed_s * 1e3, 1),
-        **{name: value for name, value in details.items() if value is not None},
-    )
+    known = {name: value for name, value in details.items() if value is not None}
+    log("request", **fields, ms=round(elapsed_s * 1e3, 1), **known)

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.http.app import RECORDER
-from api.telemetry.tallies import Tallies
+from api.telemetry.recorder import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
