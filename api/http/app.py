@@ -16,7 +16,7 @@ from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
-from api.http.correct import CorrectionEndpoint, PlainCorrections
+from api.http.correct import CorrectionEndpoint
 from api.http.replies import JSON, Reply, closing_headers, error_reply, json_reply, outcome_reply
 from api.service.corrector import Corrector
 from api.service.readiness import check_status, ready_document
@@ -41,10 +41,9 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app = Flask("api", static_folder=None)
     mailbox = corrector.mailbox
     recorder = RequestRecorder(settings, mailbox.keep_trace, spans)
-    endpoint = CorrectionEndpoint(corrector, recorder, settings)
     app.extensions |= {MAILBOX: mailbox, RECORDER: recorder}
     app.config["SETTINGS"] = settings
-    app.wsgi_app = PlainCorrections(app.wsgi_app, endpoint, recorder)
+    endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, recorder, settings)
     app.url_map.strict_slashes = False
     app.before_request(_begin)
     app.after_request(lambda response: _finish(response, recorder))

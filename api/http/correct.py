@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.datastructures import MIMEAccept
@@ -40,12 +40,33 @@ ROUTE = "/correct"
 
 
 class CorrectionEndpoint:
-    """Answers requests for corrections. Its methods raise a ServingError where they give no reply."""
+    """A WSGI application that answers a plain POST /correct and gives everything else to Flask, whose views come back.
 
-    def __init__(self, corrector: Corrector, recorder: RequestRecorder, settings: Settings) -> None:
+    The views raise a ServingError where they give no reply.
+    """
+
+    def __init__(
+        self, flask: WSGIApplication, corrector: Corrector, recorder: RequestRecorder, settings: Settings
+    ) -> None:
+        self.flask = flask
         self._corrector = corrector
         self._recorder = recorder
         self._max_body_bytes = settings.max_body_bytes
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
+        if not is_ours or "HTTP_PREFER" in environ or _wants_stream(environ):
+            return self.flask(environ, start_response)
+        exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
+        try:
+            exchange.correlation_id = request_input.correlation_id(environ)
+            reply = self.correct(exchange, environ)
+        except Exception as error:
+            reply = error_reply(exchange, error)
+        exchange.status = reply.status
+        elapsed_s = self._recorder.finish(exchange, "POST")
+        start_response(STATUS_LINES[reply.status], reply.headers + closing_headers(exchange, elapsed_s))
+        return (reply.body,)
 
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
@@ -103,34 +124,6 @@ class CorrectionEndpoint:
         outcome = self._corrector.correct(job)
         exchange.is_answer = True
         return outcome_reply(exchange.request_id, outcome)
-
-
-class PlainCorrections:
-    """A WSGI application that answers a plain POST /correct and gives everything else to Flask."""
-
-    def __init__(self, app: WSGIApplication, endpoint: CorrectionEndpoint, recorder: RequestRecorder) -> None:
-        self.flask = app
-        self._correct: Callable[[Exchange, Environ], Reply] = endpoint.correct
-        self._recorder = recorder
-
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        if environ["PATH_INFO"] != ROUTE or environ["REQUEST_METHOD"] != "POST" or not _is_plain(environ):
-            return self.flask(environ, start_response)
-        exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
-        try:
-            exchange.correlation_id = request_input.correlation_id(environ)
-            reply = self._correct(exchange, environ)
-        except Exception as error:
-            reply = error_reply(exchange, error)
-        exchange.status = reply.status
-        elapsed_s = self._recorder.finish(exchange, "POST")
-        start_response(STATUS_LINES[reply.status], reply.headers + closing_headers(exchange, elapsed_s))
-        return (reply.body,)
-
-
-def _is_plain(environ: Environ) -> bool:
-    """Whether the client waits for one JSON answer."""
-    return "HTTP_PREFER" not in environ and not _wants_stream(environ)
 
 
 def _wants_stream(environ: Environ) -> bool:

@@ -35,7 +35,8 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
         if error.sentence_number is not None:
             document["sentence_number"] = error.sentence_number
     elif isinstance(error, Overloaded):
-        document["retry_after_s"] = retry_after_s(error)
+        # Whole seconds, as Retry-After wants them; never 0, which would invite an instant retry.
+        document["retry_after_s"] = max(1, math.ceil(error.retry_after_s))
     return document if request_id is None else document | {"request_id": request_id}
 
 
@@ -44,11 +45,6 @@ def refusal_of(document: dict[str, Any]) -> ServingError:
     if document["type"] == TYPE_PREFIX + SentenceTooLong.slug:
         return SentenceTooLong(document["num_words"], document.get("num_tokens"), document.get("sentence_number"))
     return InvalidRequest(document["field"], document["detail"])
-
-
-def retry_after_s(error: Overloaded) -> int:
-    """Whole seconds, as Retry-After wants them; never 0, which would invite an instant retry."""
-    return max(1, math.ceil(error.retry_after_s))
 
 
 def to_json(document: dict[str, Any]) -> str:

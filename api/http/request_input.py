@@ -34,22 +34,17 @@ def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
 
 def _read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, chunked ones too. Raises BodyTooLarge after discarding a bounded part of the rest."""
-    stream = environ["wsgi.input"]
-    declared = _declared_length(environ)
+    stream, declared = environ["wsgi.input"], _declared_length(environ)
     try:
-        if declared is None or declared > limit_bytes:
-            body = stream.read(limit_bytes + 1)
-        else:
-            body = stream.read(declared)
-            if len(body) < declared:
-                raise MalformedJson("The body did not arrive in full.")
-            return body
-        if len(body) <= limit_bytes:
-            return body
-        _discard(stream, MAX_DRAINED_BYTES - len(body))
+        body = stream.read(limit_bytes + 1 if declared is None else min(declared, limit_bytes + 1))
+        if len(body) > limit_bytes:
+            _discard(stream, MAX_DRAINED_BYTES - len(body))
+            raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
     except (OSError, ParseException) as error:  # the client left, stalled, or sent broken chunks
         raise MalformedJson("The body did not arrive in full.") from error
-    raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
+    if declared is not None and len(body) < declared:
+        raise MalformedJson("The body did not arrive in full.")
+    return body
 
 
 def _check_media_type(environ: Mapping[str, Any]) -> None:

@@ -18,9 +18,7 @@ from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 _CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # tab, newline and carriage return are text
-_CONTROL = re.compile(f"[{_CONTROLS}]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_NO_TEXT = re.compile(rf"[{_CONTROLS}\ud800-\udfff]")
+_NO_TEXT = re.compile(rf"([{_CONTROLS}])|[\ud800-\udfff]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -100,18 +98,15 @@ def check_learner_id(learner_id: str) -> None:
 
 
 def _check_characters(field: str, text: str) -> None:
-    if not _NO_TEXT.search(text):
+    found = _NO_TEXT.search(text)
+    if found is None:
         return
-    if control := _CONTROL.search(text):
-        where = f"U+{ord(control.group()):04X} at character {control.start()}"
-        raise InvalidRequest(
-            field, f"`{field}` holds the control character {where}; the only ones allowed are tab and line breaks."
-        )
-    if surrogate := _SURROGATE.search(text):
-        where = f"U+{ord(surrogate.group()):04X} at character {surrogate.start()}"
-        raise InvalidRequest(
-            field, f"`{field}` holds half a character, the lone surrogate {where}; send valid Unicode."
-        )
+    where = f"U+{ord(found.group()):04X} at character {found.start()}"
+    if found[1]:
+        what = f"the control character {where}; the only ones allowed are tab and line breaks."
+    else:
+        what = f"half a character, the lone surrogate {where}; send valid Unicode."
+    raise InvalidRequest(field, f"`{field}` holds {what}")
 
 
 def _load_json(raw: bytes) -> Any:

@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -34,6 +35,7 @@ _POLLIN = 1
 _CHECK_IDLE_EVERY_S = 1.0
 _PAUSE_S = 0.05  # where no more files can be opened
 _PEEKED_BYTES = 8192
+_MOST_UNREAD_BYTES = 1 << 20
 # A plain probe is answered here. Anything unusual, and what needs more than these lines, is for gunicorn to judge.
 _PROBE = re.compile(rb"GET (/healthz|/readyz) HTTP/1\.([01])\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
 _NOT_PLAIN = re.compile(rb"\r\n(?:content-length|transfer-encoding|x-request-id|upgrade|expect):", re.IGNORECASE)
@@ -128,23 +130,25 @@ class ProbeAcceptor:
             self._refuse(connection, QueueFull("This replica has as many connections as it may; try again.", 1.0))
 
     def _refuse(self, connection: Any, error: ServingError) -> None:
-        self._send(connection, problem_reply(error), _received(connection))
+        """Read what has arrived, too: closing a connection with unread bytes would take the reply back."""
+        with suppress(OSError):  # BlockingIOError: nothing has
+            connection.recv(_MOST_UNREAD_BYTES)
+        with suppress(OSError):
+            connection.send(problem_reply(error))
         connection.close()
 
     def _answer_probe(self, connection: Any, address: Any, probe: re.Match[bytes]) -> None:
         head, path, minor_version = probe[0], probe[1].decode(), probe[2]
         keeps_alive = minor_version == b"1" and not _CLOSE.search(head) and not self._readiness.is_stopping
-        if self._send(connection, probe_reply(path, self._readiness, keeps_alive), head) and keeps_alive:
+        reply = probe_reply(path, self._readiness, keeps_alive)
+        try:
+            is_sent = len(connection.recv(len(head))) == len(head) and connection.send(reply) == len(reply)
+        except OSError:
+            is_sent = False
+        if is_sent and keeps_alive:
             self._keep_idle(connection, address)
         else:
             connection.close()
-
-    def _send(self, connection: Any, reply: bytes, head: bytes) -> bool:
-        """Read the head and send the reply. Returns whether all of both passed."""
-        try:
-            return len(connection.recv(len(head))) == len(head) and connection.send(reply) == len(reply)
-        except OSError:
-            return False
 
     def _keep_idle(self, connection: Any, address: Any) -> None:
         """Wait for a connection to send something. Where there are too many, the one idle for longest is closed."""
@@ -165,11 +169,3 @@ class ProbeAcceptor:
         self._poll.unregister(descriptor)
         connection, _, _ = self._idle.pop(descriptor)
         connection.close()
-
-
-def _received(connection: Any) -> bytes:
-    """What has arrived so far: closing a connection with unread bytes would take the reply back from the client."""
-    try:
-        return connection.recv(1 << 20, socket.MSG_PEEK)
-    except OSError:
-        return b""

@@ -9,8 +9,9 @@ from typing import Any
 
 from gunicorn.http.errors import ParseException
 
-from api.http import problems
+from api.http.replies import Reply, error_reply, json_reply
 from api.service.readiness import Readiness, ready_document
+from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidHeader, ServingError
 
 CLIENT_STALL_S = 30.0  # a client that neither sends nor reads for so long is cut off
@@ -33,29 +34,25 @@ class AnswersUnreadable:
 
 def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
     """The reply to GET /healthz or /readyz."""
-    if path == "/healthz":
-        return _reply(200, "application/json", {"status": "ok"}, keeps_alive)
     try:
-        return _reply(200, "application/json", ready_document(readiness.check()), keeps_alive)
+        document = {"status": "ok"} if path == "/healthz" else ready_document(readiness.check())
     except ServingError as error:
         return problem_reply(error, keeps_alive)
+    return _written(json_reply(document), secrets.token_hex(16), keeps_alive)
 
 
 def problem_reply(error: ServingError, keeps_alive: bool = False) -> bytes:
-    document = problems.problem(error, secrets.token_hex(16))
-    return _reply(error.status, problems.MEDIA_TYPE, document, keeps_alive)
+    exchange = Exchange(secrets.token_hex(16), 0.0)
+    return _written(error_reply(exchange, error), exchange.request_id, keeps_alive)
 
 
-def _reply(status: int, media_type: str, document: dict[str, Any], keeps_alive: bool) -> bytes:
-    body = (problems.to_json(document) + "\n").encode()
-    headers = {
-        "Date": formatdate(usegmt=True),
-        "Content-Type": media_type,
-        "Content-Length": str(len(body)),
-        "X-Request-ID": document.get("request_id") or secrets.token_hex(16),
-        "Connection": "keep-alive" if keeps_alive else "close",
-    }
-    if "retry_after_s" in document:
-        headers["Retry-After"] = str(document["retry_after_s"])
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + body
+def _written(reply: Reply, request_id: str, keeps_alive: bool) -> bytes:
+    connection = "keep-alive" if keeps_alive else "close"
+    lines = [
+        f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
+        f"Date: {formatdate(usegmt=True)}",
+        *[f"{name}: {value}" for name, value in reply.headers],
+        f"X-Request-ID: {request_id}",
+        f"Connection: {connection}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + reply.body

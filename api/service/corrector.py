@@ -218,7 +218,7 @@ class Corrector:
                     raise draft
                 completions = complete(tuple(islice(rest, len(draft.sentences))))
                 timings += [completion.timings for completion in completions]
-                yield self._conclude(draft, completions)
+                yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
             except ServingError as error:
                 yield error
         exchange.timings = longest(timings)
@@ -241,10 +241,7 @@ class Corrector:
                 job.exchange.accepted_s = accepted.accepted_s
         job.exchange.note_answers(outputs)
         job.exchange.timings = longest([completion.timings for completion in outputs])
-        yield self._conclude(draft, outputs)
-
-    def _conclude(self, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
-        return self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+        yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in outputs])
 
 
 def _concerns_all(job: Job, accepted: Accepted, error: ServingError) -> bool:

@@ -55,24 +55,24 @@ class EditStream:
     def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
         self._pipeline = pipeline
         self._sentences = draft.sentences
-        self._outputs: list[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
+        self._outputs: Sequence[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
         self._num_sent = [0] * len(draft.sentences)
 
     def new_edits(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
         """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
-        changed = [at for at, output in enumerate(outputs) if output is not self._outputs[at]]
-        self._outputs = list(outputs)
-        return [edit for at in changed for edit in self._new_edits_of(at)]
-
-    def _new_edits_of(self, at: int) -> list[Edit]:
-        sentence, output = self._sentences[at], self._outputs[at]
-        if isinstance(output, Completion):
-            edits = self._pipeline.conclude(sentence, output.output_ids).edits
-        else:
-            edits = self._pipeline.certain_edits(sentence, output)
-        new = edits[self._num_sent[at] :]
-        self._num_sent[at] = max(len(edits), self._num_sent[at])
-        return [replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start) for edit in new]
+        new = []
+        for at, (sentence, output, known) in enumerate(zip(self._sentences, outputs, self._outputs, strict=True)):
+            if output is known:
+                continue
+            if isinstance(output, Completion):
+                edits = self._pipeline.conclude(sentence, output.output_ids).edits
+            else:
+                edits = self._pipeline.certain_edits(sentence, output)
+            for edit in edits[self._num_sent[at] :]:
+                new.append(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start))
+            self._num_sent[at] = max(len(edits), self._num_sent[at])
+        self._outputs = outputs
+        return new
 
 
 def record_of(

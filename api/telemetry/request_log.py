@@ -76,22 +76,6 @@ class Exchange:
         self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
 
-    def fields(self, elapsed_s: float) -> dict[str, Any]:
-        """The fields of its line in the log."""
-        timings = self.timings
-        return {
-            "request_id": self.request_id,
-            "route": self.route,
-            "status": self.status,
-            "outcome": self.outcome,
-            "prompt_tokens": self.prompt_tokens,
-            "output_tokens": self.output_tokens,
-            "queue_ms": round(timings.queue_s * 1e3, 1),
-            "prefill_ms": round(timings.prefill_s * 1e3, 1),
-            "decode_ms": round(timings.decode_s * 1e3, 1),
-            "total_ms": round(elapsed_s * 1e3, 1),
-        }
-
 
 _Line = tuple[Exchange, float, float]  # seconds that it took, and when it ended, since 1970
 
@@ -146,15 +130,25 @@ class RequestLog:
         return lines
 
     def _text(self, exchange: Exchange, elapsed_s: float, at_s: float) -> str:
-        fields, correlation_id = exchange.fields(elapsed_s), exchange.correlation_id
+        timings, correlation_id = exchange.timings, exchange.correlation_id
+        fields: dict[str, Any] = {
+            "request_id": exchange.request_id,
+            "route": exchange.route,
+            "status": exchange.status,
+            "outcome": exchange.outcome,
+            "prompt_tokens": exchange.prompt_tokens,
+            "output_tokens": exchange.output_tokens,
+            "queue_ms": round(timings.queue_s * 1e3, 1),
+            "prefill_ms": round(timings.prefill_s * 1e3, 1),
+            "decode_ms": round(timings.decode_s * 1e3, 1),
+            "total_ms": round(elapsed_s * 1e3, 1),
+        }
+        if correlation_id is not None:
+            fields["correlation_id"] = correlation_id if self._is_json else json.dumps(correlation_id)
         timestamp = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         if self._is_json:
-            if correlation_id is not None:
-                fields["correlation_id"] = correlation_id
             fields |= {"event": "request", "process": "api", "level": "info", "timestamp": timestamp}
             return json.dumps(fields) + "\n"
-        if correlation_id is not None:
-            fields["correlation_id"] = json.dumps(correlation_id)
         words = " ".join([f"{name}={value}" for name, value in fields.items()])
         return f"{timestamp} [info     ] {'request':<30} {words} process=api\n"  # as wide as structlog's own
 
