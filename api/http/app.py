@@ -19,7 +19,7 @@ from api.http import request_input
 from api.http.correct import CorrectionEndpoint
 from api.http.replies import JSON, Reply, closing_headers, error_reply, json_reply, outcome_reply
 from api.service.corrector import Corrector
-from api.service.readiness import check_status, ready_document
+from api.service.readiness import Readiness, check_status, ready_document
 from api.telemetry import metrics
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
@@ -30,23 +30,27 @@ from scheduler.trace_context import SpanSink
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox
 
-MAILBOX = "miniserve.mailbox"  # where the server finds the mailbox to close
-RECORDER = "miniserve.recorder"  # and what this process records, for the server to write and report
-READINESS = "miniserve.readiness"  # where a server that watches the queue itself puts what it knows
 TEXT = "text/plain"
 
 
-def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Flask:
+class Api(Flask):
+    """The application, with what a server needs of it."""
+
+    settings: Settings
+    mailbox: ApiMailbox  # to be closed in the end
+    recorder: RequestRecorder  # what it records is for the server to write and report
+    readiness: Readiness | None = None  # of a server that watches the queue itself
+
+
+def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:
     """The application around a corrector; opens nothing by itself."""
-    app = Flask("api", static_folder=None)
-    mailbox = corrector.mailbox
-    recorder = RequestRecorder(settings, mailbox.keep_trace, spans)
-    app.extensions |= {MAILBOX: mailbox, RECORDER: recorder}
-    app.config["SETTINGS"] = settings
-    endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, recorder, settings)
+    app = Api("api", static_folder=None)
+    app.settings, app.mailbox = settings, corrector.mailbox
+    app.recorder = RequestRecorder(settings, app.mailbox.keep_trace, spans)
+    endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
     app.before_request(_begin)
-    app.after_request(lambda response: _finish(response, recorder))
+    app.after_request(lambda response: _finish(response, app.recorder))
     app.register_error_handler(Exception, _error_reply)
 
     @app.post("/correct")
@@ -57,12 +61,12 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     def correct_batch() -> Reply:
         return endpoint.correct_batch(g.exchange, request.environ)
 
-    _register_kept_requests(app, corrector, settings)
-    _register_probes(app, mailbox, settings, recorder)
+    _register_kept_requests(app, corrector)
+    _register_probes(app)
     return app
 
 
-def _register_kept_requests(app: Flask, corrector: Corrector, settings: Settings) -> None:
+def _register_kept_requests(app: Api, corrector: Corrector) -> None:
     """The routes of a request that was accepted before."""
 
     @app.get("/requests/<request_id>")
@@ -78,9 +82,9 @@ def _register_kept_requests(app: Flask, corrector: Corrector, settings: Settings
     @app.get("/requests/<request_id>/trace")
     def trace(request_id: str) -> Reply:
         _name_exchange(request_id)
-        if settings.traces == "off":
+        if app.settings.traces == "off":
             raise NotFound("This server keeps no traces: MINISERVE_TRACES is off.")
-        found, wants_text = corrector.mailbox.trace(request_id), _wants_text(request)
+        found, wants_text = app.mailbox.trace(request_id), _wants_text(request)
         if found is None:
             raise NotFound("No request has this id, or its trace is no longer kept.")
         if found.phase is not None:
@@ -91,7 +95,7 @@ def _register_kept_requests(app: Flask, corrector: Corrector, settings: Settings
         return json_reply(document)
 
 
-def _register_probes(app: Flask, mailbox: ApiMailbox, settings: Settings, recorder: RequestRecorder) -> None:
+def _register_probes(app: Api) -> None:
     """The routes for probes, balancers and Prometheus."""
 
     @app.get("/healthz")
@@ -100,15 +104,15 @@ def _register_probes(app: Flask, mailbox: ApiMailbox, settings: Settings, record
 
     @app.get("/readyz")
     def readyz() -> Reply:
-        watched = app.extensions.get(READINESS)
-        return json_reply(ready_document(watched.check() if watched else check_status(mailbox.status())))
+        status = app.readiness.check() if app.readiness else check_status(app.mailbox.status())
+        return json_reply(ready_document(status))
 
     @app.get("/metrics")
     def show_metrics() -> Reply:
-        seen = mailbox.observe()
-        if not settings.uses_queue:  # without a queue nobody else adds up what this process counts
-            seen = replace(seen, totals={**seen.totals, **recorder.tallies.totals()})
-        return Reply(metrics.metrics_text(seen, settings), 200, [("Content-Type", metrics.MEDIA_TYPE)])
+        seen = app.mailbox.observe()
+        if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
+            seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
+        return Reply(metrics.metrics_text(seen, app.settings), 200, [("Content-Type", metrics.MEDIA_TYPE)])
 
 
 def _begin() -> None:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
@@ -33,6 +32,7 @@ from scheduler.trace_context import SpanSink
 from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:
+    from api.http.app import Api
     from api.service.corrector import Corrector
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
@@ -69,7 +69,7 @@ def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpa
         listeners = [bind(settings.host, settings.port, is_shared=True) for _ in range(number)]
     allow_connections(MAX_CONNECTIONS)
 
-    def load() -> Flask:
+    def load() -> Api:
         from api.http.app import create_app
 
         return create_app(make_corrector(settings), settings, make_spans(settings))
@@ -141,7 +141,7 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
 class _Server(BaseApplication):
     """gunicorn's application object, which gives it its settings and the WSGI callable."""
 
-    def __init__(self, config: dict[str, Any], load: Callable[[], Flask]) -> None:
+    def __init__(self, config: dict[str, Any], load: Callable[[], Api]) -> None:
         self._config = config
         self.load = load
         super().__init__()

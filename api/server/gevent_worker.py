@@ -29,7 +29,7 @@ from gunicorn.util import http_date
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from api.http.app import MAILBOX, READINESS, RECORDER
+from api.http.app import Api
 from api.server.open_files import connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
@@ -41,7 +41,6 @@ LINGER_S = 0.5  # for clients that send on a connection kept alive and do not kn
 _LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach Redis
 _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
 _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
-_NOTIFY_EVERY_S = 1.0
 _STATUS_TIMEOUT_S = 0.5
 
 _http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
@@ -97,6 +96,7 @@ class _HeadTimeout(gevent.Timeout):
 class ApiWorker(AnswersUnreadable, GeventWorker):
     """One process; every connection is a greenlet."""
 
+    wsgi: Api
     num_in_flight = 0
     num_open = 0
 
@@ -153,9 +153,9 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
         vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
-        settings, recorder = self.wsgi.config["SETTINGS"], self.wsgi.extensions[RECORDER]
+        settings, recorder = self.wsgi.settings, self.wsgi.recorder
         status_client = redis_status_client(settings, _STATUS_TIMEOUT_S, recorder.tallies.totals)
-        self._readiness = self.wsgi.extensions[READINESS] = Readiness(status_client.status)
+        self._readiness = self.wsgi.readiness = Readiness(status_client.status)
         acceptor = self._acceptor()
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others
         start_thread(self._readiness.watch, ())
@@ -183,7 +183,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             listener.close()
         self._wait_for_answers(LAST_ANSWERS_S)  # to requests that came at the last moment
         has_waiters = self.num_in_flight > 0
-        self.wsgi.extensions[MAILBOX].close()
+        self.wsgi.mailbox.close()
         self._wait_for_answers(LAST_ANSWERS_S)
         if has_waiters:
             gevent.sleep(_LAST_CANCELS_S)
@@ -221,12 +221,9 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
                         os.close(descriptor)
 
     def _serve_until_stopped(self) -> None:
-        notified = 0.0
         while self.alive:
             self._readiness.last_iteration_s = time.monotonic()
-            if time.monotonic() - notified >= _NOTIFY_EVERY_S:
-                notified = time.monotonic()
-                self.notify()
+            self.notify()
             gevent.sleep(_CHECK_SIGNAL_EVERY_S)
 
     def _wait_for_answers(self, patience_s: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from gunicorn.workers.gthread import TConn, ThreadWorker
 from gunicorn.workers.sync import SyncWorker
 
-from api.http.app import MAILBOX
+from api.http.app import Api
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 
 _SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
@@ -39,6 +39,8 @@ class SyncApiWorker(AnswersUnreadable, SyncWorker):
 class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
     """A thread for each request; connections are kept alive."""
 
+    wsgi: Api
+
     def handle(self, conn: TConn) -> Any:
         # In the kernel: gunicorn takes a timeout of Python's off again before it reads.
         patience = struct.pack("ll", int(CLIENT_STALL_S), 0)
@@ -49,7 +51,7 @@ class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Requests that still wait when the grace is over get 503."""
         if self.alive and self.booted:  # while it still loads the model nobody waits, and there is no application
-            timer = threading.Timer(self.wsgi.config["SETTINGS"].grace_s, self.wsgi.extensions[MAILBOX].close)
+            timer = threading.Timer(self.wsgi.settings.grace_s, self.wsgi.mailbox.close)
             timer.daemon = True
             timer.start()
         super().handle_exit(sig, frame)

@@ -8,7 +8,6 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.app import RECORDER
 from scheduler.errors import QueueFull
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
@@ -90,6 +89,6 @@ def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
 ) -> None:
     client.post("/correct", json=GOED)
 
-    totals = client.application.extensions[RECORDER].tallies.totals()
+    totals = client.application.recorder.tallies.totals()
     assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
     assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)

@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import pytest
 from gunicorn.config import Config
 
-from api.http.app import MAILBOX
 from api.server import local_workers
 from api.server.local_workers import SyncApiWorker, ThreadedApiWorker
 from scheduler.settings import Settings
@@ -28,9 +27,7 @@ def worker() -> ThreadedApiWorker:
 def with_application(worker: ThreadedApiWorker, grace_s: float) -> threading.Event:
     """Set once its corrector is closed."""
     closed = threading.Event()
-    worker.wsgi = SimpleNamespace(
-        config={"SETTINGS": Settings(grace_s=grace_s)}, extensions={MAILBOX: SimpleNamespace(close=closed.set)}
-    )
+    worker.wsgi = SimpleNamespace(settings=Settings(grace_s=grace_s), mailbox=SimpleNamespace(close=closed.set))
     worker.booted = True
     return closed
 

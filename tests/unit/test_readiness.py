@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.http.app import READINESS, create_app
+from api.http.app import create_app
 from api.server.raw_replies import probe_reply
 from api.service.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
@@ -153,7 +153,7 @@ def test_the_acceptor_and_the_application_give_the_same_answer(monkeypatch: pyte
     assert body == response.get_data()
     assert response.get_json()["batch_invariance"] == "same-tokens"
     assert f"Content-Type: {response.content_type}".encode() in head
-    app.extensions[READINESS] = stopping = readiness(READY)
+    app.readiness = stopping = readiness(READY)
     stopping.is_stopping = True
     assert app.test_client().get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
 

@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
-from api.http.app import RECORDER, create_app
+from api.http.app import create_app
 from api.telemetry import request_log
 from api.telemetry.request_log import Exchange, RequestLog
 from scheduler import errors
@@ -165,7 +165,7 @@ def test_a_log_whose_reader_is_gone_costs_no_answer(monkeypatch: pytest.MonkeyPa
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
     app, out = create_app(corrector, settings), Out()
-    app.extensions[RECORDER].log = RequestLog(settings, out.put)
+    app.recorder.log = RequestLog(settings, out.put)
     return app.test_client(), out.texts
 
 

@@ -7,7 +7,6 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.app import RECORDER
 from api.telemetry.recorder import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
@@ -29,7 +28,7 @@ def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskCli
 
 def totals_of(client: FlaskClient) -> dict[str, float]:
     """Those above zero, without the sum of times."""
-    totals = client.application.extensions[RECORDER].tallies.totals()
+    totals = client.application.recorder.tallies.totals()
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
 
 
