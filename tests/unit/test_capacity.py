@@ -208,7 +208,7 @@ anything = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(anything, st.floats(0, 10), st.floats(0, 1))
 def test_no_figure_is_ever_negative_or_no_number(seen: Observed, slo_wait_s: float, most: float) -> None:
     capacity = asdict(measure(seen, Goals(slo_wait_s, 30.0, most)))
