@@ -22,8 +22,9 @@ EOS_ID = 1  # the tokenizer's <eos>, the same in every vocabulary we ship
 MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_SENTENCES = 64  # of a request
 MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with
-MOST_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 MAX_OUTPUT_TOKENS = 32  # <eos> included: room for about six edits
+MAX_REQUEST_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
+MOST_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 
 
 class FinishReason(Enum):

@@ -9,65 +9,53 @@ for single rows does: all end together, and the waste is computed in full.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from scheduler.batching import AdmissionBudget, BatchingPolicy, BatchLimits, RunningSequence
-from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
-
-_LARGEST_REQUEST_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
+from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
+from scheduler.messages import EOS_ID, MAX_REQUEST_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
 
 
-@dataclass(frozen=True, slots=True)
-class StaticOptions:
-    """When a batch is complete, and how long it runs."""
+class StaticBatching(ContinuousBatching):
+    """One batch at a time: admission is open only between two batches."""
 
-    max_batch: int
-    max_wait_s: float  # since the first of the batch was accepted by the API
-    fixed_tokens: int = 0  # 0: each sequence ends with its own <eos>
-
-
-class StaticBatching(BatchingPolicy):
-    """One batch at a time; nobody joins a running one."""
-
-    def __init__(self, limits: BatchLimits, options: StaticOptions) -> None:
+    def __init__(self, limits: BatchLimits, max_batch: int, max_wait_s: float, fixed_tokens: int = 0) -> None:
+        """The wait begins when the API accepts the first of a batch; `fixed_tokens` 0: each ends with its own <eos>."""
         super().__init__(limits)
-        self.options = options
-        self._max_wait_s = options.max_wait_s
-        self._batch_size = min(options.max_batch, limits.max_slots)
+        self._batch_size = min(max_batch, limits.max_slots)
+        self._free_slots = list(range(self._batch_size))
+        self._max_wait_s = max_wait_s
+        self._fixed_tokens = fixed_tokens
 
     @property
     def free_capacity(self) -> FreeCapacity:
         """Of one batch, and nothing while one runs: another worker may be free before this one."""
-        if self.num_running:
+        if self.running:
             return NO_CAPACITY
-        return FreeCapacity(self.free_tokens, max(0, self._batch_size - self.num_waiting))
+        return FreeCapacity(self.free_tokens, max(0, self._batch_size - len(self.waiting)))
 
     def due_in_s(self, now: float) -> float | None:
-        if self.num_running or self._is_complete():
-            return 0.0
-        if not self._waiting:
+        if not self.has_work:
             return None
-        first = next(iter(self._waiting.values()))
-        return max(0.0, self._max_wait_s - first.waited_s(now))
+        # Complete: enough of them, or no room that any other is sure to fit in.
+        if self.running or len(self.waiting) >= self._batch_size or self.free_tokens < MAX_REQUEST_TOKENS:
+            return 0.0
+        return max(0.0, self._max_wait_s - next(iter(self.waiting.values())).waited_s(now))
 
     def stop_waiting(self) -> None:
         self._max_wait_s = 0.0
 
-    def _admission_budget(self, now: float) -> AdmissionBudget:
-        """A whole batch, or nothing. Nobody is running who would have to wait for long prompts."""
-        is_open = not self.num_running and self.due_in_s(now) == 0.0
-        return AdmissionBudget(self._batch_size, self.limits.kv_budget_tokens) if is_open else AdmissionBudget(0, 0)
+    def plan(self, now: float) -> StepPlan:
+        """A whole batch, or nobody new."""
+        if self.running or self.due_in_s(now) != 0.0:
+            return StepPlan((), tuple(self.running.values()))
+        return super().plan(now)
 
-    def _is_complete(self) -> bool:
-        """Enough of them, for the batch or for the slots, or no room that any other is sure to fit in."""
-        return self.num_waiting >= self._batch_size or (
-            self.num_waiting > 0 and self.free_tokens < _LARGEST_REQUEST_TOKENS
-        )
+    def _max_prompt_tokens(self, num_decodes: int) -> int:
+        """All: nobody is running who would have to wait for long prompts."""
+        return self.limits.kv_budget_tokens
 
-    def _finish_reason(self, sequence: RunningSequence) -> FinishReason | None:
-        if not self.options.fixed_tokens:
+    def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
+        if not self._fixed_tokens:
             return super()._finish_reason(sequence)
-        if len(sequence.output_ids) < min(self.options.fixed_tokens, sequence.delivery.request.max_output_tokens):
+        if len(sequence.output_ids) < min(self._fixed_tokens, sequence.delivery.request.max_output_tokens):
             return None
         if EOS_ID not in sequence.output_ids:
             return FinishReason.LENGTH

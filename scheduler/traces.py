@@ -7,11 +7,10 @@ request's way, so the texts of iterations are made once for the whole batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler.batching import RunningSequence
+from scheduler.batching import Sequence
 from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Phase, Timings, phase_of
 
 _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
@@ -48,9 +47,7 @@ class RecentIterations:
         return " ".join(self._texts[-number:]) if number else ""
 
 
-def sequence_text(
-    sequence: RunningSequence, reason: FinishReason, timings: Timings, iterations: RecentIterations
-) -> str:
+def sequence_text(sequence: Sequence, reason: FinishReason, timings: Timings, iterations: RecentIterations) -> str:
     """The worker's part of a sequence that took part in every iteration since its first; `SequencePart` reads it."""
     delivery, num_tokens = sequence.delivery, len(sequence.output_ids)
     facts = (delivery.attempt, sequence.slot, len(delivery.request.prompt_ids), num_tokens, reason.value)
@@ -114,7 +111,7 @@ class RequestPart:
 
 
 def request_text(
-    request_id: str, job_ids: Sequence[str], end: tuple[int, str], received_at_s: float, times_s: Sequence[float]
+    request_id: str, job_ids: tuple[str, ...], end: tuple[int, str], received_at_s: float, times_s: tuple[float, ...]
 ) -> str:
     """The part to keep; what `RequestPart` reads. `end`: status and slug. `times_s`: when it was received by the clock
     of its replica, and then when it came to each of the six points of `RequestPart`; 0: never."""
@@ -123,7 +120,7 @@ def request_text(
     return _REQUEST_FORM % (_tails(request_id, job_ids), *end, received_at_s, *offsets)
 
 
-def _tails(request_id: str, job_ids: Sequence[str]) -> str:
+def _tails(request_id: str, job_ids: tuple[str, ...]) -> str:
     if len(job_ids) == 1 and job_ids[0] == request_id:
         return OWN_ID
     return " ".join([job_id[len(request_id) :] or OWN_ID for job_id in job_ids])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
+from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion
 from scheduler.observations import Counters, Observations
 from worker.observer import EngineObserver
@@ -14,7 +13,7 @@ from worker.observer import EngineObserver
 class ObservedPolicy:
     """`commit` gives completions and counts; all else is the policy's own."""
 
-    def __init__(self, policy: BatchingPolicy) -> None:
+    def __init__(self, policy: ContinuousBatching) -> None:
         self.policy = policy
         self.observer = EngineObserver()
         self._planned_s = 0.0
@@ -34,7 +33,7 @@ class ObservedPolicy:
         self._planned_s = now
         return self.policy.plan(now)
 
-    def commit(self, plan: StepPlan, tokens: Sequence[int], now: float) -> list[tuple[RunningSequence, Completion]]:
+    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, Completion]]:
         finished = self.policy.commit(plan, tokens, now)
         self.observer.note_iteration(plan, self.policy, self._planned_s, now)
         return [(sequence, self.observer.completion(sequence, reason, now)) for sequence, reason in finished]

@@ -177,21 +177,21 @@ class Service:
         facts = tuple(
             WorkerFacts(
                 f"worker-{number}",
-                worker.policy.num_running,
-                worker.policy.num_waiting,
+                len(worker.policy.running),
+                len(worker.policy.waiting),
                 worker.policy.reserved_tokens,
                 self.limits.kv_budget_tokens,
                 self.limits.max_slots,
             )
             for number, worker in enumerate(self._workers)
         )
-        running = sum(worker.policy.num_running for worker in self._workers)
+        running = sum(len(worker.policy.running) for worker in self._workers)
         return Observed(
             now=self._moment(),
             history=tuple(self.history),
             workers=facts,
             queue_depth=len(self._queue),
-            num_waiting=len(self._queue) + sum(worker.policy.num_waiting for worker in self._workers),
+            num_waiting=len(self._queue) + sum(len(worker.policy.waiting) for worker in self._workers),
             num_running=running,
             reserved_tokens=self._reserved,
         )

@@ -12,10 +12,18 @@ from itertools import chain
 
 import numpy as np
 
-from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
-from scheduler.messages import EOS_ID, Completion, CorrectionRequest, Delivery, FinishReason, Progress
-from scheduler.modes import policy_for
+from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
+from scheduler.messages import (
+    EOS_ID,
+    MAX_REQUEST_TOKENS,
+    Completion,
+    CorrectionRequest,
+    Delivery,
+    FinishReason,
+    Progress,
+)  # fmt: skip
 from scheduler.settings import Settings
+from scheduler.static import StaticBatching
 from worker.model.attention import context_width
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.sampling import greedy
@@ -26,7 +34,7 @@ from worker.observer import EngineObserver
 class Engine:
     """A batching policy joined to a model. Not thread-safe: one actor owns it."""
 
-    def __init__(self, model: MiniGPT, policy: BatchingPolicy, clock: Callable[[], float]) -> None:
+    def __init__(self, model: MiniGPT, policy: ContinuousBatching, clock: Callable[[], float]) -> None:
         limits, num_positions = policy.limits, model.config.num_positions
         self.model = model
         self.policy = policy
@@ -66,7 +74,7 @@ class Engine:
 
     def progress(self) -> list[Progress]:
         """What the running sequences have written, of those that somebody follows."""
-        followed = (sequence for sequence in self.policy.running() if sequence.delivery.streams)
+        followed = (sequence for sequence in self.policy.running.values() if sequence.delivery.streams)
         return [Progress(each.request_id, tuple(each.output_ids)) for each in followed if each.output_ids]
 
     def step(self) -> list[Completion]:
@@ -115,12 +123,12 @@ class Engine:
             return f"a word number is outside 0..{config.num_word_rows - 1}"
         return None
 
-    def _place(self, sequence: RunningSequence) -> None:
+    def _place(self, sequence: Sequence) -> None:
         rows = self.model.arena.allocate(sequence.reserved_tokens)
         self._token_rows[sequence.slot, : len(rows)] = rows
         self._num_tokens[sequence.slot] = len(sequence.delivery.request.prompt_ids)
 
-    def _free(self, sequence: RunningSequence) -> None:
+    def _free(self, sequence: Sequence) -> None:
         self.model.arena.free(self._token_rows[sequence.slot, : sequence.reserved_tokens])
 
     def _sorted(self, plan: StepPlan) -> StepPlan:
@@ -164,10 +172,20 @@ def load_weights_as_served(settings: Settings, tokenizer_fingerprint: str) -> We
 
 def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float]) -> Engine:
     """A warm engine for the mode that is set; several may share the weights."""
-    policy = policy_for(settings)
+    policy = _policy_for(settings)
     engine = Engine(MiniGPT(weights, policy.limits.kv_budget_tokens), policy, clock)
     _warm_up(engine)
     return engine
+
+
+def _policy_for(settings: Settings) -> ContinuousBatching:
+    """How the engine of this mode forms its batches: where the API has the model, of a single request each."""
+    if not settings.uses_queue:
+        return ContinuousBatching(BatchLimits(MAX_REQUEST_TOKENS, max_slots=1, max_iteration_tokens=MAX_REQUEST_TOKENS))
+    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
+    if settings.mode == "static":
+        return StaticBatching(limits, settings.max_batch, settings.max_wait_ms / 1e3, settings.fixed_tokens)
+    return ContinuousBatching(limits)
 
 
 def _warm_up(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from scheduler.batching import BatchingPolicy, RunningSequence, StepPlan
+from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.observations import Iteration, Observations
 from scheduler.trace_context import SpanSink
@@ -25,7 +25,7 @@ class EngineObserver:
         self._committed_s = 0.0
         self._deferred_id = ""
 
-    def note_iteration(self, plan: StepPlan, policy: BatchingPolicy, planned_s: float, now: float) -> None:
+    def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
         """Count an iteration that was planned at `planned_s` and ended now."""
         # A decoding sequence has run without a break since the last commit: the time between is part of its latency.
         begun_s = self._committed_s if plan.decodes else planned_s
@@ -36,7 +36,7 @@ class EngineObserver:
         for sequence in plan.prefills:
             observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
         if plan.prefills:
-            observations.counters.note_peaks(policy.num_running, policy.reserved_tokens)
+            observations.counters.note_peaks(len(policy.running), policy.reserved_tokens)
         if self._keeps_traces:
             self._iterations.note(now - begun_s, len(plan.prefills) + len(plan.decodes))
         self.note_deferred(plan.deferred_id)
@@ -47,7 +47,7 @@ class EngineObserver:
             self.observations.counters.deferred_for_budget += 1
             self._deferred_id = request_id
 
-    def completion(self, sequence: RunningSequence, reason: FinishReason, now: float) -> Completion:
+    def completion(self, sequence: Sequence, reason: FinishReason, now: float) -> Completion:
         """The completion of a sequence that ended; counts it, unless it was cancelled."""
         has_token = bool(sequence.output_ids)
         first_token_s = sequence.first_token_s if has_token else now

@@ -49,8 +49,8 @@ class WorkerStatus:
         policy, now = self._policy, self._clock()
         self._log_now_and_then(now)
         gauges = {
-            "num_running": policy.num_running,
-            "num_waiting": policy.num_waiting,
+            "num_running": len(policy.running),
+            "num_waiting": len(policy.waiting),
             "kv_reserved_tokens": policy.reserved_tokens,
             "kv_budget_tokens": policy.limits.kv_budget_tokens,
             "max_slots": policy.limits.max_slots,
@@ -89,8 +89,8 @@ class WorkerStatus:
             return
         policy = self._policy
         self._log({
-            "running": policy.num_running,
-            "waiting": policy.num_waiting,
+            "running": len(policy.running),
+            "waiting": len(policy.waiting),
             "tokens_per_s": round(tokens / seconds),
             "kv_percent": round(100 * policy.reserved_tokens / policy.limits.kv_budget_tokens),
             "answers": answers,

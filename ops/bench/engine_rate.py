@@ -78,7 +78,7 @@ class _Run:
                 self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
             done = self._engine.step() if self._engine.has_work else []
             self.num_flop += sum(_flop(config, lengths[each.request_id], len(each.output_ids)) for each in done)
-            if self._engine.policy.num_waiting:
+            if self._engine.policy.waiting:
                 times.append(time.thread_time() - started)
                 self.num_counted += len(done)
         self.least_s = list(map(min, times, self.least_s or times))

@@ -13,10 +13,10 @@ from time import monotonic
 
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
-from scheduler.batching import BatchingPolicy, BatchLimits, ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
-from scheduler.static import StaticBatching, StaticOptions
+from scheduler.static import StaticBatching
 
 CSV = "occupancy.csv"
 PLANNED = ()  # what of the plan it goes by
@@ -32,10 +32,10 @@ _LABELS = {
 Sized = tuple[CorrectionRequest, int]  # a request, and how many tokens the model answers
 
 
-def policies(limits: BatchLimits) -> dict[str, BatchingPolicy]:
+def policies(limits: BatchLimits) -> dict[str, ContinuousBatching]:
     return {
-        "fixed length": StaticBatching(limits, StaticOptions(limits.max_slots, 0.0, MAX_OUTPUT_TOKENS)),
-        "static": StaticBatching(limits, StaticOptions(limits.max_slots, 0.0)),
+        "fixed length": StaticBatching(limits, limits.max_slots, 0.0, MAX_OUTPUT_TOKENS),
+        "static": StaticBatching(limits, limits.max_slots, 0.0),
         "continuous": ContinuousBatching(limits),
     }
 
@@ -79,13 +79,13 @@ def sized_requests(sentences: Sequence[str]) -> list[Sized]:
     return [(request, lengths[name]) for name, request in requests.items()]
 
 
-def occupancy(policy: BatchingPolicy, requests: Sequence[Sized]) -> tuple[list[Row], int]:
+def occupancy(policy: ContinuousBatching, requests: Sequence[Sized]) -> tuple[list[Row], int]:
     """What each place does in each iteration while requests wait (token, waste, idle); most tokens reserved."""
     lengths = {request.request_id: length for request, length in requests}
     for request, _ in requests:
         policy.submit(Delivery(request, attempt=1, waited_s=0.0), now=0.0)
     rows, iteration, peak_tokens = [], 0, 0
-    while policy.num_waiting:
+    while policy.waiting:
         plan = policy.plan(now=float(iteration))
         peak_tokens = max(peak_tokens, policy.reserved_tokens)
         doing = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from api.service.corrector import Corrector
-from scheduler.batching import BatchLimits, ContinuousBatching, RunningSequence
+from scheduler.batching import BatchLimits, ContinuousBatching, Sequence
 from scheduler.settings import Settings
 from worker.mailbox.protocol import Accepted
 
@@ -71,14 +71,14 @@ class LeakyBatching(ContinuousBatching):
 
     def due_in_s(self, now: float) -> float | None:
         """Nothing to compute once nobody fits any more, although the batch is empty."""
-        return None if not self.num_running and self._is_stuck() else super().due_in_s(now)
+        return None if not self.running and self._is_stuck() else super().due_in_s(now)
 
     def _is_stuck(self) -> bool:
-        first = next(iter(self._waiting.values()), None)
+        first = next(iter(self.waiting.values()), None)
         room = self.limits.kv_budget_tokens - self.reserved_tokens
-        return first is not None and (not self._free_slots or first.delivery.request.reserved_tokens > room)
+        return first is not None and (not self._free_slots or first.reserved_tokens > room)
 
-    def _retire(self, sequence: RunningSequence) -> None:
+    def _retire(self, sequence: Sequence) -> None:
         super()._retire(sequence)
         self.num_retired += 1
         if self.num_retired % _LEAK_EVERY == 0:

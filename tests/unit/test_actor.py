@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
-from scheduler.static import StaticBatching, StaticOptions
+from scheduler.static import StaticBatching
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
@@ -199,7 +199,7 @@ class FlakyEnd:
 
 
 def static_engine(max_batch: int, max_wait_s: float) -> Engine:
-    policy = StaticBatching(BatchLimits(2048, 64, 512), StaticOptions(max_batch, max_wait_s))
+    policy = StaticBatching(BatchLimits(2048, 64, 512), max_batch, max_wait_s)
     return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
 
 
@@ -229,7 +229,7 @@ def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
 
     with running(worker):
         ticket = mailbox.submit(request("r"))
-        wait_until(lambda: worker._policy.num_waiting == 1, 5.0, "taken")
+        wait_until(lambda: len(worker._policy.waiting) == 1, 5.0, "taken")
 
     assert mailbox.wait(ticket, timeout_s=1.0).output_ids
 

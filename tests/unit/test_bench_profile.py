@@ -21,7 +21,7 @@ from ops.bench import profile, stages
         ("/x/api/words.py:split_pieces;/x/api/edit_facts.py:FactFinder.find;/x/api/agent.py:Agent._edit", "conclude"),
         ("/x/api/grammar/words.py:split_pieces;/x/api/grammar/tokenizer.py:Tokenizer.encode", "tokenize"),
         ("lib/json/encoder.py:encode;/x/api/http/problems.py:to_json;/x/api/http/replies.py:json_reply", "serialise"),
-        ("/x/scheduler/batching.py:BatchingPolicy.submit;/x/worker/engine.py:Engine.accept", "schedule"),
+        ("/x/scheduler/batching.py:ContinuousBatching.submit;/x/worker/engine.py:Engine.accept", "schedule"),
         ("/x/api/grammar/subjects.py:find;/x/api/http/routes.py:correct", "conclude"),
         ("/x/site-packages/gunicorn/http/message.py:Request.parse;/x/api/gevent_worker.py:handle", stages.ACCEPT),
         ("/x/site-packages/gevent/hub.py:Hub.run", stages.ACCEPT),

@@ -222,6 +222,29 @@ def test_a_request_past_its_deadline_is_told_once_whether_it_waits_or_runs():
     assert told == [[], ["running"], [], ["waiting"], []]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_every_request_held_at_its_deadline_is_named_at_the_next_look(seed: int):
+    rng = random.Random(seed)
+    batch, deadlines = policy(budget=10_000), {}
+    for now in range(100):
+        for number in range(rng.choice([0, 0, 1, 3])):
+            left_s = rng.choice([0.0, float("inf"), rng.uniform(0, 20)])
+            deadlines[f"r{now}.{number}"] = now + left_s
+            batch.submit(replace(delivery(f"r{now}.{number}"), left_s=left_s), now)
+        batch.plan(now)
+        if deadlines and rng.random() < 0.3:
+            gone = rng.choice(list(deadlines))
+            del deadlines[gone]
+            batch.cancel(gone)
+
+        late = batch.late_ids(now)
+
+        assert sorted(late) == sorted(name for name, deadline_s in deadlines.items() if deadline_s <= now)
+        for name in late:
+            del deadlines[name]
+            batch.cancel(name)
+
+
 def test_who_ended_before_its_deadline_is_not_late():
     batch = policy()
     batch.submit(replace(delivery("first"), left_s=2.0), now=0.0)

@@ -75,7 +75,7 @@ def test_a_leak_ends_with_nobody_admitted_although_nobody_runs() -> None:
         plan = policy.plan(now=0.0)
         policy.commit(plan, [EOS_ID] * len(list(plan)), now=0.0)
 
-    assert policy.num_running == 0 and policy.num_waiting > 0
+    assert not policy.running and policy.waiting
     assert policy.due_in_s(now=0.0) is None
     assert policy.free_tokens == 0
 

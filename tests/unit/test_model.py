@@ -149,7 +149,7 @@ def test_a_request_delivered_twice_runs_once():
     subject.accept(item)
     subject.accept(item)
 
-    assert subject.policy.num_waiting == 1
+    assert len(subject.policy.waiting) == 1
 
 
 @pytest.mark.parametrize(

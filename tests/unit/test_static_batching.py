@@ -10,7 +10,7 @@ from scheduler.batching import BatchLimits
 from scheduler.messages import EOS_ID, NO_CAPACITY, CorrectionRequest, Delivery, FinishReason
 from scheduler.observations import Counters
 from scheduler.settings import Settings
-from scheduler.static import StaticBatching, StaticOptions
+from scheduler.static import StaticBatching
 from tests.observed_policy import ObservedPolicy
 from tests.unit.small_model import random_weights
 from worker.engine import new_engine
@@ -25,7 +25,7 @@ def delivery(name: str, prompt_tokens: int = 4, max_output: int = 4, waited_s: f
 
 
 def policy(max_batch: int = 3, max_wait_s: float = 1.0, fixed_tokens: int = 0, limits: BatchLimits = ROOM):
-    return ObservedPolicy(StaticBatching(limits, StaticOptions(max_batch, max_wait_s, fixed_tokens)))
+    return ObservedPolicy(StaticBatching(limits, max_batch, max_wait_s, fixed_tokens))
 
 
 def names(sequences: object) -> list[str]:
@@ -192,7 +192,8 @@ def test_an_engine_warms_up_without_waiting_for_a_full_batch():
 def test_under_random_loads_everyone_is_served_once_in_order_and_never_over_budget(seed: int):
     rng = random.Random(seed)
     limits = BatchLimits(rng.randint(320, 1000), 64, 512)
-    batch = policy(rng.randint(1, 9), rng.random(), rng.choice((0, 0, 2)), limits)
+    max_batch = rng.randint(1, 9)
+    batch = policy(max_batch, rng.random(), rng.choice((0, 0, 2)), limits)
     arrivals = sorted(rng.uniform(0, 5) for _ in range(60))
     started, finished, now = [], [], 0.0
 
@@ -204,7 +205,7 @@ def test_under_random_loads_everyone_is_served_once_in_order_and_never_over_budg
         if due_in_s == 0.0:
             plan = batch.plan(now)
             assert not (plan.prefills and plan.decodes)
-            assert 0 < len(list(plan)) <= batch.options.max_batch
+            assert 0 < len(list(plan)) <= max_batch
             assert batch.reserved_tokens <= limits.kv_budget_tokens
             started += names(plan.prefills)
             tokens = [rng.choice((WORD, WORD, EOS_ID)) for _ in plan]
