@@ -106,7 +106,7 @@ class Actor:
     def _note_down(self, error: MailboxDown) -> None:
         if not self._is_cut_off:  # one line for each interruption, not one for each iteration
             self._is_cut_off = True
-            logger.warning("the queue is unreachable, will retry (is the Redis of --redis-url up?)", reason=str(error))
+            logger.warning("the queue is unreachable, will retry (see the Redis of --redis-url)", reason=str(error))
         due_in_s = self._engine.due_in_s()
         sleep(RETRY_WAIT_S if due_in_s is None else min(RETRY_WAIT_S, due_in_s))
 

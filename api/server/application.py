@@ -133,9 +133,10 @@ def queue_corrector(settings: Settings) -> Corrector:
 
 
 def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
-    if not mailbox.status().redis_ok:
-        warning = "the Redis of --redis-url does not answer; POST /correct says 503 until it does"
-        logger.warning(warning, redis_url=hide_password(settings.redis_url))
+    status = mailbox.status()
+    if not status.redis_ok:
+        problem = status.refusal or "the Redis of --redis-url does not answer"
+        logger.warning(f"{problem}; POST /correct says 503 until it does", redis_url=hide_password(settings.redis_url))
 
 
 class _Server(BaseApplication):

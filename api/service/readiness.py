@@ -27,7 +27,7 @@ _PROBE_AGAIN_S = 1.0
 def check_status(status: MailboxStatus) -> MailboxStatus:
     """Returns the status of a system that can answer. Raises NotReady with the reason."""
     if not status.redis_ok:
-        raise NotReady("Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
+        raise NotReady(status.refusal or "Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
     if not status.live_workers:
         raise NotReady("No worker's loop has turned in the last 3 s.", _PROBE_AGAIN_S)
     return status
@@ -55,7 +55,7 @@ class Readiness:
             try:
                 status = self._ask()
                 self.asked_s = began_s if status.redis_ok else self.asked_s
-                if status.redis_ok or self._latest is None:  # what is known holds until it is too old
+                if status.redis_ok or status.refusal or self._latest is None:  # what is known holds until it is too old
                     self._latest = status, time.monotonic()
             except Exception:  # one that fails must not be the last one
                 logger.exception("the state of the queue could not be asked for")

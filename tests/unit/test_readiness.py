@@ -67,6 +67,16 @@ def test_one_answer_that_fails_to_come_does_not_end_readiness_but_a_silence_does
         subject.check()
 
 
+def test_a_redis_that_refuses_the_password_is_no_silence_and_says_so_for_as_long(later: Callable[[float], None]):
+    refused = MailboxStatus(False, refusal="authentication refused")
+    subject = readiness(READY, refused)
+
+    for seconds in (0.0, TOO_OLD_S - 0.1):
+        later(seconds)
+        with pytest.raises(NotReady, match="authentication refused"):
+            subject.check()
+
+
 def test_a_question_that_fails_by_a_fault_is_asked_again():
     answers = iter([ValueError("unforeseen"), READY])
 

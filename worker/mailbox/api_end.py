@@ -25,7 +25,7 @@ from scheduler.traces import FoundTrace
 from worker.mailbox import admission, api_commands, formats
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command, outcome_of
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, refusal_of, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
     AbandonReason,
@@ -127,8 +127,8 @@ class RedisApiMailbox(ApiMailbox):
     def status(self) -> MailboxStatus:
         try:
             reply, _ = self._own().sender.ask(status_command(), STATUS_PATIENCE_S)
-        except ConnectionLost:
-            return MailboxStatus(redis_ok=False)
+        except ConnectionLost as error:
+            return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         return status_of(reply)
 
     def observe(self) -> Observed:
@@ -154,7 +154,7 @@ class RedisApiMailbox(ApiMailbox):
 def _not_ready(error: ConnectionLost) -> NotReady:
     is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
     why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
-    return NotReady(why, 1.0)
+    return NotReady(refusal_of(error) or why, 1.0)
 
 
 class _ProcessClient:
@@ -172,7 +172,7 @@ class _ProcessClient:
         within_s, record = wanted.within_s, wanted.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
-            raise NotReady(_UNREACHABLE, 1.0)
+            raise NotReady(refusal_of(self._listener.error) or _UNREACHABLE, 1.0)
         manner = ReplyMode.WAIT if record is None else record.manner
         is_awaited = manner is not ReplyMode.ASYNC
         tickets = tuple([Ticket(request, new_ticket_number()) for request in wanted.requests if is_awaited])

@@ -18,7 +18,7 @@ from typing import Any
 from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
-from redis.exceptions import NoScriptError, ReadOnlyError, RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, ReadOnlyError, RedisError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
@@ -39,8 +39,18 @@ _KEEPALIVE = {
 }
 
 
+AUTHENTICATION_REFUSED = "authentication refused by Redis: check the user and the password of --redis-url"
+
+
 class ConnectionLost(Exception):
     """The connection broke, or Redis cannot work now; whether the commands ran is not known."""
+
+
+def refusal_of(error: BaseException | None) -> str:
+    """What to mend where Redis refused the user, at the root of an error or anywhere above; '' for all else."""
+    while error is not None and not isinstance(error, AuthenticationError | NoPermissionError):
+        error = error.__cause__
+    return "" if error is None else AUTHENTICATION_REFUSED
 
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
@@ -101,7 +111,7 @@ class RedisConnection:
             self._send(commands)
         except (RedisError, OSError) as error:
             self.close()
-            raise ConnectionLost(str(error)) from error
+            raise ConnectionLost(refusal_of(error) or str(error)) from error
 
     def receive(self) -> list[Any]:
         """Wait for the replies to what was sent last; as `ask`."""

@@ -33,6 +33,7 @@ class Listener:
         self._subscribed = threading.Event()
         self._stopping = threading.Event()
         self._next_poll_s = 0.0
+        self.error: Exception | None = None  # which broke the last subscription
         threading.Thread(target=self._run, name="mailbox-listener", daemon=True).start()
 
     def wait_until_subscribed(self, patience_s: float) -> bool:
@@ -49,6 +50,7 @@ class Listener:
             try:
                 self._listen(pubsub)
             except (RedisError, OSError) as error:
+                self.error = error
                 level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
                 logger.log(level, "the subscription to answers broke, it is made anew: %s", error)
             except Exception:  # whatever one message does to us, the process must go on hearing the others

@@ -140,6 +140,7 @@ class MailboxStatus:
     reserved_requests: int = 0
     service_rate_tokens_per_s: float = 0.0  # what the workers together can finish, in reserved tokens
     batch_invariance: str = ""  # what the self-test of the worst live worker found; empty: not known
+    refusal: str = ""  # what is to be mended before Redis answers; empty: trying again may help
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 from redis import Redis, ResponseError
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
+from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, refusal_of, script
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus
 from worker.mailbox.reporter import Reporter
 
@@ -54,8 +54,8 @@ class StatusClient:
         """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
         try:
             reply, told = self._connection.ask(status_command(), self._reporter.command(self._totals()))
-        except ConnectionLost:
-            return MailboxStatus(redis_ok=False)
+        except ConnectionLost as error:
+            return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         self._reporter.note_reply(told)
         return MailboxStatus(redis_ok=False) if isinstance(reply, ResponseError) else status_of(reply)
 

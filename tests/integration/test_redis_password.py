@@ -1,0 +1,66 @@
+"""A wrong or a missing password is named as such, to operators and to clients, and never shown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests import guarded_redis
+from tests.api_process import ApiProcess
+from tests.guarded_redis import GuardedRedis
+from tests.mailbox_house import eventually
+from tests.running_system import post_sentence, send
+from worker.mailbox.connection import connect
+from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
+    server = guarded_redis.start(tmp_path_factory.mktemp("guarded"))
+    yield server
+    server.stop()
+
+
+def without_its_login(server: GuardedRedis, user: str) -> str:
+    return server.url(user).replace(f"{user}:{user}-secret@", "")
+
+
+def with_a_wrong_password(server: GuardedRedis, user: str) -> str:
+    return server.url(user).replace("-secret", "-guessed")
+
+
+@pytest.mark.parametrize("mistaken", [with_a_wrong_password, without_its_login])
+def test_a_worker_that_redis_refuses_says_that_its_password_is_the_reason(
+    server: GuardedRedis, mistaken: Callable[[GuardedRedis, str], str]
+) -> None:
+    mailbox = RedisWorkerMailbox(connect(mistaken(server, "worker")))
+
+    with pytest.raises(MailboxDown) as refusal:
+        mailbox.open(lambda: True)
+
+    assert "authentication refused" in str(refusal.value) and "password" in str(refusal.value)
+    assert "guessed" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("mistaken", [with_a_wrong_password, without_its_login])
+def test_an_api_that_redis_refuses_names_the_password_in_its_log_and_its_answers(
+    server: GuardedRedis, mistaken: Callable[[GuardedRedis, str], str]
+) -> None:
+    api = ApiProcess(mistaken(server, "api"))
+    try:
+        patience = threading.Timer(15, api.process.kill)  # ends the reading where no warning comes
+        patience.start()
+        line = next((line for line in api.process.stderr if "warning" in line), "")
+        patience.cancel()
+        eventually(lambda: "just started" not in send(api.url, "GET", "/readyz").body["detail"])
+        probe, posted = send(api.url, "GET", "/readyz"), post_sentence(api.url, "He goed.")
+    finally:
+        api.kill()
+
+    for text in (line, probe.body["detail"], posted.body["detail"]):
+        assert "authentication refused" in text and "password" in text
+        assert "does not answer" not in text and "try again" not in text and "guessed" not in text
+    assert probe.status == posted.status == 503
