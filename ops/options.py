@@ -68,7 +68,7 @@ def _option(spec: Field[Any], help: str | None) -> Callable[[Callable[..., Any]]
     return click.option(
         flag_name(spec.name),
         spec.name,
-        type=RangedType(value_type(spec.name), spec.metadata["range"]),
+        type=RangedType(value_type(spec), spec.metadata["range"]),
         default=spec.default,
         show_default=spec.default not in (None, ""),
         envvar=variable(spec.name),

@@ -1,23 +1,4 @@
-"""Every way a request can be refused or fail, with its HTTP status and problem slug.
-
-    ServingError                     500 internal-error
-    |-- MalformedJson                400 malformed-json
-    |-- InvalidHeader                400 invalid-header
-    |-- NotFound                     404 not-found
-    |-- MethodNotAllowed             405 method-not-allowed
-    |-- Cancelled                    409 cancelled
-    |-- IdempotencyConflict          409 idempotency-conflict
-    |-- RemovedByOperator            410 removed-by-operator
-    |-- BodyTooLarge                 413 body-too-large
-    |-- UnsupportedMediaType         415 unsupported-media-type
-    |-- InvalidRequest               422 invalid-request
-    |-- SentenceTooLong              422 sentence-too-long
-    |-- RequestFailed                502 request-failed
-    |-- Overloaded                   503, carries retry_after_s
-    |   |-- QueueFull                503 queue-full
-    |   |-- NotReady                 503 not-ready
-    |   `-- ShuttingDown             503 shutting-down
-    `-- DeadlineExceeded             504 deadline-exceeded
+"""Every way a request can be refused or fail: each class carries its HTTP status, its problem slug and its title.
 
 `SettingsError` stands apart: it ends a process at start and never reaches a client.
 Messages say value, limit and remedy; they never repeat the user's text.

@@ -7,7 +7,7 @@ its help: the command line makes its options from them, and a test compares them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from scheduler.errors import SettingsError
@@ -106,7 +106,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for spec in fields(self):
-            _check(spec.name, getattr(self, spec.name), spec.metadata["range"])
+            value = getattr(self, spec.name)
+            if value is not None and not spec.metadata["range"].contains(value):
+                raise _refusal(spec, value)
         if self.break_ and not self.uses_queue:
             raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
         if self.otel_endpoint and not self.otel_endpoint.startswith(("http://", "https://")):
@@ -125,8 +127,14 @@ class Settings:
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
         """Raises SettingsError, naming the variable and its range. Empty variables count as unset."""
-        found = {spec.name: env[variable(spec.name)] for spec in fields(cls) if env.get(variable(spec.name))}
-        return cls(**{name: _parse(name, text) for name, text in found.items()})
+        found = {}
+        for spec in fields(cls):
+            if text := env.get(variable(spec.name)):
+                try:
+                    found[spec.name] = value_type(spec)(text)
+                except ValueError:
+                    raise _refusal(spec, text) from None
+        return cls(**found)
 
     def to_env(self) -> dict[str, str]:
         """The variables that make a child process see these settings."""
@@ -139,25 +147,11 @@ def variable(name: str) -> str:
     return PREFIX + name.rstrip("_").upper()
 
 
-def value_type(name: str) -> type:
+def value_type(spec: Field[Any]) -> type:
     """int, float or str: what a setting's text is read as."""
-    annotation = next(str(spec.type) for spec in fields(Settings) if spec.name == name)
-    return {"int": int, "float": float}.get(annotation.split(" ")[0], str)
+    return {"int": int, "float": float}.get(str(spec.type).split(" ")[0], str)
 
 
-def _parse(name: str, text: str) -> Any:
-    kind = value_type(name)
-    try:
-        return kind(text)
-    except ValueError:
-        wanted = _range(name).wanted(kind)
-        raise SettingsError(f"{variable(name)} is {text!r}; it takes {wanted}") from None
-
-
-def _range(name: str) -> Range:
-    return next(spec.metadata["range"] for spec in fields(Settings) if spec.name == name)
-
-
-def _check(name: str, value: Any, allowed: Range) -> None:
-    if value is not None and not allowed.contains(value):
-        raise SettingsError(f"{variable(name)} is {value!r}; it takes {allowed.wanted(value_type(name))}")
+def _refusal(spec: Field[Any], value: Any) -> SettingsError:
+    wanted = spec.metadata["range"].wanted(value_type(spec))
+    return SettingsError(f"{variable(spec.name)} is {value!r}; it takes {wanted}")
