@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 from scheduler.messages import Completion, CorrectionRequest
 
@@ -100,10 +99,6 @@ class Counters:
     peak_reserved_tokens: int = 0
     peak_running: int = 0
 
-    def note_peaks(self, num_running: int, reserved_tokens: int) -> None:
-        self.peak_running = max(self.peak_running, num_running)
-        self.peak_reserved_tokens = max(self.peak_reserved_tokens, reserved_tokens)
-
     def summary(self) -> dict[str, float]:
         """All totals and the mean batches, for the log."""
         return asdict(self) | {
@@ -113,37 +108,17 @@ class Counters:
         }
 
 
-def _times() -> Histogram:
-    return Histogram(TIME_BUCKETS_S)
-
-
-def _sizes() -> Histogram:
-    return Histogram(SIZE_BUCKETS)
-
-
-@dataclass(slots=True)
 class EngineHistograms:
     """What an engine sees of its requests; seconds, but for the two sizes. Named as the metrics are."""
 
-    time_to_first_token: Histogram = field(default_factory=_times)  # queueing included
-    inter_token_latency: Histogram = field(default_factory=_times)
-    request_queue_time: Histogram = field(default_factory=_times)  # acceptance until first scheduled
-    request_prefill_time: Histogram = field(default_factory=_times)
-    request_decode_time: Histogram = field(default_factory=_times)
-    iteration_tokens: Histogram = field(default_factory=_sizes)  # prompt tokens and decode steps
-    batch_size: Histogram = field(default_factory=_sizes)  # sequences
-
-
-ENGINE_HISTOGRAMS = tuple(spec.name for spec in fields(EngineHistograms))
-
-
-class Iteration(NamedTuple):
-    """One plan -> forward -> commit."""
-
-    prompt_tokens: int
-    num_prefills: int
-    num_decodes: int
-    seconds: float  # since the commit before, where something ran on from there
+    def __init__(self) -> None:
+        self.time_to_first_token = Histogram(TIME_BUCKETS_S)  # queueing included
+        self.inter_token_latency = Histogram(TIME_BUCKETS_S)
+        self.request_queue_time = Histogram(TIME_BUCKETS_S)  # acceptance until first scheduled
+        self.request_prefill_time = Histogram(TIME_BUCKETS_S)
+        self.request_decode_time = Histogram(TIME_BUCKETS_S)
+        self.iteration_tokens = Histogram(SIZE_BUCKETS)  # prompt tokens and decode steps
+        self.batch_size = Histogram(SIZE_BUCKETS)  # sequences
 
 
 class Observations:
@@ -154,8 +129,8 @@ class Observations:
         self.sums = IterationSums()
         self.histograms = EngineHistograms()
 
-    def note_iteration(self, iteration: Iteration) -> None:
-        prompt_tokens, num_prefills, num_decodes, seconds = iteration
+    def note_iteration(self, prompt_tokens: int, num_prefills: int, num_decodes: int, seconds: float) -> None:
+        """One plan -> forward -> commit; the time is since the commit before, where something ran on from there."""
         counters, histograms = self.counters, self.histograms
         counters.iterations += 1
         counters.prompt_tokens += prompt_tokens
@@ -189,8 +164,8 @@ class Observations:
             "generation_tokens": counters.generated_tokens,
             "deferred_for_budget": counters.deferred_for_budget,
         }
-        for name in ENGINE_HISTOGRAMS:
-            found |= getattr(self.histograms, name).totals(name)
+        for name, histogram in vars(self.histograms).items():
+            found |= histogram.totals(name)
         return found | {f"{ITERATIONS}:{name}": value for name, value in asdict(self.sums).items()}
 
 

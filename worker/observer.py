@@ -9,7 +9,7 @@ import time
 
 from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
-from scheduler.observations import Iteration, Observations
+from scheduler.observations import Observations
 from scheduler.trace_context import SpanSink
 from scheduler.traces import RecentIterations, sequence_text
 
@@ -32,11 +32,13 @@ class EngineObserver:
         self._committed_s = now
         prompt_tokens = sum([len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills])
         observations = self.observations
-        observations.note_iteration(Iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s))
+        observations.note_iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s)
         for sequence in plan.prefills:
             observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
         if plan.prefills:
-            observations.counters.note_peaks(len(policy.running), policy.reserved_tokens)
+            counters = observations.counters
+            counters.peak_running = max(counters.peak_running, len(policy.running))
+            counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
         if self._keeps_traces:
             self._iterations.note(now - begun_s, len(plan.prefills) + len(plan.decodes))
         self.note_deferred(plan.deferred_id)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.observations import Iteration
 from tests.mailbox_house import RedisHouse, a_request, an_answer
 from worker.observer import EngineObserver
 from worker.status import WorkerStatus
@@ -29,8 +28,8 @@ class SimulatedWorker:
         observations = self._engine.observer.observations
         until_s = self.now_s + seconds
         while self.now_s < until_s:
-            observations.note_iteration(Iteration(10, 1, 0, iteration_s))
-            observations.note_iteration(Iteration(0, 0, 1, iteration_s))
+            observations.note_iteration(10, 1, 0, iteration_s)
+            observations.note_iteration(0, 0, 1, iteration_s)
             observations.note_end(a_request("a"), an_answer("a"))
             self._pass(2 * iteration_s)
 
