@@ -25,8 +25,7 @@ from scheduler.messages import (
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 from worker.model.attention import context_width
-from worker.model.forward import MiniGPT, PackedBatch
-from worker.model.sampling import greedy
+from worker.model.forward import MiniGPT, PackedBatch, greedy
 from worker.model.weights import Weights, load_weights
 from worker.observer import EngineObserver
 

@@ -28,7 +28,6 @@ def test_weights_that_match_their_tokenizer_load(tmp_path: Path):
     weights = load_weights(write(tmp_path / "w.safetensors"), tokenizer_fingerprint="abc")
 
     assert weights.config == CONFIG
-    assert weights.num_parameters == sum(tensor.size for tensor in random_tensors().values())
 
 
 def test_weights_of_another_tokenizer_are_refused_naming_both(tmp_path: Path):

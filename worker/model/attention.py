@@ -66,7 +66,7 @@ class _PromptGroup:
         self.attended = attended.reshape(-1, length, num_heads, head_width).transpose(0, 2, 1, 3)  # (G, H, T', D)
 
 
-class _Views(NamedTuple):
+class _Views:
     """Arrays for a group of S contexts of T tokens.
 
     Each head's query stands in a row of its own, among zeros, and the row's result is wanted at the same place. So
@@ -74,17 +74,21 @@ class _Views(NamedTuple):
     whose sums depend on T.
     """
 
-    kv: np.ndarray  # (S, T, 2C)
-    keys: np.ndarray  # (S, T, C)
-    values: np.ndarray  # (S, T, C)
-    queries: np.ndarray  # (S, C, H)
-    query_heads: np.ndarray  # (S, H, D): what is not zero of them
-    scores: np.ndarray  # (T, S, H)
-    score_rows: np.ndarray  # (T, S * H)
-    by_key: np.ndarray  # (S, T, H)
-    by_query: np.ndarray  # (S, H, T)
-    attended: np.ndarray  # (S, H, C)
-    attended_heads: np.ndarray  # (S, H, D): what is wanted of them
+    def __init__(self, config: ModelConfig, memory: tuple[np.ndarray, ...], num: int, width: int) -> None:
+        size, num_heads = config.width, config.num_heads
+        heads = num, num_heads, num_heads, size // num_heads
+        kv, scores, queries, attended = memory
+        self.kv = kv[: num * width * 2 * size].reshape(num, width, 2 * size)  # (S, T, 2C)
+        self.keys, self.values = self.kv[:, :, :size], self.kv[:, :, size:]  # (S, T, C)
+        self.scores = scores[: width * num * num_heads].reshape(width, num, num_heads)  # (T, S, H)
+        self.score_rows = self.scores.reshape(width, num * num_heads)  # (T, S * H)
+        self.by_key = self.scores.transpose(1, 0, 2)  # (S, T, H)
+        self.by_query = self.scores.transpose(1, 2, 0)  # (S, H, T)
+        queries = queries[: num * num_heads * size].reshape(num, num_heads, size)
+        self.queries = queries.transpose(0, 2, 1)  # (S, C, H)
+        self.query_heads = np.einsum("shhd->shd", queries.reshape(heads))  # (S, H, D): what is not zero of them
+        self.attended = attended[: num * num_heads * size].reshape(num, num_heads, size)  # (S, H, C)
+        self.attended_heads = np.einsum("shhd->shd", self.attended.reshape(heads))  # (S, H, D): what is wanted of them
 
 
 class ContextGroup(NamedTuple):
@@ -115,10 +119,12 @@ class ContextBuffers:
         self._config = config
         num_tokens = context_width(config.num_positions)
         size = GROUP_SEQUENCES * config.width
-        self._kv = np.empty(size * num_tokens * 2, dtype=np.float32)
-        self._scores = np.empty(GROUP_SEQUENCES * num_tokens * config.num_heads, dtype=np.float32)
-        self._queries = np.zeros(size * config.num_heads, dtype=np.float32)
-        self._attended = np.empty(size * config.num_heads, dtype=np.float32)
+        self._memory = (
+            np.empty(size * num_tokens * 2, dtype=np.float32),  # keys and values
+            np.empty(GROUP_SEQUENCES * num_tokens * config.num_heads, dtype=np.float32),  # scores
+            np.zeros(size * config.num_heads, dtype=np.float32),  # queries
+            np.empty(size * config.num_heads, dtype=np.float32),  # what was attended
+        )
         self._is_visible = np.arange(num_tokens) < np.arange(num_tokens + 1)[:, None]  # (length, T)
         self._masks = np.where(self._is_visible.T, np.float32(0), MASKED)  # (T, length)
         self._views: dict[tuple[int, int], _Views] = {}
@@ -135,35 +141,11 @@ class ContextBuffers:
         for first, last in pairwise([*starts, num]):
             width = min(context_width(int(lengths[first:last].max())), longest)
             group_rows = np.ascontiguousarray(rows[first:last, :width])
-            views = self._views_of(last - first, width)
-            groups.append(ContextGroup(first, last, group_rows, masks[:width, first:last], views))
+            shape = last - first, width
+            if shape not in self._views:
+                self._views[shape] = _Views(self._config, self._memory, *shape)
+            groups.append(ContextGroup(first, last, group_rows, masks[:width, first:last], self._views[shape]))
         return groups
-
-    def _views_of(self, num: int, width: int) -> _Views:
-        if (num, width) not in self._views:
-            self._views[num, width] = self._new_views(num, width)
-        return self._views[num, width]
-
-    def _new_views(self, num: int, width: int) -> _Views:
-        size, num_heads = self._config.width, self._config.num_heads
-        heads = num, num_heads, num_heads, size // num_heads
-        kv = self._kv[: num * width * 2 * size].reshape(num, width, 2 * size)
-        scores = self._scores[: width * num * num_heads].reshape(width, num, num_heads)
-        queries = self._queries[: num * num_heads * size].reshape(num, num_heads, size)
-        attended = self._attended[: num * num_heads * size].reshape(num, num_heads, size)
-        return _Views(
-            kv=kv,
-            keys=kv[:, :, :size],
-            values=kv[:, :, size:],
-            queries=queries.transpose(0, 2, 1),
-            query_heads=np.einsum("shhd->shd", queries.reshape(heads)),
-            scores=scores,
-            score_rows=scores.reshape(width, num * num_heads),
-            by_key=scores.transpose(1, 0, 2),
-            by_query=scores.transpose(1, 2, 0),
-            attended=attended,
-            attended_heads=np.einsum("shhd->shd", attended.reshape(heads)),
-        )
 
 
 def context_width(num_tokens: int) -> int:

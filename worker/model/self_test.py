@@ -14,8 +14,7 @@ from enum import StrEnum
 import numpy as np
 
 from worker.model.attention import context_width
-from worker.model.forward import MiniGPT, PackedBatch
-from worker.model.sampling import greedy
+from worker.model.forward import MiniGPT, PackedBatch, greedy
 from worker.model.weights import Weights
 
 BATCH_SIZES = (1, 2, 3, 4, 8, 33)  # around what kernels work in, and past the 30 rows that `multiply` takes at once
@@ -97,16 +96,10 @@ class _Trial:
         for iteration in range(NUM_OUTPUT_TOKENS + 1):
             early = sequences[::2] if iteration < NUM_OUTPUT_TOKENS else []
             late = sequences[1::2] if iteration > 0 else []
-            if early or late:
-                self._step(early + late)
+            if batch := sorted(early + late, key=lambda sequence: len(sequence.logits) > 0):  # prompts come first
+                for sequence, row in zip(batch, self.model.forward(_pack(batch)), strict=True):
+                    sequence.logits.append(row)
         return [np.stack(sequence.logits) for sequence in sequences]
-
-    def _step(self, sequences: list[_Sequence]) -> None:
-        prefills = [sequence for sequence in sequences if not sequence.logits]
-        decodes = [sequence for sequence in sequences if sequence.logits]
-        logits = self.model.forward(_pack(prefills, decodes))
-        for sequence, row in zip(prefills + decodes, logits, strict=True):
-            sequence.logits.append(row)
 
 
 @dataclass(slots=True)
@@ -116,28 +109,27 @@ class _Sequence:
     logits: list[np.ndarray]  # of the steps so far
 
     @property
-    def fed(self) -> int:
-        """The token to feed next: any will do, if it is the same in every batch."""
-        return int(self.prompt[len(self.logits)])
+    def fed(self) -> np.ndarray:
+        """The prompt, then one token after the other: any will do that are the same in every batch."""
+        done = len(self.logits)
+        return self.prompt[done : done + 1] if done else self.prompt
 
     @property
-    def num_cached(self) -> int:
-        return len(self.prompt) + len(self.logits) - 1
+    def positions(self) -> np.ndarray:
+        """Of what is fed."""
+        return np.arange(len(self.prompt) + len(self.logits))[-len(self.fed) :]
 
 
-def _pack(prefills: list[_Sequence], decodes: list[_Sequence]) -> PackedBatch:
-    prompt_lengths = np.array([len(sequence.prompt) for sequence in prefills], dtype=np.intp)
-    cached = np.array([sequence.num_cached for sequence in decodes], dtype=np.intp)
-    lengths = np.concatenate([prompt_lengths, cached + 1])
+def _pack(batch: list[_Sequence]) -> PackedBatch:
+    positions = [sequence.positions for sequence in batch]
+    lengths = np.array([each[-1] + 1 for each in positions])
     width = context_width(int(lengths.max()))
-    fed = [sequence.fed for sequence in decodes]
-    written = [sequence.rows[sequence.num_cached] for sequence in decodes]
     return PackedBatch(
-        token_ids=np.concatenate([*(sequence.prompt for sequence in prefills), fed]).astype(np.intp),
-        positions=np.concatenate([*(np.arange(length) for length in prompt_lengths), cached]).astype(np.intp),
-        word_numbers=np.zeros(int(prompt_lengths.sum()) + len(decodes), dtype=np.intp),
-        kv_rows=np.concatenate([*(s.rows[: len(s.prompt)] for s in prefills), written]).astype(np.intp),
-        prompt_lengths=prompt_lengths,
-        context_rows=np.array([sequence.rows[:width] for sequence in prefills + decodes]),
+        token_ids=np.concatenate([sequence.fed for sequence in batch]),
+        positions=np.concatenate(positions),
+        word_numbers=np.zeros(sum(map(len, positions)), dtype=np.intp),
+        kv_rows=np.concatenate([sequence.rows[each] for sequence, each in zip(batch, positions, strict=True)]),
+        prompt_lengths=lengths[: sum(not sequence.logits for sequence in batch)],
+        context_rows=np.array([sequence.rows[:width] for sequence in batch]),
         context_lengths=lengths,
     )

@@ -42,11 +42,6 @@ class ModelConfig:
     num_word_rows: int
     eos_bias: float  # added to the <eos> logit at the first output step: certainty asked before a change
 
-    @property
-    def kv_bytes_per_token(self) -> int:
-        """Keys and values of one token in all layers, float32."""
-        return self.num_layers * 2 * self.width * 4
-
 
 class BlockedMatrix:
     """A weight matrix (K, N) cut into column blocks (N / 64, K, 64)."""
@@ -79,7 +74,6 @@ class Weights:
     config: ModelConfig
     fingerprint: str
     tokenizer_fingerprint: str
-    num_parameters: int
     tok_emb: np.ndarray  # (V, C), centred
     pos_emb: np.ndarray  # (P, C), centred
     word_emb: np.ndarray  # (W, C), centred
@@ -128,7 +122,6 @@ def fold(tensors: dict[str, np.ndarray], config: ModelConfig, tokenizer_fingerpr
         config=config,
         fingerprint=fingerprint(config, tokenizer_fingerprint),
         tokenizer_fingerprint=tokenizer_fingerprint,
-        num_parameters=sum(tensor.size for tensor in tensors.values()),
         tok_emb=_centred(tensors["tok_emb"]),
         pos_emb=_centred(tensors["pos_emb"]),
         word_emb=_centred(tensors["word_emb"]),
