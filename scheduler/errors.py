@@ -22,38 +22,26 @@ class ServingError(Exception):
 
 
 class MalformedJson(ServingError):
-    """The body is not JSON at all."""
-
     status, slug, title = 400, "malformed-json", "The body is not JSON"
 
 
 class InvalidHeader(ServingError):
-    """A request header has a value we cannot use."""
-
     status, slug, title = 400, "invalid-header", "A request header is invalid"
 
 
 class NotFound(ServingError):
-    """No such route or request."""
-
     status, slug, title = 404, "not-found", "Not found"
 
 
 class MethodNotAllowed(ServingError):
-    """The route exists, the method does not."""
-
     status, slug, title = 405, "method-not-allowed", "Method not allowed"
 
 
 class Cancelled(ServingError):
-    """The request was cancelled before it had an answer."""
-
     status, slug, title = 409, "cancelled", "The request was cancelled"
 
 
 class IdempotencyConflict(ServingError):
-    """The same key came with another body."""
-
     status, slug, title = 409, "idempotency-conflict", "The key belongs to another body"
 
 
@@ -64,14 +52,10 @@ class RemovedByOperator(ServingError):
 
 
 class BodyTooLarge(ServingError):
-    """The request body is longer than the limit."""
-
     status, slug, title = 413, "body-too-large", "The body is too large"
 
 
 class UnsupportedMediaType(ServingError):
-    """The body is not declared as JSON."""
-
     status, slug, title = 415, "unsupported-media-type", "Unsupported media type"
 
 

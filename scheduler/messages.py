@@ -132,14 +132,13 @@ class Completion:
     def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
         timings = self.timings
-        times_s = {"queue_s": timings.queue_s, "prefill_s": timings.prefill_s, "decode_s": timings.decode_s}
         outputs = {"output": _packed("H", self.output_ids)} if version > 1 else {"output_ids": self.output_ids}
         return {
             "version": version,
             "request_id": self.request_id,
             "finish_reason": self.finish_reason.value,
             **outputs,
-            "timings": times_s,
+            "timings": {"queue_s": timings.queue_s, "prefill_s": timings.prefill_s, "decode_s": timings.decode_s},
             "error": self.error,
         }
 

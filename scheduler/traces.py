@@ -17,7 +17,7 @@ _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
 # Filled by %, which takes half as long as an f-string.
 _SEQUENCE_FORM = "%d,%d,%d,%d,%s,%d,%d;%s"
 _REQUEST_FORM = "%s;%d,%s,%.6f;%d,%d,%d,%d,%d,%d"
-OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
+_OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
 
 
 class TraceError(ValueError):
@@ -103,7 +103,7 @@ class RequestPart:
         try:
             tails, about, times = text.split(";")
             status, slug, received_at_s = about.split(",")
-            job_ids = tuple(request_id if tail == OWN_ID else request_id + tail for tail in tails.split())
+            job_ids = tuple(request_id if tail == _OWN_ID else request_id + tail for tail in tails.split())
             times_s = [int(us) / 1e6 for us in times.split(",")]
             return cls(job_ids, int(status), slug, float(received_at_s), *times_s)
         except (ValueError, TypeError) as error:
@@ -117,13 +117,8 @@ def request_text(
     of its replica, and then when it came to each of the six points of `RequestPart`; 0: never."""
     zero, *points = times_s
     offsets = [(at_s - zero) * 1e6 if at_s else 0 for at_s in points]
-    return _REQUEST_FORM % (_tails(request_id, job_ids), *end, received_at_s, *offsets)
-
-
-def _tails(request_id: str, job_ids: tuple[str, ...]) -> str:
-    if len(job_ids) == 1 and job_ids[0] == request_id:
-        return OWN_ID
-    return " ".join([job_id[len(request_id) :] or OWN_ID for job_id in job_ids])
+    tails = " ".join([job_id[len(request_id) :] or _OWN_ID for job_id in job_ids])
+    return _REQUEST_FORM % (tails, *end, received_at_s, *offsets)
 
 
 @dataclass(frozen=True, slots=True)

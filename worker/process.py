@@ -18,7 +18,7 @@ from scheduler.trace_context import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox
-from worker.model.self_test import BatchInvariance, SelfTest, check_batch_invariance
+from worker.model.self_test import BatchInvariance, check_batch_invariance
 from worker.observer import EngineObserver
 
 _LAST_SPANS_S = 1.0
@@ -44,16 +44,12 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
-    _log(self_test)
+    told = {"batch_invariance": self_test.invariance.value, "differing_sizes": self_test.differing_sizes or None}
+    log = logger.error if self_test.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
+    log("self-test: the same sentence alone and in batches", **{key: value for key, value in told.items() if value})
     gc.collect()
     gc.freeze()  # weights and libraries stay: no later collection looks through them
     actor.run()
     give_up_s = monotonic() + _LAST_SPANS_S
     while spans is not None and spans.has_spans and monotonic() < give_up_s:
         sleep(0.02)
-
-
-def _log(found: SelfTest) -> None:
-    told = {"batch_invariance": found.invariance.value, "differing_sizes": found.differing_sizes or None}
-    log = logger.error if found.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
-    log("self-test: the same sentence alone and in batches", **{key: value for key, value in told.items() if value})

@@ -43,10 +43,6 @@ class PackedBatch:
     context_rows: np.ndarray  # (S, T) arena rows of each sequence's tokens, those of this pass included; then any rows
     context_lengths: np.ndarray  # (S,)
 
-    @property
-    def num_prompt_rows(self) -> int:
-        return len(self.token_ids) - len(self.context_lengths) + len(self.prompt_lengths)
-
 
 class MiniGPT:
     """Weights plus a KV arena. `forward` is the only thing it does."""
@@ -156,5 +152,5 @@ def greedy(logits: np.ndarray, num_first: int, eos_bias: float) -> list[int]:
 
 def _last_rows(batch: PackedBatch) -> np.ndarray:
     """The row of each sequence's last token. (S,)"""
-    decodes = np.arange(batch.num_prompt_rows, len(batch.token_ids))
-    return np.concatenate([np.cumsum(batch.prompt_lengths) - 1, decodes])
+    num_rows, num_decodes = len(batch.token_ids), len(batch.context_lengths) - len(batch.prompt_lengths)
+    return np.concatenate([np.cumsum(batch.prompt_lengths) - 1, np.arange(num_rows - num_decodes, num_rows)])

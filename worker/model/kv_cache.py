@@ -17,26 +17,21 @@ class KVArena:
 
     def __init__(self, num_layers: int, num_tokens: int, width: int) -> None:
         self.layers = allocate(num_layers, num_tokens, 2 * width)  # (L, N, 2C)
-        self._free = np.empty(num_tokens, dtype=np.intp)  # a stack; its top is at _num_free
-        self._num_free = 0
+        self._free = np.empty(num_tokens, dtype=np.intp)  # a stack; its top is at num_free
         self.free_all()
-
-    @property
-    def num_free(self) -> int:
-        return self._num_free
 
     def allocate(self, num_tokens: int) -> np.ndarray:
         """Row numbers, one per token. The scheduler's budget makes sure there are enough."""
-        assert num_tokens <= self._num_free, "the scheduler admitted more than the arena holds"
-        self._num_free -= num_tokens
-        return self._free[self._num_free : self._num_free + num_tokens].copy()
+        assert num_tokens <= self.num_free, "the scheduler admitted more than the arena holds"
+        self.num_free -= num_tokens
+        return self._free[self.num_free : self.num_free + num_tokens].copy()
 
     def free_all(self) -> None:
         """Every row is free again, whoever had it."""
-        self._num_free = len(self._free)
-        self._free[:] = np.arange(self._num_free - 1, -1, -1)
+        self.num_free = len(self._free)
+        self._free[:] = np.arange(self.num_free - 1, -1, -1)
 
     def free(self, rows: np.ndarray) -> None:
         """Give rows back; their contents are overwritten by the next owner."""
-        self._free[self._num_free : self._num_free + len(rows)] = rows
-        self._num_free += len(rows)
+        self._free[self.num_free : self.num_free + len(rows)] = rows
+        self.num_free += len(rows)

@@ -42,10 +42,14 @@ class SelfTest:
 
 def check_batch_invariance(weights: Weights, sizes: Sequence[int] = BATCH_SIZES) -> SelfTest:
     """Run the test, in a cache of its own; 70 ms of a core for the shipped weights."""
-    trial = _Trial(MiniGPT(weights, _ARENA_TOKENS))
+    model, rng = MiniGPT(weights, _ARENA_TOKENS), np.random.default_rng(1)
     prompts = _prompts(weights)
-    expected = [trial.run([prompt])[0] for prompt in prompts]
-    found = {size: _compare(trial, prompts, expected, size) for size in sizes}
+    expected = [_run(model, rng, [prompt])[0] for prompt in prompts]
+    found = {}
+    for size in sizes:
+        order = _order(size, len(prompts))
+        logits = _run(model, rng, [prompts[which] for which in order])
+        found[size] = _compare(logits, [expected[which] for which in order], weights.config.eos_bias)
     worst = max(found.values(), key=list(BatchInvariance).index, default=BatchInvariance.BIT_IDENTICAL)
     return SelfTest(worst, tuple(size for size in sizes if found[size] is not BatchInvariance.BIT_IDENTICAL))
 
@@ -58,48 +62,43 @@ def _prompts(weights: Weights) -> list[np.ndarray]:
     return [rng.integers(2, weights.config.vocab_size, length) for length in lengths]
 
 
-def _compare(trial: _Trial, prompts: list[np.ndarray], expected: list[np.ndarray], size: int) -> BatchInvariance:
+def _order(size: int, num_prompts: int) -> list[int]:
     """A batch of this size: the short prompts in turn, and in the largest the long ones last, for they are dear."""
     order = [place % len(PROMPT_LENGTHS) for place in range(size)]
     if size == max(BATCH_SIZES):
-        order[-len(_LONG_LENGTHS) :] = range(len(PROMPT_LENGTHS), len(prompts))
-    found = trial.run([prompts[which] for which in order])
-    pairs = [(logits, expected[which]) for logits, which in zip(found, order, strict=True)]
-    if all(np.array_equal(logits, alone) for logits, alone in pairs):
+        order[-len(_LONG_LENGTHS) :] = range(len(PROMPT_LENGTHS), num_prompts)
+    return order
+
+
+def _compare(found: list[np.ndarray], expected: list[np.ndarray], eos_bias: float) -> BatchInvariance:
+    """Of each sequence all logits; its tokens are what would be chosen, the first of them under the bias."""
+    if all(map(np.array_equal, found, expected)):
         return BatchInvariance.BIT_IDENTICAL
-    bias = trial.model.config.eos_bias
-    same = all(_tokens(logits, bias) == _tokens(alone, bias) for logits, alone in pairs)
-    return BatchInvariance.SAME_TOKENS if same else BatchInvariance.TOKENS_DIFFER
+    found_tokens, expected_tokens = (
+        [greedy(logits.copy(), 1, eos_bias) for logits in sequences] for sequences in (found, expected)
+    )
+    return BatchInvariance.SAME_TOKENS if found_tokens == expected_tokens else BatchInvariance.TOKENS_DIFFER
 
 
-def _tokens(logits: np.ndarray, eos_bias: float) -> list[int]:
-    """What would be chosen, the first of them under the bias."""
-    return greedy(logits.copy(), 1, eos_bias)
+def _run(model: MiniGPT, rng: np.random.Generator, prompts: list[np.ndarray]) -> list[np.ndarray]:
+    """Of each prompt the logits of all its steps (NUM_OUTPUT_TOKENS, V).
 
-
-class _Trial:
-    """Runs prompts together, half of them one iteration behind the others, in scattered rows of the cache."""
-
-    def __init__(self, model: MiniGPT) -> None:
-        self.model = model
-        self._rng = np.random.default_rng(1)
-
-    def run(self, prompts: list[np.ndarray]) -> list[np.ndarray]:
-        """Of each prompt the logits of all its steps (NUM_OUTPUT_TOKENS, V)."""
-        scattered = self._rng.permutation(_ARENA_TOKENS)
-        room = context_width(self.model.config.num_positions)
-        sequences = []
-        for prompt in prompts:
-            needed = len(prompt) + NUM_OUTPUT_TOKENS
-            rows, scattered = scattered[:needed], scattered[needed:]
-            sequences.append(_Sequence(prompt, np.pad(rows, (0, room - needed), mode="edge"), []))
-        for iteration in range(NUM_OUTPUT_TOKENS + 1):
-            early = sequences[::2] if iteration < NUM_OUTPUT_TOKENS else []
-            late = sequences[1::2] if iteration > 0 else []
-            if batch := sorted(early + late, key=lambda sequence: len(sequence.logits) > 0):  # prompts come first
-                for sequence, row in zip(batch, self.model.forward(_pack(batch)), strict=True):
-                    sequence.logits.append(row)
-        return [np.stack(sequence.logits) for sequence in sequences]
+    They run together, half of them one iteration behind the others, in scattered rows of the cache.
+    """
+    scattered = rng.permutation(_ARENA_TOKENS)
+    room = context_width(model.config.num_positions)
+    sequences = []
+    for prompt in prompts:
+        needed = len(prompt) + NUM_OUTPUT_TOKENS
+        rows, scattered = scattered[:needed], scattered[needed:]
+        sequences.append(_Sequence(prompt, np.pad(rows, (0, room - needed), mode="edge"), []))
+    for iteration in range(NUM_OUTPUT_TOKENS + 1):
+        early = sequences[::2] if iteration < NUM_OUTPUT_TOKENS else []
+        late = sequences[1::2] if iteration > 0 else []
+        if batch := sorted(early + late, key=lambda sequence: len(sequence.logits) > 0):  # prompts come first
+            for sequence, row in zip(batch, model.forward(_pack(batch)), strict=True):
+                sequence.logits.append(row)
+    return [np.stack(sequence.logits) for sequence in sequences]
 
 
 @dataclass(slots=True)
