@@ -23,7 +23,7 @@ MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_SENTENCES = 64  # of a request
 MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with
 MAX_OUTPUT_TOKENS = 32  # <eos> included: room for about six edits
-MAX_REQUEST_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
+MAX_TOTAL_TOKENS = MAX_PROMPT_TOKENS + MAX_OUTPUT_TOKENS
 MOST_DELIVERIES = 512  # of one drain; bounds how long the script keeps Redis busy
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
-from scheduler.redis_url import hide_password, redis_url_fault
-from scheduler.webhook_url import webhook_fault
+from scheduler.urls import hide_password, redis_url_fault, webhook_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")

@@ -10,7 +10,7 @@ for single rows does: all end together, and the waste is computed in full.
 from __future__ import annotations
 
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import EOS_ID, MAX_REQUEST_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
+from scheduler.messages import EOS_ID, MAX_TOTAL_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
 
 
 class StaticBatching(ContinuousBatching):
@@ -35,7 +35,7 @@ class StaticBatching(ContinuousBatching):
         if not self.has_work:
             return None
         # Complete: enough of them, or no room that any other is sure to fit in.
-        if self.running or len(self.waiting) >= self._batch_size or self.free_tokens < MAX_REQUEST_TOKENS:
+        if self.running or len(self.waiting) >= self._batch_size or self.free_tokens < MAX_TOTAL_TOKENS:
             return 0.0
         return max(0.0, self._max_wait_s - next(iter(self.waiting.values())).waited_s(now))
 

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import (
-    EOS_ID,
-    MAX_REQUEST_TOKENS,
-    Completion,
-    CorrectionRequest,
-    Delivery,
-    FinishReason,
-    Progress,
-)  # fmt: skip
+from scheduler.messages import EOS_ID, MAX_TOTAL_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason, Progress
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 from worker.model.attention import context_width
@@ -166,7 +159,9 @@ def load_engine(settings: Settings, tokenizer_fingerprint: str, clock: Callable[
 def load_weights_as_served(settings: Settings, tokenizer_fingerprint: str) -> Weights:
     """The shipped weights at the strictness that is set. Raises WeightsError if they do not fit the tokenizer."""
     weights = load_weights(tokenizer_fingerprint=tokenizer_fingerprint)
-    return weights if settings.strictness is None else weights.with_eos_bias(settings.strictness)
+    if settings.strictness is None:
+        return weights
+    return replace(weights, config=replace(weights.config, eos_bias=settings.strictness))
 
 
 def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float]) -> Engine:
@@ -180,7 +175,7 @@ def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float])
 def _policy_for(settings: Settings) -> ContinuousBatching:
     """How the engine of this mode forms its batches: where the API has the model, of a single request each."""
     if not settings.uses_queue:
-        return ContinuousBatching(BatchLimits(MAX_REQUEST_TOKENS, max_slots=1, max_iteration_tokens=MAX_REQUEST_TOKENS))
+        return ContinuousBatching(BatchLimits(MAX_TOTAL_TOKENS, max_slots=1, max_iteration_tokens=MAX_TOTAL_TOKENS))
     limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
     if settings.mode == "static":
         return StaticBatching(limits, settings.max_batch, settings.max_wait_ms / 1e3, settings.fixed_tokens)

@@ -10,8 +10,7 @@ import time
 from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.observations import Observations
-from scheduler.trace_context import SpanSink
-from scheduler.traces import RecentIterations, sequence_text
+from scheduler.traces import RecentIterations, SpanSink, sequence_text
 
 
 class EngineObserver:

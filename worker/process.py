@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import structlog
 
 from scheduler.settings import Settings
-from scheduler.trace_context import SpanSink
+from scheduler.traces import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox import redis_worker_mailbox

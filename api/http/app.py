@@ -26,7 +26,7 @@ from api.telemetry.request_log import Exchange
 from api.telemetry.waterfall import waterfall_document, waterfall_text
 from scheduler.errors import InvalidRequest, MethodNotAllowed, NotFound
 from scheduler.settings import Settings
-from scheduler.trace_context import SpanSink
+from scheduler.traces import SpanSink
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox
 

@@ -28,7 +28,7 @@ from gunicorn.glogging import Logger
 
 from api.server.open_files import allow_connections
 from scheduler.settings import AUTO, Settings, hide_password
-from scheduler.trace_context import SpanSink
+from scheduler.traces import SpanSink
 from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:

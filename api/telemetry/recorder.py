@@ -14,8 +14,7 @@ from api.telemetry.request_log import Exchange, RequestLog
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
-from scheduler.trace_context import SpanSink
-from scheduler.traces import request_text
+from scheduler.traces import SpanSink, request_text
 
 E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"

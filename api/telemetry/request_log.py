@@ -25,7 +25,7 @@ import structlog
 
 from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
-from scheduler.trace_context import TraceContext
+from scheduler.traces import TraceContext
 
 _MOST_LINES = 4096  # that wait to be written
 _LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, beside what other processes write

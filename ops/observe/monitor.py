@@ -26,7 +26,7 @@ from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
-from scheduler.webhook_url import hide_secret
+from scheduler.urls import hide_secret
 from worker.mailbox.protocol import MailboxDown
 
 logger = structlog.get_logger(__name__)

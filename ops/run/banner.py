@@ -11,8 +11,8 @@ import click
 from ops.run.embedded_redis import CONFIG_NAME, URL_NAME
 from ops.run.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
-from scheduler.redis_url import is_sentinel_url
 from scheduler.settings import Settings, hide_password
+from scheduler.urls import is_sentinel_url
 
 
 def print_banner(settings: Settings, with_dashboard: bool) -> None:

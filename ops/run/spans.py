@@ -21,8 +21,7 @@ import structlog
 
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
-from scheduler.trace_context import TraceContext, parse_traceparent
-from scheduler.traces import RequestPart, SequencePart
+from scheduler.traces import RequestPart, SequencePart, TraceContext, parse_traceparent
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

@@ -34,8 +34,8 @@ from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
 from ops.run.model_facts import read_model_facts
 from ops.run.supervisor import Child, Signals, Supervisor
-from scheduler.redis_url import SentinelUrl, is_sentinel_url
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
+from scheduler.urls import SentinelUrl, is_sentinel_url
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.redis_url import SentinelUrl
 from scheduler.settings import Settings
+from scheduler.urls import SentinelUrl
 from tests.kustomize import KustomizationError, build, containers
 
 ROOT = Path(__file__).resolve().parents[2]

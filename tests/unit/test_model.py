@@ -12,7 +12,7 @@ from scheduler.messages import CorrectionRequest, Delivery, FinishReason
 from tests.unit.small_model import CONFIG, random_tensors, random_weights
 from worker.engine import Engine
 from worker.model.forward import MiniGPT, PackedBatch, multiply
-from worker.model.rows import blocks_of
+from worker.model.memory import blocks_of
 from worker.model.weights import BlockedMatrix
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.redis_url import SentinelUrl, hide_password, redis_url_fault
+from scheduler.urls import SentinelUrl, hide_password, redis_url_fault
 
 
 @pytest.mark.parametrize(

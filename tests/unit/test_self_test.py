@@ -18,7 +18,7 @@ from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
 from worker.engine import Engine
-from worker.model import forward, rows, self_test
+from worker.model import forward, memory, self_test
 from worker.model.forward import MiniGPT
 from worker.model.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
 from worker.model.weights import Weights, load_weights
@@ -147,6 +147,6 @@ def test_other_last_bits_are_told_from_other_tokens(monkeypatch: pytest.MonkeyPa
 def test_the_self_test_sees_other_bits_where_a_row_is_multiplied_alone(
     shipped: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MIN_ROWS", 1)
+    monkeypatch.setattr(memory, "MIN_ROWS", 1)
 
     assert check_batch_invariance(shipped).invariance is not BatchInvariance.BIT_IDENTICAL

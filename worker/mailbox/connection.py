@@ -22,7 +22,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptErr
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from scheduler.redis_url import SentinelUrl, is_sentinel_url
+from scheduler.urls import SentinelUrl, is_sentinel_url
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "status", "observe",  # asked by the API

@@ -22,7 +22,7 @@ import numpy as np
 from scheduler.messages import EOS_ID
 from worker.model.attention import ContextBuffers, ContextGroup, PromptAttention
 from worker.model.kv_cache import KVArena
-from worker.model.rows import RowMemory, Rows, blocks_of
+from worker.model.memory import RowMemory, Rows, blocks_of
 from worker.model.weights import BlockedMatrix, LayerWeights, Weights
 
 NORM_EPSILON = 1e-5
@@ -52,8 +52,8 @@ class MiniGPT:
         self.weights = weights
         self.config = config
         self.arena = KVArena(config.num_layers, kv_budget_tokens, config.width)
-        self._all_rows = RowMemory(config, kv_budget_tokens)  # every row of a pass has one of the arena
-        self._wanted_rows = RowMemory(config, kv_budget_tokens)
+        shape = kv_budget_tokens, config.width, config.num_heads  # every row of a pass has one of the arena
+        self._all_rows, self._wanted_rows = RowMemory(*shape), RowMemory(*shape)
         self._contexts = ContextBuffers(config)
         self._zeros = np.zeros(4 * config.width, dtype=np.float32)
         self._epsilon = np.float32(config.width * NORM_EPSILON)

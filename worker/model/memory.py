@@ -1,4 +1,9 @@
-"""Memory for large arrays of float32."""
+"""The memory of the model: large arrays of float32, and the rows of a forward pass.
+
+What a pass needs is allocated once, with views of it for every number of rows that occurred. Three arrays hold one
+thing after the other, so that what a layer works on is still in the processor's cache when it is needed again; making
+the views anew would cost a lone request more than a layer.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ import math
 import numpy as np
 
 _ALIGNMENT = 2 << 20  # bytes: a huge page
+BLOCK_COLUMNS = 64  # of a weight matrix; why it is cut: see worker/model/weights.py
+MIN_ROWS = 2  # BLAS has another kernel for a lone row, whose last bits differ
 
 
 def allocate(*shape: int) -> np.ndarray:
@@ -19,3 +26,52 @@ def allocate(*shape: int) -> np.ndarray:
     memory = np.empty(size + _ALIGNMENT // 4, dtype=np.float32)
     start = -memory.ctypes.data % _ALIGNMENT // 4
     return memory[start : start + size].reshape(shape)
+
+
+class Rows:
+    """The views of a pass over R rows. A lone row is multiplied together with a row of zeros: see MIN_ROWS.
+
+    Named `..._blocks` are views (N / 64, R, 64) that `multiply` fills, named `..._heads` are views per head.
+    """
+
+    def __init__(self, num_rows: int, width: int, num_heads: int, memory: tuple[np.ndarray, ...]) -> None:
+        residual, narrow, wide = memory
+        heads = num_heads, width // num_heads
+        self.num_rows = num_rows
+        num_computed = max(MIN_ROWS, num_rows)
+        self.residual = residual[: num_computed * width].reshape(num_computed, width)  # (R, C)
+        self.scale = np.empty(num_computed, dtype=np.float32)
+        self.scale_column = self.scale[:, None]
+        # In `narrow`: the normed stream, then the output of attention, then that of the feed-forward layer.
+        self.narrow = narrow[: num_computed * width].reshape(num_computed, width)  # (R, C)
+        self.narrow_blocks = blocks_of(self.narrow)
+        self.attended_heads = self.narrow[:num_rows].reshape(num_rows, *heads)  # (R, H, D)
+        # In `wide`: queries, keys and values, then the output of attention projected, then the hidden layer.
+        views = [wide[: num_computed * n * width].reshape(num_computed, n * width) for n in range(1, 5)]
+        self.projected, self.kv, self.qkv, self.hidden = views  # (R, C), (R, 2C), (R, 3C), (R, 4C)
+        self.projected_blocks, self.kv_blocks, self.qkv_blocks, self.hidden_blocks = map(blocks_of, views)
+        self.qkv_heads = self.qkv[:num_rows].reshape(num_rows, 3, *heads)  # (R, 3, H, D)
+        self.projected_heads = self.projected[:num_rows].reshape(num_rows, *heads)  # (R, H, D)
+
+
+class RowMemory:
+    """For passes of at most so many rows. Pages that no pass has reached take no memory."""
+
+    def __init__(self, max_rows: int, width: int, num_heads: int) -> None:
+        self._shape = width, num_heads
+        size = max(MIN_ROWS, max_rows) * width
+        self._memory = allocate(size), allocate(size), allocate(4 * size)
+        self._rows: dict[int, Rows] = {}
+
+    def rows(self, num_rows: int) -> Rows:
+        """The views for a new pass: `residual` is to be filled first."""
+        if num_rows not in self._rows:
+            self._rows[num_rows] = Rows(num_rows, *self._shape, self._memory)
+        rows = self._rows[num_rows]
+        rows.residual[num_rows:] = 0
+        return rows
+
+
+def blocks_of(product: np.ndarray) -> np.ndarray:
+    """The view (N / 64, R, 64) of a product (R, N)."""
+    return product.reshape(len(product), -1, BLOCK_COLUMNS).transpose(1, 0, 2)

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from worker.model.memory import allocate
+from worker.model.memory import BLOCK_COLUMNS, allocate
 
 DEFAULT_PATH = Path(__file__).parents[1] / "mini-gpt.safetensors"
-BLOCK_COLUMNS = 64
 MAX_MULTIPLY_ADDS = 1_000_000  # per product: the last size for which OpenBLAS does not repack
 
 
@@ -79,10 +78,6 @@ class Weights:
     word_emb: np.ndarray  # (W, C), centred
     layers: tuple[LayerWeights, ...]
     unembedding: BlockedMatrix  # (C, V): the final gain folded into the transposed embedding
-
-    def with_eos_bias(self, eos_bias: float) -> Weights:
-        """The same weights at another strictness."""
-        return replace(self, config=replace(self.config, eos_bias=eos_bias))
 
 
 def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = None) -> Weights:

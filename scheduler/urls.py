@@ -1,8 +1,8 @@
-"""URLs of a Redis: what a sound one is, and how it may be shown. Text only: nothing here connects.
+"""URLs of a Redis and of a webhook: what a sound one is, and how it may be shown. Text only: nothing here connects.
 
 Beside the URLs that redis-py knows there are two for a Redis watched by sentinels, `redis+sentinel://` and
 `rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and whoever connects asks those where
-the primary is now. The form is that of rq-dashboard.
+the primary is now. The form is that of rq-dashboard. Of a webhook's URL all may be a secret.
 """
 
 from __future__ import annotations
@@ -105,6 +105,28 @@ def hide_password(url: str) -> str:
     """A URL as it may be shown. What looks like no URL may hold a password, too."""
     url = re.sub(r"^([a-z+]*://)?([^/@:]*):.*@", r"\1\2:***@", url)
     return re.sub(r"(password=)[^&]*", r"\1***", url)
+
+
+def webhook_fault(url: str) -> str | None:
+    """What it must be and is not, without a word of the URL itself; None for a sound one and for none at all."""
+    if not url:
+        return None
+    if not re.fullmatch(r"https?://[!-~]+", url):
+        return "must begin with http:// or https:// and hold no blanks"
+    try:
+        parts = urlsplit(url)
+        is_sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_sound = False
+    if not is_sound:
+        return "must name a host, or HOST:PORT, the port a whole number, 1 to 65,535"
+    return "must hold its secret in the path or the query, not before an @" if "@" in parts.netloc else None
+
+
+def hide_secret(url: str) -> str:
+    """Where it leads, and nothing of the rest."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/***"
 
 
 def _split(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
