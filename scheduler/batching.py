@@ -82,12 +82,12 @@ class ContinuousBatching:
 
     def __init__(self, limits: BatchLimits) -> None:
         self.limits = limits
-        self.waiting: OrderedDict[str, Sequence] = OrderedDict()  # a dict finds its first entry slowly after deletions
+        self.waiting: OrderedDict[str, Sequence] = OrderedDict()  # a plain dict finds its first slowly after deletions
         self.running: dict[str, Sequence] = {}
         self.reserved_tokens = 0  # by running sequences
         self._waiting_tokens = 0  # that waiting requests will reserve
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
-        self._next_deadline_s = inf  # no deadline of a request here lies between the last `late_ids` and this
+        self._next_deadline_s = inf  # no later than any here that `late_ids` has not named
 
     @property
     def has_work(self) -> bool:
