@@ -86,26 +86,17 @@ ITERATIONS = "iteration"  # of the fields that hold IterationSums
 
 @dataclass(slots=True)
 class Counters:
-    """Of one batching policy, since start."""
+    """Of one batching policy, since start: what IterationSums do not hold."""
 
-    iterations: int = 0
-    prompt_tokens: int = 0
     generated_tokens: int = 0
     prefill_iterations: int = 0  # iterations that read at least one prompt
     prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
-    decode_iterations: int = 0  # iterations with at least one decode step in them
-    decode_steps: int = 0  # divided by decode_iterations: the mean decode batch
+    decode_iterations: int = (
+        0  # iterations with at least one decode step in them; sums.d / these: the mean decode batch
+    )
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
     peak_reserved_tokens: int = 0
     peak_running: int = 0
-
-    def summary(self) -> dict[str, float]:
-        """All totals and the mean batches, for the log."""
-        return asdict(self) | {
-            "mean_prompt_tokens": round(self.prompt_tokens / max(1, self.prefills), 2),
-            "mean_prefill_batch": round(self.prefills / max(1, self.prefill_iterations), 2),
-            "mean_decode_batch": round(self.decode_steps / max(1, self.decode_iterations), 2),
-        }
 
 
 class EngineHistograms:
@@ -132,13 +123,10 @@ class Observations:
     def note_iteration(self, prompt_tokens: int, num_prefills: int, num_decodes: int, seconds: float) -> None:
         """One plan -> forward -> commit; the time is since the commit before, where something ran on from there."""
         counters, histograms = self.counters, self.histograms
-        counters.iterations += 1
-        counters.prompt_tokens += prompt_tokens
         counters.generated_tokens += num_prefills + num_decodes
         counters.prefill_iterations += num_prefills > 0
         counters.prefills += num_prefills
         counters.decode_iterations += num_decodes > 0
-        counters.decode_steps += num_decodes
         self.sums.add_iteration(prompt_tokens, num_decodes, seconds)
         if num_decodes:
             histograms.inter_token_latency.observe(seconds, num_decodes)
@@ -156,13 +144,25 @@ class Observations:
         self.histograms.request_decode_time.observe(completion.timings.decode_s)
         self.sums.add_request(len(request.prompt_ids), len(completion.output_ids), request.reserved_tokens)
 
+    def summary(self) -> dict[str, float]:
+        """All counts and the mean batches, for the log."""
+        counters, sums = self.counters, self.sums
+        return {
+            "iterations": sums.n,
+            "prompt_tokens": sums.p,
+            "decode_steps": sums.d,
+            **asdict(counters),
+            "mean_prompt_tokens": round(sums.p / max(1, counters.prefills), 2),
+            "mean_prefill_batch": round(counters.prefills / max(1, counters.prefill_iterations), 2),
+            "mean_decode_batch": round(sums.d / max(1, counters.decode_iterations), 2),
+        }
+
     def totals(self) -> dict[str, float]:
         """By field, for Redis."""
-        counters = self.counters
         found: dict[str, float] = {
-            "prompt_tokens": counters.prompt_tokens,
-            "generation_tokens": counters.generated_tokens,
-            "deferred_for_budget": counters.deferred_for_budget,
+            "prompt_tokens": self.sums.p,
+            "generation_tokens": self.counters.generated_tokens,
+            "deferred_for_budget": self.counters.deferred_for_budget,
         }
         for name, histogram in vars(self.histograms).items():
             found |= histogram.totals(name)

@@ -152,8 +152,7 @@ class Actor:
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue
-        counters = self._engine.observer.observations.counters
-        logger.info("worker stopped", num_handed_back=len(left), **counters.summary())
+        logger.info("worker stopped", num_handed_back=len(left), **self._engine.observer.observations.summary())
 
     def _is_fresh(self) -> bool:
         """Whether the loop still iterates; the heartbeat's thread asks at every beat.

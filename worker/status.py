@@ -59,8 +59,7 @@ class WorkerStatus:
         return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now))
 
     def _computed_tokens_per_s(self, now: float) -> float:
-        counters = self._observations.counters
-        self._computed.append((now, counters.prompt_tokens + counters.generated_tokens))
+        self._computed.append((now, self._counts()[2]))
         then, tokens = self._computed[0]
         return (self._computed[-1][1] - tokens) / (now - then) if now > then else 0.0
 
@@ -98,9 +97,9 @@ class WorkerStatus:
         })  # fmt: skip
 
     def _counts(self) -> tuple[int, int, int, int]:
-        counters = self._observations.counters
-        computed = counters.prompt_tokens + counters.generated_tokens
-        return counters.iterations, counters.generated_tokens, computed, self._observations.sums.requests
+        """Iterations, tokens generated, tokens computed, requests that came to their own end."""
+        sums, generated = self._observations.sums, self._observations.counters.generated_tokens
+        return sums.n, generated, sums.p + generated, sums.requests
 
 
 class _AsyncLogger:

@@ -152,7 +152,7 @@ def test_requests_that_come_together_are_decoded_together():
         for ticket in tickets:
             mailbox.wait(ticket, timeout_s=5.0)
 
-    assert subject.observer.observations.counters.summary()["mean_decode_batch"] > 1
+    assert subject.observer.observations.summary()["mean_decode_batch"] > 1
 
 
 def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():

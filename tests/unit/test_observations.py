@@ -110,7 +110,7 @@ def test_an_iteration_counts_its_prompt_tokens_and_its_decode_steps() -> None:
 
     sums, histograms = policy.observations.sums, policy.observations.histograms
     assert (sums.n, sums.p, sums.d, sums.pp, sums.pd, sums.dd) == (3, 8, 3, 34, 3, 5)
-    assert policy.counters.prompt_tokens == 8
+    assert policy.observations.summary()["prompt_tokens"] == 8
     assert policy.counters.generated_tokens == 5
     assert seen_by(histograms.iteration_tokens) == {6: 1, 4: 1, 2: 1}  # 5, 3 + 1, 2
     assert seen_by(histograms.batch_size) == {1: 1, 2: 2}
