@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from api.guard import Guard
-from api.reasons import Reason
-from api.verb_words import VerbWords
-from api.verbs import VerbTable
 
+from api.grammar.guard import Guard
+from api.grammar.reasons import Reason
+from api.grammar.verb_words import VerbWords
+from api.grammar.verbs import VerbTable
 from ops.training.corruption.written import FOLDER, is_line, load
 from ops.training.corruption.written_check import HeldOutSentences, faults
 
