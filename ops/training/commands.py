@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from api.grammar.verbs import VerbTable
 from ops.options import RangedType, with_settings
 from ops.training.options import TrainOptions
 from scheduler.settings import Range, Settings
@@ -19,14 +18,6 @@ from worker.model.blas import configure_blas
 
 _DEFAULTS = TrainOptions(corpora=())
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _check_verbs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    verbs = VerbTable.load().verbs
-    for lemma in value:
-        if lemma not in verbs or not verbs[lemma].is_irregular:
-            raise click.BadParameter(f"{lemma!r} is not the base form of an irregular verb of the table")
-    return value
 
 
 @click.command()
@@ -64,17 +55,8 @@ def _check_verbs(context: click.Context, parameter: click.Parameter, value: tupl
     help="Compile the model first (needs g++): a minute's wait, then a quarter faster.",
 )  # fmt: skip
 @click.option(
-    "--keep-out", "kept_out_verbs", multiple=True, callback=_check_verbs, envvar="MINISERVE_KEEP_OUT", show_envvar=True,
-    help="An irregular verb never to show over-regularised (catch: catched); may be given more than once.",
-)  # fmt: skip
-@click.option(
     "--start-from", type=_FILE, default=None, envvar="MINISERVE_START_FROM", show_envvar=True,
     help="Weights (.safetensors, of the same tokenizer) to begin with instead of random ones.",
-)  # fmt: skip
-@click.option(
-    "--bpe-dropout", type=RangedType(float, Range(0.0, 0.9)), default=_DEFAULTS.bpe_dropout, show_default=True,
-    envvar="MINISERVE_BPE_DROPOUT", show_envvar=True,
-    help="Share of the tokenizer's merges left out at random in prompts, 0 to 0.9.",
 )  # fmt: skip
 @click.option(
     "--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,

@@ -22,7 +22,6 @@ from api.grammar.verbs import VerbTable
 from ops.training.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.corpus import is_held_out, read_corpus
 from ops.training.corruption import ExampleMaker, written
-from ops.training.dropout import DroppingTokenizer
 from ops.training.export import KINDS, Choice, export, load_twin
 from ops.training.heldout import HeldOut, HeldOutOptions
 from ops.training.options import TrainOptions
@@ -100,11 +99,9 @@ def finish(options: TrainOptions) -> Path:
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
     sentences = [sentence for sentence in read_corpus(options.corpora) if not is_held_out(sentence.text)]
-    kept_out = frozenset(options.kept_out_verbs)
-    maker = ExampleMaker(VerbTable.load(), sentences, kept_out_verbs=kept_out, written=written.load())
+    maker = ExampleMaker(VerbTable.load(), sentences, written=written.load())
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
-    tokenizer = DroppingTokenizer.of_product(options.bpe_dropout, seed) if options.bpe_dropout else Tokenizer.load()
-    yield from batch_stream(maker.stream(seed), tokenizer, batch_options, seed)
+    yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
 
 
 def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkpoint: Path) -> None:

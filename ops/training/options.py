@@ -20,7 +20,5 @@ class TrainOptions:
     compiles: bool = False  # by PyTorch's compiler, which takes a minute and needs g++; a quarter faster
     resume: bool = False
     start_from: Path | None = None  # weights file to begin with instead of random weights
-    bpe_dropout: float = 0.0  # share of the merges left out when a prompt is cut into tokens
     top_rate: float = 1.0  # share of the full learning rates to come down from; less keeps more of good weights
     tokens_per_batch: int = 4000
-    kept_out_verbs: tuple[str, ...] = ()  # never shown over-regularised: tells whether the rule was learnt or the list

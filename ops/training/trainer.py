@@ -66,7 +66,7 @@ class Trainer:
         if metadata.get("tokenizer") != tokenizer.fingerprint:
             raise ValueError(
                 f"{path} was trained with tokenizer {metadata.get('tokenizer')}, this one is {tokenizer.fingerprint}: "
-                "carry the weights over with python -m ops.training.transplant"
+                "start from random weights instead"
             )
         expected = {name: param.shape for name, param in self.twin.named_parameters() if name not in _TRAINING_ONLY}
         if expected != {name: weight.shape for name, weight in weights.items()}:

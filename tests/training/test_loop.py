@@ -72,12 +72,11 @@ def test_a_run_ends_in_weights_the_worker_loads_and_goes_on_where_it_stopped(cor
 
 
 def test_the_weights_tell_how_to_make_them_again(corpus, tmp_path, quick):
-    path = train(options(corpus, tmp_path / "run", seed=4, bpe_dropout=0.2, top_rate=0.5, kept_out_verbs=("take",)))
+    path = train(options(corpus, tmp_path / "run", seed=4, top_rate=0.5))
 
     told = trained(path)
     assert told["examples"] >= 200 and told["tokens"] > 0 and told["elapsed_s"] > 0
-    assert (told["seed"], told["processes"], told["bpe_dropout"], told["kept_out_verbs"]) == (4, 1, 0.2, ["take"])
-    assert told["top_rate"] == 0.5
+    assert (told["seed"], told["processes"], told["top_rate"]) == (4, 1, 0.5)
     assert told["corpora"].keys() == {corpus.name}
     assert told["torch"] == torch.__version__
     assert told["hardware"] and told["commits"] and told["date"]
@@ -116,7 +115,7 @@ def test_weights_for_another_tokenizer_or_of_another_shape_are_refused(tmp_path)
     foreign = weights_file(tmp_path / "foreign.safetensors", "0" * 16, Twin(config))
     small = weights_file(tmp_path / "small.safetensors", tokenizer.fingerprint, Twin(replace(config, width=64)))
 
-    with pytest.raises(ValueError, match="transplant"):
+    with pytest.raises(ValueError, match="was trained with tokenizer 0{16}"):
         trainer.start_from(foreign, tokenizer)
     with pytest.raises(ValueError, match="shape"):
         trainer.start_from(small, tokenizer)

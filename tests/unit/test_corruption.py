@@ -186,16 +186,6 @@ def test_surface_noise_shows_in_both_sentences_alike() -> None:
     assert curly
 
 
-def test_a_verb_kept_out_is_never_over_regularised() -> None:
-    sentences = [tagged("He/PRP went/VBD home/NN")]
-    kept = ExampleMaker(VerbTable.load(), sentences, kept_out_verbs=frozenset({"go"}))
-
-    reasons = {one.reason for one in kept.candidates(sentences[0])}
-
-    assert Reason.PAST_IRREG not in reasons
-    assert Reason.PAST_NOT_PART in reasons
-
-
 def test_make_breaks_the_given_sentence_about_half_of_the_time() -> None:
     rng = random.Random(5)
     examples = [maker().make(tagged("He/PRP went/VBD home/NN"), rng) for _ in range(400)]

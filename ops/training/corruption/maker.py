@@ -51,7 +51,6 @@ _WRITTEN_SHARE = 0.4
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
-_OVER_REGULARISED = (Reason.PAST_IRREG, Reason.PART_IRREG)
 _RULES = (
     add_form_errors, add_adjective_errors, add_agreement_errors, add_base_form_errors, add_complement_errors,
     add_tense_errors, add_be_for_do_errors,
@@ -77,18 +76,14 @@ class ExampleMaker:
         sentences: Sequence[TaggedSentence],
         *,
         lexicon: Lexicon | None = None,
-        kept_out_verbs: frozenset[str] = frozenset(),
         written: Sequence[WrittenLine] = (),
     ) -> None:
         """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
 
-        `kept_out_verbs`: lemmas whose over-regularised forms are never made, to see later whether they are mended.
         `written`: lines that the stream draws from, too.
         """
         self._sentences = sentences
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
-        self._kept_out_verbs = kept_out_verbs
-        self._kept_out_forms = {form for lemma in kept_out_verbs for form in verbs.over_regularised(lemma)}
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
@@ -101,10 +96,7 @@ class ExampleMaker:
         view = View(sentence, self.lexicon)
         for add_errors in _RULES:
             add_errors(view)
-        return tuple(sorted(filter(self._is_wanted, view.candidates), key=lambda candidate: candidate.first))
-
-    def _is_wanted(self, candidate: Candidate) -> bool:
-        return candidate.lemma not in self._kept_out_verbs or candidate.reason not in _OVER_REGULARISED
+        return tuple(sorted(view.candidates, key=lambda candidate: candidate.first))
 
     def make(self, sentence: TaggedSentence, rng: random.Random) -> Example:
         """One example of this sentence, clean about half of the time."""
@@ -119,7 +111,7 @@ class ExampleMaker:
         while True:
             is_clean = rng.random() < CLEAN_SHARE
             if self._written and rng.random() < _WRITTEN_SHARE:
-                part = (self._written.right(rng), ()) if is_clean else self._written_corruption(self._written, rng)
+                part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:
                 part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
             if rng.random() < _JOINED_SHARE:
@@ -154,19 +146,6 @@ class ExampleMaker:
         if roll < _HARD_CLEAN_SHARE + _CONTRAST_SHARE + _LONG_CLEAN_SHARE and self._long_sentences:
             return rng.choice(self._long_sentences)
         return rng.choice(self._sentences)
-
-    def _written_corruption(self, written: Written, rng: random.Random) -> tuple[TaggedSentence, Sequence[Candidate]]:
-        while True:
-            sentence, chosen = written.wrong(rng)
-            if not any(self._is_kept_out(sentence.text[one.start : one.end], one) for one in chosen):
-                return sentence, chosen
-
-    def _is_kept_out(self, right: str, mistake: Candidate) -> bool:
-        """Whether it shows such a form, whatever the reason: "didn't throwed" does, too."""
-        forms = (self.lexicon.past.get(right.lower()), self.lexicon.participle.get(right.lower()))
-        is_of_one = any(form is not None and form.lemma in self._kept_out_verbs for form in forms)
-        shows_form = not self._kept_out_forms.isdisjoint(mistake.wrong.lower().split(" "))
-        return shows_form or is_of_one and mistake.reason in _OVER_REGULARISED
 
     def _example(self, sentence: TaggedSentence, chosen: Sequence[Candidate], rng: random.Random) -> Example:
         spans = _spans(sentence.text, chosen)
