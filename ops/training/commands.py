@@ -76,7 +76,7 @@ def train(**values: object) -> None:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("tqdm") is None:
         raise click.ClickException("training needs PyTorch and tqdm: pip install '.[train]'")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    from ops.training import loop
+    from ops.training.model import loop
 
     renamed = {"num_examples": values.pop("examples"), "num_processes": values.pop("processes")}
     try:
@@ -102,7 +102,7 @@ def eval_(settings: Settings, files: tuple[Path, ...], as_json: bool, show: tupl
     if as_json and show:
         raise click.UsageError("--json and --show do not go together")
     configure_blas(os.environ)
-    from ops.training.evaluation_run import EvaluationRun
+    from ops.training.evaluation.run import EvaluationRun
     from worker.model.weights import WeightsError
 
     try:

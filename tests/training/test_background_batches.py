@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from ops.training.batches import BackgroundBatches, Batch, Encoded, collate
+from ops.training.model.batches import BackgroundBatches, Batch, Encoded, collate
 
 ROW = Encoded((70, 5, 9, 2) * 5, (1, 2, 3, 0) * 5, (60, 70, 1), (0, 1, 0, 0) * 5)
 DEADLINE_S = 60

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ops.training.batches import Batch, Encoded, collate
-from ops.training.golden import CONFIG
+from ops.training.model.batches import Batch, Encoded, collate
+from ops.training.model.golden import CONFIG
+from ops.training.model.trainer import Trainer
 from ops.training.options import TrainOptions
-from ops.training.trainer import Trainer
 
 
 def batch_of(*tokens: int) -> Batch:

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from api.grammar.tokenizer import Tokenizer
-from ops.training.corpus import is_held_out
-from ops.training.heldout import HeldOut
-from ops.training.twin import Twin, TwinConfig
+from ops.training.evaluation.heldout import HeldOut
+from ops.training.model.twin import Twin, TwinConfig
+from ops.training.text.corpus import is_held_out
 
 
 @pytest.fixture

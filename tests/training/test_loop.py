@@ -13,14 +13,14 @@ import torch
 from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
-from ops.training import loop
-from ops.training.averaging import WeightAverage
-from ops.training.corruption import written
-from ops.training.export import write_weights
-from ops.training.loop import train
+from ops.training.model import loop
+from ops.training.model.averaging import WeightAverage
+from ops.training.model.export import write_weights
+from ops.training.model.loop import train
+from ops.training.model.trainer import Trainer
+from ops.training.model.twin import Twin, TwinConfig
 from ops.training.options import TrainOptions
-from ops.training.trainer import Trainer
-from ops.training.twin import Twin, TwinConfig
+from ops.training.text.written import lines as written
 from worker.model.weights import load_weights
 
 SENTENCES = [

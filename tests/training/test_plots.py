@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib: pip install '.[plots]'")
 
-from ops.training.plots import DATA, draw_all, read_metrics, smoothed
+from ops.training.evaluation.plots import DATA, draw_all, read_metrics, smoothed
 
 METRICS = "minutes,steps,examples,tokens,output_loss,detection_loss,exact,false_positives\n"
 BIASES = "eos_bias,exact,tagged,detected,false_positives\n0.0,0.95,0.9,0.97,0.02\n1.0,0.9,0.9,0.95,0.0\n"

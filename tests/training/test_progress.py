@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ops.training.model.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 from ops.training.options import TrainOptions
-from ops.training.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 
 
 @pytest.mark.parametrize("top_rate", [1.0, 0.3])

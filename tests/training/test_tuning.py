@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ops.training.heldout import Score
-from ops.training.tuning import BIASES, choose_bias
+from ops.training.evaluation.heldout import Score
+from ops.training.evaluation.tuning import BIASES, choose_bias
 
 
 def scores(exact: dict[float, float], false_positives: dict[float, float]) -> list[Score]:

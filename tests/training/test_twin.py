@@ -8,11 +8,11 @@ import torch
 
 from api.grammar.edit_script import EOS_ID
 from api.grammar.tokenizer import Prompt
-from ops.training.batches import Batch, Encoded, collate, to_tensors
-from ops.training.decoding import decode
-from ops.training.golden import CONFIG, PATH, golden_arrays, random_twin
-from ops.training.muon import Muon, orthogonalize
-from ops.training.twin import Twin
+from ops.training.model.batches import Batch, Encoded, collate, to_tensors
+from ops.training.model.decoding import decode
+from ops.training.model.golden import CONFIG, PATH, golden_arrays, random_twin
+from ops.training.model.muon import Muon, orthogonalize
+from ops.training.model.twin import Twin
 
 PROMPTS = (Prompt((70, 5, 9, 2), (1, 2, 3, 0), ()), Prompt((11, 12, 70, 80, 90, 13, 2), (1, 2, 2, 3, 4, 5, 0), ()))
 

@@ -10,8 +10,8 @@ from api.grammar.guard import Guard
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
-from ops.training.corruption.written import FOLDER, is_line, load
-from ops.training.corruption.written_check import HeldOutSentences, faults
+from ops.training.text.written.check import HeldOutSentences, faults
+from ops.training.text.written.lines import FOLDER, is_line, load
 
 HELD_OUT = Path(__file__).parents[1] / "heldout"
 

@@ -10,8 +10,8 @@ import pytest
 from api.grammar.edit_script import EOS_ID, REASONS, ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
-from ops.training.batches import NO_TARGET, BatchOptions, batch_stream, collate, cut_batches, encode_example
-from ops.training.corruption import Example
+from ops.training.model.batches import NO_TARGET, BatchOptions, batch_stream, collate, cut_batches, encode_example
+from ops.training.text.maker import Example
 
 GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "test")
 CLEAN = Example("She has a red car and a blue house.", "She has a red car and a blue house.", (), "test")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.training.corpus import TaggedToken, is_held_out, read_corpus
+from ops.training.text.corpus import TaggedToken, is_held_out, read_corpus
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
 

@@ -8,11 +8,11 @@ import pytest
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
-from ops.training.corruption import Example
+from ops.training.text.maker import Example
 
 pytest.importorskip("tqdm")
 
-from ops.training.corpus_table import corpus_page, tally
+from ops.training.text.corpus_table import corpus_page, tally
 
 PAGE = Path(__file__).parents[2] / "docs" / "training" / "corpus.md"
 GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "commonvoice")

@@ -12,8 +12,9 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
-from ops.training.corpus import TaggedSentence, TaggedToken
-from ops.training.corruption import Example, ExampleMaker, apply_edits
+from ops.training.text.corpus import TaggedSentence, TaggedToken
+from ops.training.text.edits import apply_edits
+from ops.training.text.maker import Example, ExampleMaker
 
 # One made-up sentence per reason: tagged ("+" joins the tokens of one word), broken, and the edit that mends it.
 CASES = [

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from api.grammar.verbs import VerbTable
-from ops.training.corruption.adjectives import participle_sentences
-from ops.training.corruption.lexicon import Lexicon
+from ops.training.text.corruption.adjectives import participle_sentences
+from ops.training.text.lexicon import Lexicon
 from tests.unit.test_corruption import corruptions, tagged
 
 

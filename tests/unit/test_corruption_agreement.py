@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from api.grammar.verbs import VerbTable
-from ops.training.corpus import TaggedSentence
-from ops.training.corruption import ExampleMaker
-from ops.training.corruption.subject_templates import QUESTIONS, STATEMENTS
-from ops.training.corruption.subjects import subject_rewrites
+from ops.training.text.corpus import TaggedSentence
+from ops.training.text.generators.subject_templates import QUESTIONS, STATEMENTS
+from ops.training.text.generators.subjects import subject_rewrites
+from ops.training.text.maker import ExampleMaker
 from tests.unit.test_corruption import corruptions, maker, tagged
 
 TEXT = """

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ops.training.corruption.fragments import fragments
+from ops.training.text.generators.fragments import fragments
 from tests.unit.test_corruption import tagged
 
 

@@ -17,7 +17,8 @@ import pytest
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import split_pieces
-from ops.training.corruption import Example, ExampleMaker, apply_edits
+from ops.training.text.edits import apply_edits
+from ops.training.text.maker import Example, ExampleMaker
 from tests.unit.test_corruption import CASES, corruptions, tagged
 
 VERBS = VerbTable.load()

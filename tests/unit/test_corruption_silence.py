@@ -12,12 +12,13 @@ import pytest
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
-from ops.training.corpus import TaggedSentence, TaggedToken
-from ops.training.corruption import Example, ExampleMaker, apply_edits
-from ops.training.corruption.hard_clean import fill, hard_clean_sentence, templates
-from ops.training.corruption.longer import MOST_WORDS, Joiner, tense_of
-from ops.training.corruption.noise import add_slips
-from ops.training.corruption.surface import Span, frame
+from ops.training.text.corpus import TaggedSentence, TaggedToken
+from ops.training.text.edits import apply_edits
+from ops.training.text.generators.hard_clean import fill, hard_clean_sentence, templates
+from ops.training.text.longer import MOST_WORDS, Joiner, tense_of
+from ops.training.text.maker import Example, ExampleMaker
+from ops.training.text.noise import add_slips
+from ops.training.text.surface import Span, frame
 
 TEXTS = (
     "He/PRP does/VBZ+n't/RB know/VB the/DT answer/NN",

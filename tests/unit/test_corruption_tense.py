@@ -8,9 +8,9 @@ import pytest
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
-from ops.training.corruption.clause_rewrites import joined
-from ops.training.corruption.plain import plain_of
-from ops.training.corruption.rewrites import rewritten
+from ops.training.text.generators.clause_rewrites import joined
+from ops.training.text.generators.plain import plain_of
+from ops.training.text.generators.rewrites import rewritten
 from tests.unit.test_corruption import corruptions, maker, tagged
 
 # A right sentence, and for one reason all the wrong ones made of it.

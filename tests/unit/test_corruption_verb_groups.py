@@ -10,9 +10,9 @@ import pytest
 
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from ops.training.corpus import TaggedSentence, TaggedToken
-from ops.training.corruption import ExampleMaker
-from ops.training.corruption.verb_frames import verb_frame_sentences
+from ops.training.text.corpus import TaggedSentence, TaggedToken
+from ops.training.text.generators.verb_frames import verb_frame_sentences
+from ops.training.text.maker import ExampleMaker
 from tests.unit.test_corruption import corruptions
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
-from ops.training.evaluation import Answer, Result, Scores
-from ops.training.evaluation import score as score_results
-from ops.training.evaluation_items import Item, read_items, write_items
-from ops.training.evaluation_report import as_document, format_misses, format_table
-from ops.training.text_edits import find_edits
+from ops.training.evaluation.items import Item, read_items, write_items
+from ops.training.evaluation.report import as_document, format_misses, format_table
+from ops.training.evaluation.scores import Answer, Result, Scores
+from ops.training.evaluation.scores import score as score_results
+from ops.training.evaluation.text_edits import find_edits
 
 GOED = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 R = Reason

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from api.grammar.reasons import Reason
-from ops.training.corpus import TaggedSentence
-from ops.training.corruption.sampling import CandidateIndex
-from ops.training.corruption.view import Candidate
+from ops.training.text.corpus import TaggedSentence
+from ops.training.text.sampling import CandidateIndex
+from ops.training.text.view import Candidate
 
 
 def index_of(counts: dict[Reason, dict[str, int]]) -> CandidateIndex:

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from api.grammar.verbs import VerbTable
-from ops.training.corruption import swaps
-from ops.training.corruption.swaps import Swaps, swapped
-from ops.training.corruption.written import load, parse
+from ops.training.text.written import swaps
+from ops.training.text.written.lines import load, parse
+from ops.training.text.written.swaps import Swaps, swapped
 
 
 @pytest.fixture(scope="module")

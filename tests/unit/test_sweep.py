@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.training.evaluation import Answer, Scores
-from ops.training.evaluation_items import Item
-from ops.training.sweep import STRICTNESSES, sweep, write_sweep
+from ops.training.evaluation.items import Item
+from ops.training.evaluation.scores import Answer, Scores
+from ops.training.evaluation.sweep import STRICTNESSES, sweep, write_sweep
 from scheduler.settings import Settings
 
 
@@ -26,7 +26,7 @@ def test_every_row_is_scored_at_its_own_strictness(monkeypatch: pytest.MonkeyPat
     def corrector(settings: Settings) -> object:
         return lambda sentences: [Answer("x" if settings.strictness < 2 else text) for text in sentences]
 
-    monkeypatch.setattr("ops.training.sweep.ProductCorrector", corrector)
+    monkeypatch.setattr("ops.training.evaluation.sweep.ProductCorrector", corrector)
 
     scores = sweep([Item("a", "a")], Settings.from_env({}))
 

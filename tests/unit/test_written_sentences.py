@@ -11,11 +11,11 @@ from api.grammar.guard import Guard
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
-from ops.training.corruption import ExampleMaker
-from ops.training.corruption.edits import apply_edits, edits_of, with_mistake
-from ops.training.corruption.swaps import Swaps
-from ops.training.corruption.written import Written, parse
-from ops.training.corruption.written_check import HeldOutSentences, faults
+from ops.training.text.edits import apply_edits, edits_of, with_mistake
+from ops.training.text.maker import ExampleMaker
+from ops.training.text.written.check import HeldOutSentences, faults
+from ops.training.text.written.lines import Written, parse
+from ops.training.text.written.swaps import Swaps
 from tests.unit.test_corruption import tagged
 
 

@@ -1,0 +1,207 @@
+"""Examples to batches of nearly equal length, made in a process of their own.
+
+A pool of encoded examples is sorted by length, cut into batches of about so many tokens, and the batches are
+shuffled. Corruptions are fresh on every pass, so nothing is stored; where a run goes on after a stop it starts a new
+stream, seeded by the examples it has seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import queue
+import random
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from api.grammar.edit_script import PAD_ID, REASONS
+from api.grammar.tokenizer import Tokenizer
+from ops.training.text.maker import Example
+from scheduler.errors import SentenceTooLong
+from scheduler.messages import MAX_OUTPUT_TOKENS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NO_TARGET = -100
+POOL_SIZE = 8192  # examples sorted together: padding under 2 % at 4,000 tokens a batch
+_QUEUE_SIZE = 64
+_LABEL_OF = {reason: rank + 1 for rank, reason in enumerate(REASONS)}  # 0 = nothing wrong here
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One example in token ids."""
+
+    prompt: tuple[int, ...]
+    word_numbers: tuple[int, ...]
+    output: tuple[int, ...]
+    labels: tuple[int, ...]  # one per prompt token
+
+    def __len__(self) -> int:
+        return len(self.prompt) + len(self.output) - 1  # the last output token is never an input
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B rows, padded at the end to T. NumPy from the producer, tensors after `to_tensors`."""
+
+    tokens: Any  # (B, T)
+    word_numbers: Any  # (B, T)
+    targets: Any  # (B, T), NO_TARGET where no output token is predicted
+    labels: Any  # (B, T), NO_TARGET outside the prompt
+    prompt_lengths: Any  # (B,)
+
+    def __len__(self) -> int:
+        return len(self.prompt_lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How batches are cut."""
+
+    tokens_per_batch: int = 4000
+    pool_size: int = POOL_SIZE
+
+
+def encode_example(tokenizer: Tokenizer, example: Example) -> Encoded | None:
+    """Token ids of an example; None if it is over the model's limits."""
+    try:
+        prompt = tokenizer.encode(example.sentence)
+    except SentenceTooLong:
+        return None
+    output = tokenizer.encode_output(example.edits)
+    if len(output) > MAX_OUTPUT_TOKENS:
+        return None
+    label_of_row = {
+        word + 1: _LABEL_OF[edit.reason]
+        for edit in example.edits
+        for word in range(edit.word, edit.word + edit.num_words)
+    }
+    labels = tuple(label_of_row.get(row, 0) for row in prompt.word_numbers)
+    return Encoded(prompt.token_ids, prompt.word_numbers, tuple(output), labels)
+
+
+def collate(rows: list[Encoded]) -> Batch:
+    """Pad rows into one batch of NumPy arrays."""
+    B, T = len(rows), max(map(len, rows))
+    tokens = np.full((B, T), PAD_ID, dtype=np.int64)
+    word_numbers = np.zeros((B, T), dtype=np.int64)
+    targets, labels = (np.full((B, T), NO_TARGET, dtype=np.int64) for _ in range(2))
+    for index, row in enumerate(rows):
+        P, N = len(row.prompt), len(row)
+        tokens[index, :N] = row.prompt + row.output[:-1]
+        word_numbers[index, :P] = row.word_numbers
+        targets[index, P - 1 : N] = row.output
+        labels[index, :P] = row.labels
+    return Batch(tokens, word_numbers, targets, labels, np.array([len(row.prompt) for row in rows], dtype=np.int64))
+
+
+def cut_batches(rows: list[Encoded], options: BatchOptions, rng: random.Random) -> list[Batch]:
+    """Batches of similar lengths, in random order."""
+    rows = sorted(rows, key=lambda row: (len(row), len(row.prompt), rng.random()))
+    batches: list[Batch] = []
+    start = 0
+    for end in range(1, len(rows) + 1):
+        is_full = end == len(rows) or (end + 1 - start) * len(rows[end]) > options.tokens_per_batch
+        if is_full:
+            batches.append(collate(rows[start:end]))
+            start = end
+    rng.shuffle(batches)
+    return batches
+
+
+def batch_stream(
+    examples: Iterable[Example], tokenizer: Tokenizer, options: BatchOptions, seed: int
+) -> Iterator[Batch]:
+    """Batches without end, as long as there are examples."""
+    rng = random.Random(seed)
+    encoded = (row for example in examples if (row := encode_example(tokenizer, example)) is not None)
+    while pool := list(itertools.islice(encoded, options.pool_size)):
+        yield from cut_batches(pool, options, rng)
+
+
+def to_tensors(batch: Batch, device: str) -> Batch:
+    """The same batch as tensors on a device."""
+    import torch
+
+    arrays: dict[str, Tensor] = {
+        item.name: torch.from_numpy(getattr(batch, item.name)).to(device) for item in fields(batch)
+    }
+    return Batch(**arrays)
+
+
+@dataclass(slots=True)
+class BackgroundBatches:
+    """Batches from a process of their own, so that the model never waits for the generator.
+
+    `make_stream` must be picklable (a module-level function or a partial of one); a failure in it ends the iteration
+    with a RuntimeError that carries its message, and so does its death. Close it: the process is a daemon, but holds
+    the corpus in memory. A pipe, not a Queue: with both its ends open in either process, that one would wait for ever
+    for the rest of what a killed process was writing, and keep the process when the trainer is killed.
+    """
+
+    make_stream: Callable[[], Iterator[Batch]]
+    _pipe: Connection = field(init=False)
+    _process: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        context = multiprocessing.get_context("spawn")  # fork would copy the threads of torch
+        self._pipe, their_pipe = context.Pipe(duplex=False)
+        self._process = context.Process(target=_produce, args=(self.make_stream, their_pipe), daemon=True)
+        self._process.start()
+        their_pipe.close()
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            item = self._next_item()
+            if item is None:
+                return
+            if isinstance(item, str):
+                raise RuntimeError(f"the data process failed: {item}")
+            yield item
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.join()
+
+    def _next_item(self) -> Batch | str | None:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):  # OSError: it was killed while it wrote
+            self._process.join()
+            return f"exit status {self._process.exitcode}"
+
+
+def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends this process
+    made: queue.Queue[Batch | str | None] = queue.Queue(_QUEUE_SIZE)
+    sender = Thread(target=_send, args=(made, pipe), daemon=True)
+    sender.start()
+    try:
+        for batch in make_stream():
+            made.put(batch)
+        made.put(None)
+    except Exception as error:  # the boundary of the process: whatever it is, the trainer must hear of it
+        made.put(f"{type(error).__name__}: {error}")
+    sender.join()
+
+
+def _send(made: queue.Queue[Batch | str | None], pipe: Connection) -> None:
+    """A thread, so that the generator runs ahead. Ends the process where the trainer has ended."""
+    while True:
+        item = made.get()
+        try:
+            pipe.send(item)
+        except BrokenPipeError:
+            os._exit(1)
+        if not isinstance(item, Batch):
+            return

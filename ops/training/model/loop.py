@@ -1,0 +1,128 @@
+"""Trains the Mini-GPT: `train(TrainOptions(...))` writes checkpoints, `metrics.csv` and `mini-gpt.safetensors`.
+
+Warm-up, then linear decay. How far the decay has come follows the examples seen or the minutes spent, whichever is
+further, so that a run ends in time however busy the machine is. At the end the plain weights and their moving average
+are compared on held-out sentences, and the better ones are exported. Called by `miniserve train`; the only part of the
+product, with its neighbours here, that needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from api.grammar.tokenizer import Tokenizer
+from api.grammar.verbs import VerbTable
+from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
+from ops.training.evaluation.tuning import choose_bias, trade_off, write_trade_off
+from ops.training.model.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
+from ops.training.model.export import KINDS, Choice, export, load_twin
+from ops.training.model.progress import MetricsLog
+from ops.training.model.trainer import Trainer
+from ops.training.model.twin import TwinConfig
+from ops.training.options import TrainOptions
+from ops.training.text.corpus import is_held_out, read_corpus
+from ops.training.text.maker import ExampleMaker
+from ops.training.text.written import lines as written
+
+_CHECKPOINT_EVERY_S = 180.0
+_SCORE_EVERY_S = 300.0
+_METRICS_EVERY_STEPS = 100
+_SCORE_ITEMS = 500  # wrong sentences, and as many clean ones
+TUNING_ITEMS = 1500
+_RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not repeat the corruptions of the first
+
+
+def train(options: TrainOptions) -> Path:
+    """Train, or go on with a stopped run, and return the path of the exported weights.
+
+    Raises FileExistsError where a run would be overwritten, ValueError where the weights to start from do not fit.
+    """
+    checkpoint = options.out / "checkpoint.pt"
+    if checkpoint.exists() and not options.resume:
+        raise FileExistsError(f"{checkpoint} holds another run: go on with it by --resume, or choose another --out")
+    torch.set_num_threads(1)
+    options.out.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer.load()
+    trainer = Trainer(options, TwinConfig(vocab_size=tokenizer.vocab_size))
+    if checkpoint.exists():
+        trainer.load(checkpoint)
+    elif options.start_from:
+        trainer.start_from(options.start_from, tokenizer)
+    trainer.note_commit()
+    if trainer.progress.share(options) < 1.0:
+        _learn(trainer, tokenizer, checkpoint)
+    return finish(options)
+
+
+def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
+    """Until the end, or until Ctrl-C or SIGTERM; what was learnt is saved either way."""
+    options, steps_before = trainer.options, trainer.progress.steps
+    stream_seed = options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # before there are processes that it would leave behind
+    trainer.start_processes()
+    batches = BackgroundBatches(partial(training_batches, options, stream_seed))
+    try:
+        held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
+        _run(trainer, batches, held_out, checkpoint)
+    except (KeyboardInterrupt, RuntimeError):  # a process beside this one may fail
+        if trainer.progress.steps > steps_before:
+            trainer.save(checkpoint)
+        raise
+    finally:
+        batches.close()
+        trainer.close()
+
+
+def finish(options: TrainOptions) -> Path:
+    """Choose between the plain and the averaged weights, tune the bias of <eos>, write the weights file."""
+    checkpoint = options.out / "checkpoint.pt"
+    tokenizer = Tokenizer.load()
+    config = TwinConfig(vocab_size=tokenizer.vocab_size)
+    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
+    losses = {kind: held_out.output_loss(load_twin(checkpoint, config, kind=kind)) for kind in KINDS}
+    kind = min(losses, key=losses.get)
+    twin = load_twin(checkpoint, config, kind=kind)
+    scores = trade_off(twin, held_out)
+    write_trade_off(scores, options.out / "eos_bias.csv")
+    by_hand = trade_off(twin, HeldOut.written(tokenizer))
+    write_trade_off(by_hand, options.out / "eos_bias-written.csv")
+    eos_bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpora, tokenizer)), by_hand)
+    return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, eos_bias))
+
+
+def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
+    """Endless batches from the sentences that are not held out; runs in the data process."""
+    sentences = [sentence for sentence in read_corpus(options.corpora) if not is_held_out(sentence.text)]
+    maker = ExampleMaker(VerbTable.load(), sentences, written=written.load())
+    batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
+    yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
+
+
+def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkpoint: Path) -> None:
+    options, progress = trainer.options, trainer.progress
+    log = MetricsLog(options.out / "metrics.csv", is_new=progress.steps == 0)
+    started = time.monotonic() - progress.elapsed_s
+    saved = scored = progress.elapsed_s
+    with tqdm(total=options.num_examples, initial=progress.examples, unit="ex", smoothing=0.02, mininterval=2.0) as bar:
+        for step_batches in zip(*[iter(batches)] * options.num_processes, strict=False):
+            log.add(*trainer.step(step_batches))
+            progress.elapsed_s = time.monotonic() - started
+            bar.update(sum(map(len, step_batches)))
+            is_over = progress.share(options) >= 1.0
+            if is_over or progress.steps % _METRICS_EVERY_STEPS == 0:
+                is_due = is_over or progress.elapsed_s - scored >= _SCORE_EVERY_S
+                scored = progress.elapsed_s if is_due else scored
+                row = log.write(progress, held_out.score(trainer.twin, trainer.device) if is_due else None)
+                bar.set_postfix_str(row)
+            if is_over or progress.elapsed_s - saved >= _CHECKPOINT_EVERY_S:
+                trainer.save(checkpoint)
+                saved = progress.elapsed_s
+            if is_over:
+                return

@@ -1,0 +1,62 @@
+"""The mean of two models that descend from each other, with a bias of its own: `python -m ops.training.model.mean`.
+
+A training that goes on with new sentences forgets some of the old; halfway back it keeps most of both (Wortsman et al.,
+2022, "Robust fine-tuning of zero-shot models").
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from safetensors import safe_open
+
+from api.grammar.tokenizer import Tokenizer
+from ops.provenance import weights_origin
+from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
+from ops.training.evaluation.tuning import choose_bias, trade_off, write_trade_off
+from ops.training.model.export import read_twin, write_weights
+from ops.training.model.loop import TUNING_ITEMS
+from ops.training.model.twin import Twin
+
+
+def mean_of(one: Path, other: Path, share: float) -> Twin:
+    """`share` of the other; `share` 0 is the one. Raises ValueError where they are not of one shape."""
+    twin, other_twin = read_twin(one), read_twin(other)
+    if twin.config != other_twin.config:
+        raise ValueError(f"{one} and {other} hold models of different shapes")
+    weights = other_twin.state_dict()
+    twin.load_state_dict({name: (1 - share) * own + share * weights[name] for name, own in twin.state_dict().items()})
+    return twin.eval()
+
+
+def _trained(one: Path, other: Path, share: float) -> str:
+    """What is told of the other's training, and what it was joined with."""
+    with safe_open(other, framework="pt") as file:
+        trained = json.loads(file.metadata()["trained"])
+    return json.dumps(trained | {"mean": {"with": weights_origin(one), "share_of_this_training": share}})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the mean of two weights files, with a bias chosen for it.")
+    parser.add_argument("one", type=Path, help="the weights that the training began with")
+    parser.add_argument("other", type=Path, help="what it made of them")
+    parser.add_argument("out", type=Path, help="folder for mini-gpt.safetensors and the tables of the bias")
+    parser.add_argument("--corpus", type=Path, action="append", required=True, help="as for `miniserve train`")
+    parser.add_argument("--share", type=float, default=0.5, help="of the other, 0 to 1 (default 0.5)")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    tokenizer, twin = Tokenizer.load(), mean_of(options.one, options.other, options.share)
+    held_out = HeldOut.make(options.corpus, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
+    scores, by_hand = trade_off(twin, held_out), trade_off(twin, HeldOut.written(tokenizer))
+    bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpus, tokenizer)), by_hand)
+    write_trade_off(scores, options.out / "eos_bias.csv")
+    write_trade_off(by_hand, options.out / "eos_bias-written.csv")
+    trained = _trained(options.one, options.other, options.share)
+    write_weights(twin, options.out / "mini-gpt.safetensors", tokenizer.fingerprint, bias, trained)
+    print(f"{options.out / 'mini-gpt.safetensors'}: bias {bias:g}, held-out loss {held_out.output_loss(twin):.4f}")
+
+
+if __name__ == "__main__":
+    main()
