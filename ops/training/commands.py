@@ -13,6 +13,7 @@ import click
 
 from ops.options import RangedType, with_settings
 from ops.training.options import TrainOptions
+from ops.training.text import tables
 from scheduler.settings import Range, Settings
 from worker.model.blas import configure_blas
 
@@ -73,8 +74,10 @@ def train(**values: object) -> None:
     Mistakes are made in the sentences of the corpus; two in five examples come from lines that were
     generated with a language model and are part of the program. Needs PyTorch, which make train installs.
     """
+    if not tables.FOLDER.is_dir():
+        raise click.ClickException("the training sentences are not installed: run make train in the repository")
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("tqdm") is None:
-        raise click.ClickException("training needs PyTorch and tqdm: pip install '.[train]'")
+        raise click.ClickException("training needs PyTorch and tqdm: pip install --editable '.[train]'")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from ops.training.model import loop
 

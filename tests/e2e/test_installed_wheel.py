@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+TABLES = ROOT / "ops" / "training" / "text" / "tables"
 PACKAGES = ("api", "ops", "scheduler", "worker")
 
 
@@ -57,9 +58,22 @@ def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.suffix in (".json", ".lua", ".safetensors", ".tsv", ".py") and "__pycache__" not in path.parts
+        if TABLES not in path.parents
     }
 
     assert [str(name) for name in sorted(wanted) if not (installed / name).exists()] == []
+
+
+def test_the_text_of_the_training_stays_in_the_repository(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus.tsv").touch()
+    train = [str(installed / "bin" / "miniserve"), "train", "--corpus", str(tmp_path / "corpus.tsv")]
+
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        _run(installed, *train)
+
+    assert "run make train in the repository" in refused.value.stderr
+    text = installed / "ops" / "training" / "text"
+    assert {path.suffix for path in text.rglob("*") if path.is_file() and "__pycache__" not in path.parts} == {".py"}
 
 
 def test_serving_asks_for_no_pytorch(installed: Path) -> None:

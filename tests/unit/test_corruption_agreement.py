@@ -9,8 +9,7 @@ import pytest
 
 from api.grammar.verbs import VerbTable
 from ops.training.text.corpus import TaggedSentence
-from ops.training.text.generators.subject_templates import QUESTIONS, STATEMENTS
-from ops.training.text.generators.subjects import subject_rewrites
+from ops.training.text.generators.subjects import QUESTIONS, STATEMENTS, subject_rewrites
 from ops.training.text.maker import ExampleMaker
 from tests.unit.test_corruption import corruptions, maker, tagged
 

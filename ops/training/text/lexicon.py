@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from api.grammar.verbs import VerbForms, VerbTable
 from ops.training.text.corpus import TaggedSentence
+from ops.training.text.tables import word_set
 
 
 def words(text: str) -> frozenset[str]:
@@ -17,62 +18,25 @@ def words(text: str) -> frozenset[str]:
 
 PRONOUN_NUMBER = {"i": "i", "you": "pl", "we": "pl", "they": "pl", "he": "sg", "she": "sg", "it": "sg"}
 OBJECT_PRONOUNS = words("me him her us them it you")
-SINGULAR_WORDS = words(
-    "everyone everybody someone somebody nobody everything something nothing anything each this that"
-)
+SINGULAR_WORDS = word_set("singular_words")
 PLURAL_WORDS = words("these those")
 # Heads whose number is a matter of taste or hidden: never used for agreement.
-COLLECTIVES = words(
-    "police people family team government staff crew class group committee couple pair number lot "
-    "majority half rest audience army public data media series species sheep fish deer aircraft means "
-    "none all some any most more half percent kind sort type variety news mathematics physics politics "
-    "economics band company party crowd cattle plenty minority dozen hundred thousand million one ones "
-    "part parts pants glasses scissors trousers headquarters united states nations what who which there "
-    "youth enemy club firm bunch range offspring gymnastics athletics board press jury council parliament "
-    "management congress cabinet orchestra choir faculty gang herd flock fleet generation opposition department"
-)
-ADVERBS = words(
-    "never always often usually sometimes also still just already really hardly rarely seldom soon "
-    "probably finally suddenly only ever even now then again almost certainly quickly slowly simply "
-    "nearly once recently generally frequently normally occasionally actually currently"
-)
-SUBORDINATORS = words(
-    "that if when because while although though until till before after as whether where why how so but than unless"
-)
+COLLECTIVES = word_set("collectives")
+ADVERBS = word_set("adverbs")
+SUBORDINATORS = word_set("subordinators")
 PREPOSITIONS = words("of in on with at from between near behind about under for to by")
-MODAL_WORDS = words(
-    "can could may might must shall should will would can't couldn't mustn't won't shouldn't wouldn't cannot"
-)
+MODAL_WORDS = word_set("modal_words")
 HAVE_WORDS = words("have has had haven't hasn't hadn't")
 BE_WORDS = words("am is are was were isn't aren't wasn't weren't")
 DO_WORDS = words("do does did don't doesn't didn't")
-UNREAL_WORDS = words("if wish wishes wished unless though suppose supposing imagine rather lest whether time")
-SUBJUNCTIVE_WORDS = words(
-    "suggest suggests suggested suggesting recommend recommends recommended insist insists insisted "
-    "demand demands demanded propose proposes proposed require requires required request requested "
-    "requests ask asks asked asking order orders ordered advise advised advises lest essential important "
-    "necessary vital imperative urgent god heaven bless live desire desirable prefer preferred wish "
-    "suggestion recommendation advisable crucial better move moved"
-)
-STATE_VERBS = words(
-    "know need believe own belong understand contain seem prefer consist matter resemble possess deserve "
-    "mean hate like want doubt exist agree recognize recognise remember cost weigh fit lack depend"
-)
-MENTAL_VERBS = words("think guess suppose hope feel disagree love wish enjoy remember agree know")
-STATIVE_VERBS = words(
-    "know need believe own belong understand contain seem prefer consist matter resemble possess deserve "
-    "know want like hate"
-)
-INTRANSITIVE_VERBS = words(
-    "arrive happen die appear disappear seem exist sleep belong agree occur laugh rain snow last "
-    "come go fall rise become"
-)
+UNREAL_WORDS = word_set("unreal_words")
+SUBJUNCTIVE_WORDS = word_set("subjunctive_words")
+STATE_VERBS = word_set("state_verbs")
+MENTAL_VERBS = word_set("mental_verbs")
+STATIVE_VERBS = word_set("stative_verbs")
+INTRANSITIVE_VERBS = word_set("intransitive_verbs")
 # Changes and posture verbs go with "every day" in the progressive; the rest of these are too general.
-ACTIVITY_VERBS = words(
-    "work play study read write drink eat walk run swim drive cook clean wash visit teach speak watch "
-    "listen practice practise sing dance call help take drink sell buy use ride jog swim exercise feed "
-    "water pray paint train travel"
-)
+ACTIVITY_VERBS = word_set("activity_verbs")
 
 
 @dataclass(slots=True)
@@ -140,7 +104,7 @@ class Lexicon:
 _MISFORMS_IN_TABLE = {
     "pay": "payed", "fly": "flied", "tear": "teared", "grind": "grinded", "bend": "bended", "cost": "costed",
 }  # fmt: skip
-EXTRA_NOUNS = words("work need change dream cost plan help use call call love hope fear visit drink sleep start end")
+EXTRA_NOUNS = word_set("extra_nouns")
 
 
 def _nouns_after_prepositions(sentence: TaggedSentence) -> set[str]:
@@ -153,11 +117,5 @@ def _nouns_after_prepositions(sentence: TaggedSentence) -> set[str]:
 
 
 # Verbs that are adjectives as they stand: "The plan is separate", "It was welcome".
-EXTRA_ADJECTIVES = words(
-    "articulate separate complete alternate subordinate moderate appropriate elaborate duplicate degenerate deliberate "
-    "intimate delegate welcome direct correct clear open dry perfect present content"
-)
-EXTRA_KNOWN_WORDS = words(
-    "knitted awaked thrusted treaded ringed putted spitted slewed slayed digged raped striped striping griping "
-    "lied hanged bed costed lighted shined weaved sewed leaved bidded shoed heaved borned seed"
-)
+EXTRA_ADJECTIVES = word_set("extra_adjectives")
+EXTRA_KNOWN_WORDS = word_set("extra_known_words")

@@ -22,15 +22,13 @@ from api.grammar.verbs import VerbTable
 from api.grammar.words import split_pieces
 from ops.training.text.corpus import is_held_out, read_corpus
 from ops.training.text.maker import ExampleMaker
+from ops.training.text.tables import word_list
 
 VOCAB_SIZE = 3072
 # The last merges of the text have counts near 100: a piece this frequent always ends as one token.
 _STEM_COUNT = 2_000
 # Frequent words that end so by nature; splitting them would only make prompts longer.
-_WHOLE_WORDS = (
-    "being thing something nothing anything everything morning evening during hundred indeed king wedding ceiling "
-    "sibling pudding darling shilling sacred naked wicked rugged hatred"
-).split()
+_WHOLE_WORDS = word_list("unsplit_words")
 _QUOTES = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
 
 

@@ -9,27 +9,16 @@ from ops.training.text.corruption.agreement import inverted_subject
 from ops.training.text.corruption.contracted import add_contraction_errors
 from ops.training.text.corruption.questions import add_question_errors
 from ops.training.text.lexicon import words
+from ops.training.text.tables import word_set
 from ops.training.text.view import Subject, View, is_adverb
 
-_WANTING_FORMS = words(
-    "want wants wanted need needs needed plan plans planned start starts started hope hopes hoped decide decides "
-    "decided try tries tried have has had like likes able going ready promise promised promises refuse refused "
-    "refuses manage managed manages fail failed fails offered expect expected expects learned ought afford "
-    "pretended hesitate wish wishes agreed"
-)
+_WANTING_FORMS = word_set("before_to")
 # "We are agree" wants "agree"; "we are go" wants "going". The two errors look alike, so each has its verbs.
 _EXTRA_BE_VERBS = lex.STATE_VERBS | lex.MENTAL_VERBS
 _WEATHER = frozenset(("rain", "snow"))
 _TWO_OBJECTS = words("give show tell teach send offer pay ask allow make hand lend feed serve grant promise call name")
 _OBJECT_TAGS = frozenset(("NN", "NNS", "NNP", "JJ", "CD", "TO"))
-_GOING_ON = (
-    lex.INTRANSITIVE_VERBS | lex.ACTIVITY_VERBS
-    | words(
-        "wait live stand sit lie learn search talk look listen try cry smile joke leave fight shout complain argue "
-        "hurry rest fly return wonder chat camp shop ski climb wander stare point knock bark shake jump lean struggle "
-        "stay behave grow begin laugh lie breathe bleed dream scream sweat shiver tremble act plan prepare go depart"
-    )
-)  # fmt: skip
+_GOING_ON = lex.INTRANSITIVE_VERBS | lex.ACTIVITY_VERBS | word_set("going_on")
 _NO_PASSIVE = words("go come become do finish get tire marry interest excite bear be have use suppose")
 # "He was broke", "It was a bit" and the like are right.
 _MAY_FOLLOW_BE = words("broke bit bore got did went felt wove")

@@ -6,21 +6,16 @@ from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbForms
 from ops.training.text import lexicon as lex
 from ops.training.text.lexicon import words
+from ops.training.text.tables import word_set
 from ops.training.text.view import View
 
-_TO_VERBS = words(
-    "want hope decide refuse promise expect agree manage plan learn wish fail offer need afford pretend "
-    "seem have hesitate ought"
-)
+_TO_VERBS = word_set("to_verbs")
 _NEVER_ING = words("want hope decide refuse promise expect agree manage plan wish offer afford pretend hesitate")
 _OBJECT_TO_VERBS = words("ask tell want allow advise order expect force invite persuade encourage warn teach enable")
 _NEVER_OBJECT_ING = words("ask tell allow advise order invite persuade encourage warn enable")
 _TO_WORDS = words("able going used")
 _BARE_VERBS = words("let make see hear watch notice")
-_ING_VERBS = words(
-    "enjoy avoid finish mind keep practice practise deny consider imagine risk quit admit dislike "
-    "postpone suggest delay miss recommend resist involve fancy tolerate resent"
-)
+_ING_VERBS = word_set("ing_verbs")
 _ING_PREPOSITIONS = words("before after without by of in at about from for on against")
 # "They practise to win", "She quit to study": what follows may be the purpose.
 _PURPOSE_AFTER = words("keep consider miss imagine quit practice practise")
@@ -29,14 +24,8 @@ _PERSONS = words("i you he she we they i'm he's she's you're we're they're")
 _HAD_BETTER = words("had you'd i'd we'd he'd she'd they'd")
 _WOULD_RATHER = words("would i'd you'd he'd she'd we'd they'd")
 # Tagged as gerunds now and then, but nouns: "articles of clothing".
-_GERUND_NOUNS = words(
-    "clothing building meeting feeling wedding evening morning beginning ceiling saying being meaning opening ending "
-    "warning drawing painting setting setting living housing funding spending pricing training funding"
-)
-_TO_PREPOSITION = words(
-    "forward used object objected objects accustomed opposed addicted committed devoted prior addition "
-    "comes dedicated close"
-)
+_GERUND_NOUNS = word_set("gerund_nouns")
+_TO_PREPOSITION = word_set("before_to_and_ing")
 
 
 def add_complement_errors(view: View) -> None:

@@ -6,6 +6,7 @@ from api.grammar.reasons import Reason
 from ops.training.text import lexicon as lex
 from ops.training.text.corruption.wrong_forms import PAST_BE, PRESENT_BE, WITH_BE
 from ops.training.text.lexicon import words
+from ops.training.text.tables import word_set
 from ops.training.text.view import View
 
 _STATES = lex.STATIVE_VERBS | words("love exist depend resemble agree belong matter")
@@ -13,11 +14,7 @@ _STATES = lex.STATIVE_VERBS | words("love exist depend resemble agree belong mat
 _PAST_STATES = _STATES - words("want love matter agree remember lack exist depend")
 _PERFECT_STATES = words("know own belong believe understand possess contain consist like hate deserve")
 _SENSES = words("taste smell sound look seem feel")
-_POSSESSIONS = words(
-    "car house home brother brothers sister sisters dog dogs cat cats son sons daughter daughters book books money "
-    "children uncle aunt husband wife bike bicycle piano guitar camera key keys ticket job room rooms garden eyes hair "
-    "headache cold fever farm friend friends wings legs family apartment flat radio tv phone computer knife"
-)
+_POSSESSIONS = word_set("possessions")
 _ADVERBS = words("still really also already usually rarely seldom often now")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ops.training.text.corpus import TaggedSentence
 from ops.training.text.generators.plain import COMMA, Group, Plain, assemble, said, tagged
+from ops.training.text.tables import word_list
 
 Pair = tuple[Plain, Plain]
 Join = Callable[[Pair, random.Random], list[Group] | None]
@@ -87,10 +88,7 @@ def _to_noticed(pair: Pair, rng: random.Random) -> list[Group]:
     return [*subject, *tagged(f"{verb}/VBD{that}"), *pair[0].subject, *had]
 
 
-_KNOWERS = (
-    "I/PRP", "I/PRP", "we/PRP", "he/PRP", "she/PRP", "they/PRP", "everybody/NN", "the/DT teacher/NN", "my/PRP$ wife/NN",
-    "Tom/NNP", "his/PRP$ parents/NNS", "the/DT police/NNS",
-)  # fmt: skip
+_KNOWERS = word_list("knowers")
 
 
 def _to_thought(pair: Pair, rng: random.Random) -> list[Group]:
@@ -141,11 +139,7 @@ def _to_embedded(pair: Pair, rng: random.Random) -> list[Group]:
     ]
 
 
-_QUESTIONS = (
-    "I/PRP do/VBP+n't/RB know/VB", "I/PRP wonder/VBP", "nobody/NN knows/VBZ", "tell/VB me/PRP",
-    "I/PRP am/VBP not/RB sure/JJ", "he/PRP does/VBZ+n't/RB know/VB", "ask/VB him/PRP",
-    "we/PRP can/MD+n't/RB say/VB", "let/VB me/PRP know/VB",
-)  # fmt: skip
+_QUESTIONS = word_list("embedding_clauses")
 
 
 def _to_whenever(pair: Pair, rng: random.Random) -> list[Group]:
@@ -184,12 +178,7 @@ def _to_wish(pair: Pair, rng: random.Random) -> list[Group]:
     return [*tagged(frame), *one.subject, *one.past()]
 
 
-_WISHES = (
-    "I/PRP wish/VBP", "I/PRP wish/VBP", "I/PRP wish/VBP that/IN", "we/PRP wish/VBP", "she/PRP wishes/VBZ",
-    "he/PRP wishes/VBZ that/IN", "my/PRP$ mother/NN wishes/VBZ", "if/IN only/RB", "if/IN only/RB",
-    "it/PRP is/VBZ high/JJ time/NN", "it/PRP is/VBZ about/IN time/NN", "it/PRP is/VBZ time/NN",
-    "I/PRP would/MD rather/RB",
-)  # fmt: skip
+_WISHES = word_list("wishing_clauses")
 
 # The kind, and whether both halves must be events.
 _JOINS: tuple[tuple[Join, bool], ...] = (

@@ -7,18 +7,14 @@ with a capital that has no words of its own is `{name}` with a capital. `{base}`
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 from functools import cache
-from pathlib import Path
 
 from api.grammar.verbs import VerbTable
 from ops.training.text.corpus import TaggedSentence, TaggedToken
-from ops.training.text.generators.group_clean import HARD_CLEAN as _GROUP_CLEAN
-from ops.training.text.generators.tense_clean import HARD_CLEAN as _TENSE_CLEAN
+from ops.training.text.tables import rows
 
-_TABLES = Path(__file__).parents[1] / "tables"
 _SLOT = re.compile(r"\{(\w+)\}")
 _FIRST_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
 
@@ -39,8 +35,8 @@ def fill(template: str, rng: random.Random) -> str:
 
 @cache
 def templates() -> tuple[str, ...]:
-    """All templates, those of other modules included."""
-    return (*(row[1] for row in _rows("hard_clean.tsv")), *_TENSE_CLEAN, *_GROUP_CLEAN)
+    """All templates, whatever their class."""
+    return tuple(template for _, template in rows("hard_clean"))
 
 
 def _word_for(name: str, rng: random.Random) -> str:
@@ -53,7 +49,7 @@ def _word_for(name: str, rng: random.Random) -> str:
 
 @cache
 def _slots() -> dict[str, tuple[str, ...]]:
-    slots = {name: tuple(values.split("|")) for name, values in _rows("hard_clean_slots.tsv")}
+    slots = {name: tuple(values.split("|")) for name, values in rows("hard_clean_slots")}
     verbs = VerbTable.load().verbs
     forms: dict[str, list[str]] = {"base": [], "past": [], "part": [], "ing": [], "third": []}
     for phrase in slots["vp"]:
@@ -70,8 +66,3 @@ def _slots() -> dict[str, tuple[str, ...]]:
 def _names() -> frozenset[str]:
     slots = _slots()
     return frozenset(name.split()[0] for name in (*slots["Name"], *slots["Place"]) if name[0].isupper())
-
-
-def _rows(file_name: str) -> list[list[str]]:
-    with (_TABLES / file_name).open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))

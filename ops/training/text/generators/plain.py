@@ -9,17 +9,14 @@ from api.grammar.verbs import VerbForms
 from ops.training.text import lexicon as lex
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.lexicon import Lexicon, words
+from ops.training.text.tables import word_set
 from ops.training.text.view import View, Word, is_adverb
 
 Group = list[TaggedToken]  # the tokens of one word
 
 _MOST_TOKENS = 11
 # A sentence with one of these has its time already, or more than one clause.
-_TIME_WORDS = words(
-    "yesterday today tonight tomorrow ago last next now then once ever yet already before after since when while "
-    "until if because who which what as than every always usually often sometimes never soon just later still not "
-    "morning evening night week month year afternoon o'clock january may june july hour hours minutes weeks years days"
-)
+_TIME_WORDS = word_set("time_or_clause_words")
 _BE = {"i": ("am", "was"), "sg": ("is", "was"), "pl": ("are", "were")}
 _TIME_TAGS = {
     "he": "PRP", "i": "PRP", "she": "PRP", "we": "PRP", "came": "VBD", "was": "VBD", "were": "VBD", "every": "DT",

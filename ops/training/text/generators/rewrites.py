@@ -14,51 +14,29 @@ from ops.training.text.corpus import TaggedSentence
 from ops.training.text.generators.clause_rewrites import joined
 from ops.training.text.generators.plain import Group, Plain, assemble, plain_of, said, tagged
 from ops.training.text.lexicon import Lexicon, words
+from ops.training.text.tables import word_list
 
 
 def _choices(text: str) -> tuple[str, ...]:
     return tuple(text.split("|"))
 
 
-_FUTURE = _choices(
-    "tomorrow|next week|next month|next year|next Sunday|next summer|tomorrow morning|tomorrow evening|tomorrow night|"
-    "next Friday|next weekend|the day after tomorrow|next spring|tomorrow afternoon"
-)
-_PAST = _choices(
-    "yesterday|last night|last week|last month|last year|two days ago|an hour ago|three years ago|a week ago|"
-    "last summer|the other day|yesterday morning|yesterday evening|last Monday|a few days ago|ten minutes ago|in 1999|"
-    "in 2005|on Monday last week|a long time ago|the day before yesterday|last weekend|many years ago|in 1987"
-)
-_CHILDHOOD = _choices(
-    "when I was a child|when I was young|when he was a boy|when she was young|when we were children|"
-    "when he was little|when I was at school|when she was a girl|when I was six"
-)
-_HABIT = _choices("every day|every morning|every evening|every week|every Sunday|on Sundays|twice a week|once a week")
-_SINCE = _choices(
-    "since May|since last year|since 2010|since Monday|since he came here|since then|since last summer|since 1998|"
-    "since she was a child|since yesterday|since this morning|since 2015|since last Friday|since childhood"
-)
-_FOR = _choices(
-    "for two years|for ten years|for a long time|for many years|for three months|for six weeks|for ages|for a year|"
-    "for several months|for five years"
-)
+_FUTURE = word_list("future_times")
+_PAST = word_list("past_times")
+_CHILDHOOD = word_list("childhood_times")
+_HABIT = word_list("habit_times")
+_SINCE = word_list("since_times")
+_FOR = word_list("for_times")
 _LASTING = words("live work know be teach study own love like hate belong have need want believe play")
 _PASSING_STATES = words(
     "ill sick busy sad happy away tired angry absent married unhappy dead single quiet lonely free closed asleep"
 )
 _NOT_TOMORROW = lex.STATE_VERBS | words("be have do die bear say live feel love think use keep let get hear see")
-_GERUND_FRAMES = _choices(
-    "enjoyed/VBD|avoided/VBD|finished/VBD|gave/VBD up/RP|kept/VBD|practiced/VBD|"
-    "looked/VBD forward/RB to/TO|got/VBD used/VBN to/TO|objected/VBD to/TO|can't_help|admitted/VBD|"
-    "considered/VBD|thought/VBD about/IN|denied/VBD|missed/VBD|insisted/VBD on/IN|quit/VBD|"
-    "left/VBD without/IN|felt/VBD like/IN"
-)
+_GERUND_FRAMES = word_list("before_gerunds")
 _MOST_PER_KIND = 3000
 _MOST_PER_JOIN = 2000
 _RARE_COUNT = 60
-_RARE_SUBJECTS = _choices(
-    "he/PRP|she/PRP|they/PRP|we/PRP|I/PRP|Tom/NNP|the/DT man/NN|my/PRP$ brother/NN|the/DT girls/NNS|you/PRP"
-)
+_RARE_SUBJECTS = word_list("subjects_of_rare_verbs")
 _RARE_ENDINGS = _choices("it/PRP|them/PRP|there/RB|again/RB|at/IN last/JJ|in/IN the/DT end/NN|with/IN us/PRP")
 
 Rewrite = Callable[[Plain, random.Random], list[Group] | None]

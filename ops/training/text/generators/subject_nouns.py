@@ -11,39 +11,14 @@ from typing import NamedTuple
 from ops.training.text import lexicon as lex
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.generators.plain import Plain, plain_of
-from ops.training.text.lexicon import Lexicon, words
+from ops.training.text.lexicon import Lexicon
+from ops.training.text.tables import rows, word_set
 
-IRREGULAR_PLURALS = (
-    ("child", "children"), ("man", "men"), ("woman", "women"), ("person", "people"), ("mouse", "mice"),
-    ("goose", "geese"), ("tooth", "teeth"), ("foot", "feet"), ("ox", "oxen"), ("phenomenon", "phenomena"),
-    ("criterion", "criteria"), ("leaf", "leaves"), ("knife", "knives"), ("wolf", "wolves"), ("thief", "thieves"),
-    ("wife", "wives"), ("analysis", "analyses"), ("crisis", "crises"), ("fisherman", "fishermen"),
-    ("policeman", "policemen"), ("grandchild", "grandchildren"), ("businessman", "businessmen"), ("shelf", "shelves"),
-    ("loaf", "loaves"), ("gentleman", "gentlemen"), ("fireman", "firemen"), ("life", "lives"),
-)  # fmt: skip
-PEOPLE = words(
-    "boy girl man woman child teacher student friend brother sister doctor nurse farmer lawyer worker player singer "
-    "actor writer driver neighbor visitor guest tourist soldier parent son daughter cousin uncle aunt officer pilot "
-    "manager artist customer passenger policeman guard judge reporter scientist baby king queen prisoner thief waiter "
-    "dancer painter musician poet engineer secretary patient stranger boss colleague author pupil classmate "
-    "roommate dentist professor candidate senator banker tailor baker hunter sailor skater swimmer"
-)
-_NO_NAMES = words(
-    "please god english french monday tuesday wednesday friday january march april may june july august september "
-    "october november december sunday christmas japanese german lord sir internet okay hello thank let congress "
-    "america japan father mother life people children dad mom whoever whatever "
-    "grandma grandpa uncle aunt why if money time love school"
-)
-_NO_ADJECTIVES = words("same other such many few several own only more most last next first second whole little much")
-_UNFIT_NOUNS = words(
-    "lot way time times kind sort case place reason fact day year week month hour minute morning evening night "
-    "thing people bit pair dozen couple number percent example front order moment mile dollar yen cent inch meter "
-    "degree look use go try step end turn top side talk walk word works means other left right inside outside"
-)
-_HIDDEN_IN_REST = words(
-    "himself herself themselves myself yourself itself ourselves yourselves together other alone own same both each "
-    "alike all one either neither no nothing nobody none nowhere every each"
-)
+PEOPLE = word_set("people")
+_NO_NAMES = word_set("no_names")
+_NO_ADJECTIVES = word_set("no_adjectives")
+_UNFIT_NOUNS = word_set("unfit_nouns")
+_HIDDEN_IN_REST = word_set("unfit_in_predicates")
 _FEWEST = 3
 
 
@@ -106,7 +81,7 @@ def _counts(sentences: Sequence[TaggedSentence]) -> tuple[Counter[str], ...]:
 
 def _pairs(singular: Counter[str], plural: Counter[str], after_a: Counter[str]) -> dict[tuple[str, str], int]:
     """Countable nouns: seen after "a", and in the plural."""
-    irregular = dict(IRREGULAR_PLURALS)
+    irregular = dict(rows("irregular_plurals"))
     pairs = {}
     for noun, count in singular.items():
         form = irregular.get(noun) or _plural(noun)

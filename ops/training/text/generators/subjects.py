@@ -1,7 +1,11 @@
 """Made sentences whose subject hides its number: phrases, clauses and lists between the noun and its verb.
 
-Templates (subject_templates.py) are filled with nouns, names and predicates of the text; every finite verb that
-must agree is noted in the sentence, so the agreement rule need not find the subject again.
+The templates of `subjects.tsv` are filled with nouns, names and predicates of the text; every finite verb that must
+agree is noted in the sentence, so the agreement rule need not find the subject again. `word/TAG` stands as it is, `!`
+and `?` after it say that it agrees with a singular or a plural. Slots: `<Ps>` is a person with a determiner, `<Tp>`
+things in the plural, `<Xs>` and `<Xp>` either sort; `<ps>` and `<tp>` have no determiner; `<V:sg>` is a predicate whose
+verb agrees with a singular, `<v:sg>` a short one (`W`, `w`: of things), `<be:sg>` a form of that verb, `<obj-sg>` a
+noun and a clause that lacks its object.
 """
 
 from __future__ import annotations
@@ -13,17 +17,15 @@ from dataclasses import replace
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.generators.plain import COMMA, Group, Plain, assemble, tagged
 from ops.training.text.generators.subject_nouns import Nouns, Predicate
-from ops.training.text.generators.subject_templates import QUESTIONS, STATEMENTS
 from ops.training.text.lexicon import Lexicon
+from ops.training.text.tables import texts, word_list
 
+STATEMENTS, QUESTIONS = texts("subjects", "statement"), texts("subjects", "question")
 Said = list[tuple[Group, str]]  # each word with the number it agrees with, "" for most
 
 _MOST_PER_TEMPLATE = 170
 _MOST_WORDS = 22
-_MASS = (
-    "furniture information advice luggage homework money water milk bread food music rain snow traffic work sugar "
-    "knowledge equipment progress research evidence rice coffee air clothing baggage weather jewelry soup software"
-).split()
+_MASS = word_list("mass_nouns")
 _TRANSITIVE = ("like", "know", "see", "love", "want", "remember", "need", "admire", "visit", "meet", "hate", "trust")
 _DETERMINERS = ("the/DT", "the/DT", "the/DT", "my/PRP$", "his/PRP$", "her/PRP$", "our/PRP$", "your/PRP$", "their/PRP$")
 _BE = {"sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}

@@ -1,7 +1,11 @@
 """Right sentences for verb groups and complements that the text has too few of, filled with its own verb phrases.
 
 "I hope to catch the last train." gives the phrase "catch the last train", which "S be good at ING" makes into "Tom was
-good at catching the last train."; the rules then break it like any other.
+good at catching the last train."; the rules then break it like any other. `verb_frames.tsv` holds the frames:
+
+`S` is a subject; `be/B`, `want/V`, `have/H` agree with it, in the present or past (`have`: present); `BASE`, `ING`,
+`PART`, `PAST` stand for a verb phrase of the text, opened by that form; `P` is a person as an object. In passives `O`
+is the object of the verb phrase, as a subject, and `X` an agent ("by her") or nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +17,9 @@ from typing import NamedTuple
 from api.grammar.verbs import VerbForms
 from ops.training.text import lexicon as lex
 from ops.training.text.corpus import TaggedSentence, TaggedToken
-from ops.training.text.generators import frame_table
 from ops.training.text.generators.plain import Group, assemble, tagged
 from ops.training.text.lexicon import Lexicon, words
+from ops.training.text.tables import texts, word_list, word_set
 
 _MOST_PER_FRAME = 300
 _MOST_PHRASES = 12_000
@@ -24,20 +28,11 @@ _REST_TAGS = frozenset(("DT", "NN", "NNS", "PRP", "PRP$", "JJ", "IN", "RB", "RP"
 _OPENERS = words("to will can could would should must may might don't didn't doesn't won't can't")
 _UNFIT_VERBS = words("be have do let get seem mean like use go come become happen please thank") | lex.STATE_VERBS
 # A clause word, a time of its own, or a word that refers to the old subject or leans on a "not".
-_UNFIT_WORDS = words(
-    "that if because when while as since than until till so not no any anything anyone anybody anymore ever yet either "
-    "yesterday tomorrow today tonight ago last next now then again already before after too enough myself yourself "
-    "himself herself itself ourselves themselves yourselves what who how let's"
-)
-_SUBJECTS = tuple(
-    "I/PRP|you/PRP|he/PRP|she/PRP|we/PRP|they/PRP|he/PRP|she/PRP|they/PRP|Tom/NNP|Mary/NNP|Ken/NNP|my/PRP$ brother/NN|"
-    "my/PRP$ parents/NNS|the/DT teacher/NN|the/DT students/NNS|her/PRP$ sister/NN|his/PRP$ friends/NNS|"
-    "the/DT old/JJ man/NN|our/PRP$ neighbours/NNS|the/DT children/NNS|the/DT boy/NN|the/DT women/NNS|a/DT doctor/NN|"
-    "the/DT workers/NNS|my/PRP$ boss/NN|his/PRP$ wife/NN|the/DT new/JJ manager/NN|some/DT people/NNS".split("|")
-)
+_UNFIT_WORDS = word_set("unfit_in_verb_phrases")
+_SUBJECTS = word_list("subjects")
 _SINGULAR = words("he she tom mary ken brother teacher sister man boy doctor boss wife manager")
-_PERSONS = tuple("me/PRP|him/PRP|her/PRP|us/PRP|them/PRP|Tom/NNP|the/DT boy/NN|my/PRP$ son/NN".split("|"))
-_AGENTS = tuple("by/IN him/PRP|by/IN her/PRP|by/IN them/PRP|by/IN Tom/NNP|by/IN the/DT police/NNS||||".split("|"))
+_PERSONS = word_list("object_persons")
+_AGENTS = word_list("agents")
 _BE = {"i": ("am/VBP", "was/VBD"), "sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}
 _FORM_TAGS = {"BASE": "VB", "ING": "VBG", "PART": "VBN", "PAST": "VBD", "DONE": "VBN"}
 
@@ -68,16 +63,13 @@ def verb_frame_sentences(
         return []
     most = min(_MOST_PER_FRAME, len(sentences) // 500 + 2)
     made = []
-    for frames, mark in (
-        (frame_table.STATEMENTS, "."), (frame_table.QUESTIONS, "?"), (frame_table.EMBEDDED, "."),
-        (frame_table.REPLIES, "."),
-    ):  # fmt: skip
-        for frame in frames.strip().splitlines():
+    for kind, mark in (("statement", "."), ("question", "?"), ("embedded", "."), ("reply", ".")):
+        for frame in texts("verb_frames", kind):
             is_fixed = _FORM_TAGS.keys().isdisjoint(frame.split())
             count = most // 15 + 1 if is_fixed else most
             made += [_filled(frame, rng.choice(phrases), mark, lexicon, rng) for _ in range(count)]
     objects = [phrase for phrase in phrases if phrase.object_number]
-    for frame in frame_table.PASSIVES.strip().splitlines() if objects else ():
+    for frame in texts("verb_frames", "passive") if objects else ():
         made += [_filled(frame, rng.choice(objects), ".", lexicon, rng) for _ in range(2 * most)]
     return made
 
