@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from ops.options import RangedType, with_settings
+from ops.options import RangedType, option, with_settings
 from ops.training.options import TrainOptions
 from ops.training.text import tables
 from scheduler.settings import Range, Settings
@@ -22,57 +22,32 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option(
-    "--corpus", "corpora", type=_FILE, multiple=True, required=True, envvar="MINISERVE_CORPUS", show_envvar=True,
-    help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.",
-)  # fmt: skip
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out, show_default=True,
-    envvar="MINISERVE_OUT", show_envvar=True, help="Folder for checkpoints, metrics and weights.",
-)  # fmt: skip
-@click.option(
-    "--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
-    envvar="MINISERVE_EXAMPLES", show_envvar=True, help="Examples to see in all, 1 to 1,000,000,000.",
-)  # fmt: skip
-@click.option(
-    "--max-minutes", type=RangedType(float, Range(0.1, 100_000)), default=None, envvar="MINISERVE_MAX_MINUTES",
-    show_envvar=True,
-    help="End after so many minutes (from 0.1), wherever the examples are.",
-)  # fmt: skip
-@click.option(
-    "--seed", type=RangedType(int, Range(0, 1_000_000_000)), default=_DEFAULTS.seed, show_default=True,
-    envvar="MINISERVE_SEED", show_envvar=True, help="Seed of the weights and of the examples, from 0.",
-)  # fmt: skip
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
-    envvar="MINISERVE_DEVICE", show_envvar=True, help="Where to compute.",
-)  # fmt: skip
-@click.option(
-    "--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
-    envvar="MINISERVE_PROCESSES", show_envvar=True, help="CPU processes that share the work, one core each, 1 to 64.",
-)  # fmt: skip
-@click.option(
-    "--compile", "compiles", is_flag=True, envvar="MINISERVE_COMPILE", show_envvar=True,
-    help="Compile the model first (needs g++): a minute's wait, then a quarter faster.",
-)  # fmt: skip
-@click.option(
-    "--start-from", type=_FILE, default=None, envvar="MINISERVE_START_FROM", show_envvar=True,
-    help="Weights (.safetensors, of the same tokenizer) to begin with instead of random ones.",
-)  # fmt: skip
-@click.option(
-    "--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
-    envvar="MINISERVE_TOP_RATE", show_envvar=True,
-    help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of --start-from.",
-)  # fmt: skip
-@click.option(
-    "--resume", is_flag=True, envvar="MINISERVE_RESUME", show_envvar=True,
-    help="Go on from the checkpoint in OUT; a new run where there is none.",
-)  # fmt: skip
+@option("--corpus", type=_FILE, multiple=True, required=True,
+        help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.")  # fmt: skip
+@option("--out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out, show_default=True,
+        help="Folder for checkpoints, metrics and weights.")  # fmt: skip
+@option("--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
+        help="Examples to see in all, 1 to 1,000,000,000.")  # fmt: skip
+@option("--max-minutes", type=RangedType(float, Range(0.1, 100_000)),
+        help="End after so many minutes (from 0.1), wherever the examples are.")  # fmt: skip
+@option("--seed", type=RangedType(int, Range(0, 1_000_000_000)), default=_DEFAULTS.seed, show_default=True,
+        help="Seed of the weights and of the examples, from 0.")  # fmt: skip
+@option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
+        help="Where to compute.")  # fmt: skip
+@option("--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
+        help="CPU processes that share the work, one core each, 1 to 64.")  # fmt: skip
+@option("--compile", is_flag=True, help="Compile the model first (needs g++): a minute's wait, then a quarter faster.")
+@option("--start-from", type=_FILE,
+        help="Weights (.safetensors, of the same tokenizer) to begin with instead of random ones.")  # fmt: skip
+@option("--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
+        help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of "
+             "--start-from.")  # fmt: skip
+@option("--resume", is_flag=True, help="Go on from the checkpoint in OUT; a new run where there is none.")
 def train(**values: object) -> None:
     """Train the Mini-GPT and write mini-gpt.safetensors into the folder of --out.
 
     Mistakes are made in the sentences of the corpus; two in five examples come from lines that were
-    generated with a language model and are part of the program. Needs PyTorch, which make train installs.
+    generated with a language model and are part of the repository. Needs PyTorch, which make train installs.
     """
     if not tables.FOLDER.is_dir():
         raise click.ClickException("the training sentences are not installed: run make train in the repository")
@@ -81,9 +56,9 @@ def train(**values: object) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from ops.training.model import loop
 
-    renamed = {"num_examples": values.pop("examples"), "num_processes": values.pop("processes")}
+    names = {"corpus": "corpora", "examples": "num_examples", "processes": "num_processes", "compile": "compiles"}
     try:
-        click.echo(loop.train(TrainOptions(**values, **renamed)))
+        click.echo(loop.train(TrainOptions(**{names.get(name, name): value for name, value in values.items()})))
     except (FileExistsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
@@ -92,10 +67,9 @@ def train(**values: object) -> None:
 @click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
 @click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print a JSON object.")
-@click.option(
-    "--show", type=click.Choice(["wrong", "changed"]), multiple=True, envvar="MINISERVE_SHOW", show_envvar=True,
-    help="Print the wrong sentences not mended exactly, or the right ones changed; may be given twice.",
-)  # fmt: skip
+@option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
+        help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
+             "given twice.")  # fmt: skip
 def eval_(settings: Settings, files: tuple[Path, ...], as_json: bool, show: tuple[str, ...]) -> None:
     """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}.
 

@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
+from ops.training.evaluation import tuning
 from ops.training.model import loop
 from ops.training.model.averaging import WeightAverage
 from ops.training.model.export import write_weights
@@ -44,8 +45,10 @@ def options(corpus: Path, out: Path, **others: object) -> TrainOptions:
 
 @pytest.fixture
 def quick(monkeypatch) -> None:
-    for name, value in {"_METRICS_EVERY_STEPS": 2, "_SCORE_ITEMS": 5, "TUNING_ITEMS": 5}.items():
-        monkeypatch.setattr(loop, name, value)
+    for module, name, value in (
+        (loop, "_METRICS_EVERY_STEPS", 2), (loop, "_SCORE_ITEMS", 5), (tuning, "TUNING_ITEMS", 5)
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
     read = written.load
     monkeypatch.setattr(written, "load", lambda *, held_out: read(held_out=held_out)[:5])
 

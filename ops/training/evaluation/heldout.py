@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,10 +61,7 @@ class HeldOut:
     @classmethod
     def make(cls, corpora: Sequence[Path], tokenizer: Tokenizer, options: HeldOutOptions) -> HeldOut:
         """The same set for the same options and corpora."""
-        examples = tuple(
-            example for example in held_out_examples(corpora, options) if encode_example(tokenizer, example)
-        )
-        return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
+        return cls._fitting(tokenizer, held_out_examples(corpora, options))
 
     @classmethod
     def as_written(cls, corpora: Sequence[Path], tokenizer: Tokenizer) -> HeldOut:
@@ -72,9 +69,7 @@ class HeldOut:
         texts = {sentence.text: sentence.source for sentence in read_corpus(corpora)
                  if len(sentence.tokens) >= _LONG_TOKENS and is_held_out(sentence.text)
                  and not _is_for_test(sentence.text)}  # fmt: skip
-        examples = tuple(example for text, source in texts.items()
-                         if encode_example(tokenizer, example := Example(text, text, (), source)))  # fmt: skip
-        return cls(tokenizer, examples, tuple(tokenizer.encode(example.sentence) for example in examples))
+        return cls._fitting(tokenizer, (Example(text, text, (), source) for text, source in texts.items()))
 
     @classmethod
     def written(cls, tokenizer: Tokenizer) -> HeldOut:
@@ -87,6 +82,11 @@ class HeldOut:
             if places:
                 mistake = rng.choice(rng.choice(places))
                 examples.append(Example(with_mistake(text, mistake), text, edits_of(text, [mistake]), "written"))
+        return cls._fitting(tokenizer, examples)
+
+    @classmethod
+    def _fitting(cls, tokenizer: Tokenizer, examples: Iterable[Example]) -> HeldOut:
+        """Those of the examples that are within the model's limits."""
         fitting = tuple(example for example in examples if encode_example(tokenizer, example))
         return cls(tokenizer, fitting, tuple(tokenizer.encode(example.sentence) for example in fitting))
 

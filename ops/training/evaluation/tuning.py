@@ -10,15 +10,30 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from ops.training.evaluation.heldout import HeldOut, Score
+from api.grammar.tokenizer import Tokenizer
+from ops.training.evaluation.heldout import HeldOut, HeldOutOptions, Score
 from ops.training.model.decoding import decode
 from ops.training.model.twin import Twin
 
 BIASES = tuple(step / 4 for step in range(-4, 33))  # -1 to 8
+TUNING_ITEMS = 1500  # wrong sentences, and as many clean ones
 _MOST_FALSE_POSITIVES = 0.008
 _MOST_AS_WRITTEN = 0.01
 _MOST_TEMPTING = 0.02
 _LEAST_EXACT = 0.85
+
+
+def tuning_set(corpora: Sequence[Path], tokenizer: Tokenizer) -> HeldOut:
+    """The held-out examples of a corpus that the bias is chosen by."""
+    return HeldOut.make(corpora, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
+
+
+def tuned_bias(twin: Twin, held_out: HeldOut, corpora: Sequence[Path], out: Path) -> float:
+    """Choose the bias, and write what it was chosen by into the folder: `eos_bias.csv`, `eos_bias-written.csv`."""
+    scores, by_hand = trade_off(twin, held_out), trade_off(twin, HeldOut.written(held_out.tokenizer))
+    write_trade_off(scores, out / "eos_bias.csv")
+    write_trade_off(by_hand, out / "eos_bias-written.csv")
+    return choose_bias(scores, trade_off(twin, HeldOut.as_written(corpora, held_out.tokenizer)), by_hand)
 
 
 def trade_off(twin: Twin, held_out: HeldOut, device: str = "cpu") -> list[Score]:

@@ -13,12 +13,9 @@ from safetensors.torch import save_file
 
 from api.grammar.tokenizer import Tokenizer
 from ops.provenance import corpus_digests, cpu_name
-from ops.training.model.twin import Twin, TwinConfig
+from ops.training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from ops.training.options import TrainOptions
 from worker.model.weights import ModelConfig, fingerprint
-
-_TRAINING_ONLY = ("detection",)
-
 
 PLAIN, AVERAGE = KINDS = ("twin", "average")  # which of a checkpoint's weights
 
@@ -82,6 +79,6 @@ def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, eos_bias: 
     metadata = {"config": json.dumps(asdict(config)), "tokenizer": tokenizer_fingerprint,
                 "fingerprint": fingerprint(config, tokenizer_fingerprint), "trained": trained}  # fmt: skip
     weights = {name: tensor.detach().float().cpu().contiguous()
-               for name, tensor in twin.state_dict().items() if name not in _TRAINING_ONLY}  # fmt: skip
+               for name, tensor in twin.state_dict().items() if name not in TRAINING_ONLY}  # fmt: skip
     save_file(weights, path, metadata=metadata)
     path.chmod(0o644)  # the library leaves it to its owner alone, which no other user of the package could read

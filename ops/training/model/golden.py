@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ops.training.model.twin import Twin, TwinConfig
+from ops.training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 
 CONFIG = TwinConfig(vocab_size=97, num_layers=2, num_heads=4, width=64, num_positions=40, num_word_rows=12)
 LENGTHS = ((3, 2), (9, 5), (17, 12))  # tokens of prompt and output
@@ -29,7 +29,7 @@ def golden_arrays() -> dict[str, np.ndarray]:
     generator = torch.Generator().manual_seed(SEED)
     twin = random_twin(generator)
     arrays = {"config": np.array(json.dumps(asdict(CONFIG)))}
-    arrays |= {f"weights/{name}": each.numpy() for name, each in twin.state_dict().items() if name != "detection"}
+    arrays |= {f"weights/{name}": each.numpy() for name, each in twin.state_dict().items() if name not in TRAINING_ONLY}
     for case, (num_prompt, num_output) in enumerate(LENGTHS):
         tokens = torch.randint(0, CONFIG.vocab_size, (1, num_prompt + num_output), generator=generator)
         words = torch.randint(0, CONFIG.num_word_rows, (1, num_prompt + num_output), generator=generator)

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
-from ops.training.evaluation.tuning import choose_bias, trade_off, write_trade_off
+from ops.training.evaluation.tuning import tuned_bias, tuning_set
 from ops.training.model.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.model.export import KINDS, Choice, export, load_twin
 from ops.training.model.progress import MetricsLog
@@ -35,7 +35,6 @@ _CHECKPOINT_EVERY_S = 180.0
 _SCORE_EVERY_S = 300.0
 _METRICS_EVERY_STEPS = 100
 _SCORE_ITEMS = 500  # wrong sentences, and as many clean ones
-TUNING_ITEMS = 1500
 _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not repeat the corruptions of the first
 
 
@@ -85,15 +84,11 @@ def finish(options: TrainOptions) -> Path:
     checkpoint = options.out / "checkpoint.pt"
     tokenizer = Tokenizer.load()
     config = TwinConfig(vocab_size=tokenizer.vocab_size)
-    held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
+    held_out = tuning_set(options.corpora, tokenizer)
     losses = {kind: held_out.output_loss(load_twin(checkpoint, config, kind=kind)) for kind in KINDS}
     kind = min(losses, key=losses.get)
     twin = load_twin(checkpoint, config, kind=kind)
-    scores = trade_off(twin, held_out)
-    write_trade_off(scores, options.out / "eos_bias.csv")
-    by_hand = trade_off(twin, HeldOut.written(tokenizer))
-    write_trade_off(by_hand, options.out / "eos_bias-written.csv")
-    eos_bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpora, tokenizer)), by_hand)
+    eos_bias = tuned_bias(twin, held_out, options.corpora, options.out)
     return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, eos_bias))
 
 

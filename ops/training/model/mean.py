@@ -14,10 +14,8 @@ from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
 from ops.provenance import weights_origin
-from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
-from ops.training.evaluation.tuning import choose_bias, trade_off, write_trade_off
+from ops.training.evaluation.tuning import tuned_bias, tuning_set
 from ops.training.model.export import read_twin, write_weights
-from ops.training.model.loop import TUNING_ITEMS
 from ops.training.model.twin import Twin
 
 
@@ -48,11 +46,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     tokenizer, twin = Tokenizer.load(), mean_of(options.one, options.other, options.share)
-    held_out = HeldOut.make(options.corpus, tokenizer, HeldOutOptions(TUNING_ITEMS, TUNING_ITEMS, seed=8))
-    scores, by_hand = trade_off(twin, held_out), trade_off(twin, HeldOut.written(tokenizer))
-    bias = choose_bias(scores, trade_off(twin, HeldOut.as_written(options.corpus, tokenizer)), by_hand)
-    write_trade_off(scores, options.out / "eos_bias.csv")
-    write_trade_off(by_hand, options.out / "eos_bias-written.csv")
+    held_out = tuning_set(options.corpus, tokenizer)
+    bias = tuned_bias(twin, held_out, options.corpus, options.out)
     trained = _trained(options.one, options.other, options.share)
     write_weights(twin, options.out / "mini-gpt.safetensors", tokenizer.fingerprint, bias, trained)
     print(f"{options.out / 'mini-gpt.safetensors'}: bias {bias:g}, held-out loss {held_out.output_loss(twin):.4f}")

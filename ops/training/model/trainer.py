@@ -22,12 +22,11 @@ from ops.training.model.batches import Batch
 from ops.training.model.gradients import BatchLosses, GradientHelpers, Means
 from ops.training.model.muon import Muon
 from ops.training.model.progress import Progress
-from ops.training.model.twin import Twin, TwinConfig
+from ops.training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from ops.training.options import TrainOptions
 
 MUON_RATE, ADAM_RATE = 0.01, 2e-3  # output loss .157 after 400,000 examples; .215 at 0.02 and 3e-3
 GRADIENT_NORM = 1.0
-_TRAINING_ONLY = {"detection"}
 _TIMING_ROUNDS = 5
 
 
@@ -68,7 +67,7 @@ class Trainer:
                 f"{path} was trained with tokenizer {metadata.get('tokenizer')}, this one is {tokenizer.fingerprint}: "
                 "start from random weights instead"
             )
-        expected = {name: param.shape for name, param in self.twin.named_parameters() if name not in _TRAINING_ONLY}
+        expected = {name: param.shape for name, param in self.twin.named_parameters() if name not in TRAINING_ONLY}
         if expected != {name: weight.shape for name, weight in weights.items()}:
             raise ValueError(f"{path} holds a model of another shape")
         self.twin.load_state_dict(weights, strict=False)

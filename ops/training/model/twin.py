@@ -21,6 +21,7 @@ from ops.training.model.batches import NO_TARGET, Batch
 
 NORM_EPSILON = 1e-5
 DETECTION_WEIGHT = 0.5  # beside the loss of the output tokens
+TRAINING_ONLY = ("detection",)  # parameters that no weights file holds
 
 
 @dataclass(frozen=True, slots=True)

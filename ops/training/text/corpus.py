@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from api.grammar.words import split_pieces
@@ -34,6 +34,13 @@ class TaggedSentence:
     tokens: tuple[TaggedToken, ...]
     # Of made sentences whose subjects are long: (word number of a finite verb, number of its subject).
     agreeing: tuple[tuple[int, str], ...] = ()
+
+
+def shifted(tokens: Iterable[TaggedToken], by: int) -> list[TaggedToken]:
+    """The same tokens for a place so many words further on."""
+    return [
+        token if token.word_number is None else replace(token, word_number=token.word_number + by) for token in tokens
+    ]
 
 
 def is_held_out(text: str, per_mille: int = HELD_OUT_PER_MILLE) -> bool:

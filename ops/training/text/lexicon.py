@@ -37,6 +37,14 @@ STATIVE_VERBS = word_set("stative_verbs")
 INTRANSITIVE_VERBS = word_set("intransitive_verbs")
 # Changes and posture verbs go with "every day" in the progressive; the rest of these are too general.
 ACTIVITY_VERBS = word_set("activity_verbs")
+EXTRA_NOUNS = word_set("extra_nouns")
+# Verbs that are adjectives as they stand: "The plan is separate", "It was welcome".
+EXTRA_ADJECTIVES = word_set("extra_adjectives")
+EXTRA_KNOWN_WORDS = word_set("extra_known_words")
+# The table lets these pass as forms; to a teacher they are mistakes.
+_MISFORMS_IN_TABLE = {
+    "pay": "payed", "fly": "flied", "tear": "teared", "grind": "grinded", "bend": "bended", "cost": "costed",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -100,13 +108,6 @@ class Lexicon:
         return [sys.intern(form) for form in forms if form.isalpha() and not self.is_real(form)]
 
 
-# The table lets these pass as forms; to a teacher they are mistakes.
-_MISFORMS_IN_TABLE = {
-    "pay": "payed", "fly": "flied", "tear": "teared", "grind": "grinded", "bend": "bended", "cost": "costed",
-}  # fmt: skip
-EXTRA_NOUNS = word_set("extra_nouns")
-
-
 def _nouns_after_prepositions(sentence: TaggedSentence) -> set[str]:
     tokens = sentence.tokens
     return {
@@ -114,8 +115,3 @@ def _nouns_after_prepositions(sentence: TaggedSentence) -> set[str]:
         for before, noun, after in zip(tokens, tokens[1:], (*tokens[2:], None), strict=False)
         if before.tag == "IN" and noun.tag in ("NN", "NNS") and (after is None or after.tag not in ("NN", "NNS"))
     }
-
-
-# Verbs that are adjectives as they stand: "The plan is separate", "It was welcome".
-EXTRA_ADJECTIVES = word_set("extra_adjectives")
-EXTRA_KNOWN_WORDS = word_set("extra_known_words")

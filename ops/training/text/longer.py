@@ -8,10 +8,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from api.grammar.words import count_words, split_pieces
-from ops.training.text.corpus import TaggedSentence, TaggedToken
+from ops.training.text.corpus import TaggedSentence, TaggedToken, shifted
 from ops.training.text.lexicon import words
 from ops.training.text.view import Candidate
 
@@ -19,20 +18,8 @@ MOST_WORDS = 64
 _LEAST_TARGET = 16
 _MOST_PARTS = 9
 _JOINTS = (
-    ", and",
-    ", and",
-    ", and",
-    ", but",
-    ", but",
-    ";",
-    ";",
-    " because",
-    ", while",
-    ", so",
-    ", yet",
-    ", for",
-    " and",
-)
+    ", and", ", and", ", and", ", but", ", but", ";", ";", " because", ", while", ", so", ", yet", ", for", " and",
+)  # fmt: skip
 # Words that are small inside a sentence whatever they mean; "I" and its forms stay as they are.
 _OPENINGS = words("he she it we they you the a an this that these those my your his her our their there")
 _PLAIN_STATEMENT = re.compile(r"[A-Z][^\"\u201c\u201d()?!:;.\u2026\u2013\u2014]*\.")
@@ -93,7 +80,7 @@ def _join(one: Part, other: Part, rng: random.Random) -> Part:
     if not _IS_I.match(second_text):
         second_text = second_text[0].lower() + second_text[1:]
     start = len(first_text) + len(joint) + 1
-    tokens = (*one[0].tokens[:-1], *_joint_tokens(joint, num_words - 1), *_shifted(other[0].tokens, num_words))
+    tokens = (*one[0].tokens[:-1], *_joint_tokens(joint, num_words - 1), *shifted(other[0].tokens, num_words))
     sentence = TaggedSentence(one[0].source, f"{first_text}{joint} {second_text}", tokens)
     moved = [_moved(candidate, num_words, start) for candidate in other[1]]
     return sentence, [*one[1], *moved]
@@ -103,13 +90,6 @@ def _joint_tokens(joint: str, word_number: int) -> list[TaggedToken]:
     mark, word = joint[:1].strip(), joint[1:].strip()
     tokens = [TaggedToken(mark, mark, None)] if mark else []
     return [*tokens, TaggedToken(word, "CC", word_number)] if word else tokens
-
-
-def _shifted(tokens: Sequence[TaggedToken], shift: int) -> list[TaggedToken]:
-    return [
-        token if token.word_number is None else replace(token, word_number=token.word_number + shift)
-        for token in tokens
-    ]
 
 
 def _moved(candidate: Candidate, num_words: int, start: int) -> Candidate:

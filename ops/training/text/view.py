@@ -1,6 +1,6 @@
 """A tagged sentence as the corruption rules look at it: whole words, what stands between them, and their subjects.
 
-Rules ask questions (`subject`, `adverbs_end`, `has_adjacent`), they never parse. Every answer that is not
+Rules ask questions (`subject`, `skip_adverbs`, `may_be_noun`), they never parse. Every answer that is not
 certain is None, because a wrong label costs more than a missed candidate.
 """
 

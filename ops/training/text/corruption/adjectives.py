@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from api.grammar.reasons import Reason
 from api.grammar.words import split_pieces
-from ops.training.text.corpus import TaggedSentence, TaggedToken
+from ops.training.text.corpus import TaggedSentence, TaggedToken, shifted
 from ops.training.text.lexicon import Lexicon, words
 from ops.training.text.view import View
 
@@ -67,22 +67,10 @@ def _bare_noun(tokens: Sequence[TaggedToken]) -> int | None:
 def _with_participle(sentence: TaggedSentence, at: int, participle: str) -> TaggedSentence:
     noun = sentence.tokens[at]
     assert noun.word_number is not None
-    tokens = [
-        *sentence.tokens[:at],
-        TaggedToken(participle, "VBN", noun.word_number),
-        *_shifted(sentence.tokens[at:]),
-    ]
+    added = TaggedToken(participle, "VBN", noun.word_number)
+    tokens = (*sentence.tokens[:at], added, *shifted(sentence.tokens[at:], 1))
     start = _start_of_word(sentence.text, noun.word_number)
-    return TaggedSentence(
-        sentence.source, f"{sentence.text[:start]}{participle} {sentence.text[start:]}", tuple(tokens)
-    )
-
-
-def _shifted(tokens: Iterable[TaggedToken]) -> list[TaggedToken]:
-    return [
-        token if token.word_number is None else TaggedToken(token.text, token.tag, token.word_number + 1)
-        for token in tokens
-    ]
+    return TaggedSentence(sentence.source, f"{sentence.text[:start]}{participle} {sentence.text[start:]}", tokens)
 
 
 def _start_of_word(text: str, number: int) -> int:

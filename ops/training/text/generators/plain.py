@@ -17,13 +17,20 @@ Group = list[TaggedToken]  # the tokens of one word
 _MOST_TOKENS = 11
 # A sentence with one of these has its time already, or more than one clause.
 _TIME_WORDS = word_set("time_or_clause_words")
-_BE = {"i": ("am", "was"), "sg": ("is", "was"), "pl": ("are", "were")}
+# By the number of the subject; of be, present and past.
+BE = {"i": ("am/VBP", "was/VBD"), "sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}
+HAVE = {"i": "have/VBP", "sg": "has/VBZ", "pl": "have/VBP"}
+DO = {"i": "do/VBP", "sg": "does/VBZ", "pl": "do/VBP"}
 _TIME_TAGS = {
     "he": "PRP", "i": "PRP", "she": "PRP", "we": "PRP", "came": "VBD", "was": "VBD", "were": "VBD", "every": "DT",
     "the": "DT", "a": "DT", "an": "DT", "my": "PRP$", "last": "JJ", "next": "JJ", "ago": "RB", "in": "IN", "on": "IN",
     "at": "IN", "for": "IN", "since": "IN", "when": "WRB", "of": "IN",
 }  # fmt: skip
 COMMA = [TaggedToken(",", ",", None)]
+
+
+def present_of(verb: VerbForms, number: str) -> str:
+    return f"{verb.third}/VBZ" if number == "sg" else f"{verb.lemma}/VBP"
 
 
 class Plain:
@@ -66,13 +73,13 @@ class Plain:
 
     def present(self) -> list[Group]:
         if self.is_be:
-            return [*tagged(f"{_BE[self.number][0]}/{'VBZ' if self.number == 'sg' else 'VBP'}"), *self.rest]
+            return [*tagged(BE[self.number][0]), *self.rest]
         assert self.forms is not None
-        return [*tagged(f"{self.forms.third}/VBZ" if self.number == "sg" else f"{self.forms.lemma}/VBP"), *self.rest]
+        return [*tagged(present_of(self.forms, self.number)), *self.rest]
 
     def past(self) -> list[Group]:
-        past = _BE[self.number][1] if self.forms is None else self.forms.pasts[0]
-        return [*tagged(f"{past}/VBD"), *self.rest]
+        past = self.was if self.forms is None else f"{self.forms.pasts[0]}/VBD"
+        return [*tagged(past), *self.rest]
 
     def base(self) -> list[Group]:
         return [*tagged(f"{self.lemma}/VB"), *self.rest]
@@ -86,15 +93,11 @@ class Plain:
 
     @property
     def have(self) -> str:
-        return "has/VBZ" if self.number == "sg" else "have/VBP"
+        return HAVE[self.number]
 
     @property
     def was(self) -> str:
-        return f"{_BE[self.number][1]}/VBD"
-
-    @property
-    def do_not(self) -> str:
-        return "does/VBZ" if self.number == "sg" else "do/VBP"
+        return BE[self.number][1]
 
 
 _NO_EVENTS = (

@@ -16,11 +16,6 @@ from ops.training.text.generators.plain import Group, Plain, assemble, plain_of,
 from ops.training.text.lexicon import Lexicon, words
 from ops.training.text.tables import word_list
 
-
-def _choices(text: str) -> tuple[str, ...]:
-    return tuple(text.split("|"))
-
-
 _FUTURE = word_list("future_times")
 _PAST = word_list("past_times")
 _CHILDHOOD = word_list("childhood_times")
@@ -37,7 +32,7 @@ _MOST_PER_KIND = 3000
 _MOST_PER_JOIN = 2000
 _RARE_COUNT = 60
 _RARE_SUBJECTS = word_list("subjects_of_rare_verbs")
-_RARE_ENDINGS = _choices("it/PRP|them/PRP|there/RB|again/RB|at/IN last/JJ|in/IN the/DT end/NN|with/IN us/PRP")
+_RARE_ENDINGS = word_list("endings_of_rare_verbs")
 
 Rewrite = Callable[[Plain, random.Random], list[Group] | None]
 
@@ -149,7 +144,7 @@ def _to_progressive_perfect(plain: Plain, rng: random.Random) -> list[Group] | N
 
 
 _WAITING = words("wait live stand sit learn search sleep talk")
-_HOURS = _choices("for two hours|for an hour|for hours|for twenty minutes|for three days")
+_HOURS = word_list("hours")
 
 
 def _to_first_time(plain: Plain, rng: random.Random) -> list[Group] | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ops.training.text.corpus import TaggedSentence, TaggedToken
-from ops.training.text.generators.plain import COMMA, Group, Plain, assemble, tagged
+from ops.training.text.generators.plain import BE, COMMA, DO, HAVE, Group, Plain, assemble, present_of, tagged
 from ops.training.text.generators.subject_nouns import Nouns, Predicate
 from ops.training.text.lexicon import Lexicon
 from ops.training.text.tables import texts, word_list
@@ -28,9 +28,6 @@ _MOST_WORDS = 22
 _MASS = word_list("mass_nouns")
 _TRANSITIVE = ("like", "know", "see", "love", "want", "remember", "need", "admire", "visit", "meet", "hate", "trust")
 _DETERMINERS = ("the/DT", "the/DT", "the/DT", "my/PRP$", "his/PRP$", "her/PRP$", "our/PRP$", "your/PRP$", "their/PRP$")
-_BE = {"sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}
-_HAVE = {"sg": "has/VBZ", "pl": "have/VBP"}
-_DO = {"sg": "does/VBZ", "pl": "do/VBP"}
 _PLAIN_BASES = ("work/VB", "live/VB", "stay/VB", "study/VB", "sleep/VB", "go/VB", "play/VB", "sit/VB")
 
 
@@ -95,11 +92,11 @@ class _Filler:
             "W": self._of_thing,
             "v": lambda number: self._predicate(self._short or nouns.human, number, is_short=True),
             "w": lambda number: self._predicate(self._short_other or nouns.other, number, is_short=True),
-            "be": lambda number: _verb_first(tagged(rng.choice(_BE[number])), number),
-            "is": lambda number: _verb_first(tagged(_BE[number][0]), number),
-            "has": lambda number: _verb_first(tagged(_HAVE[number]), number),
-            "does": lambda number: _verb_first(tagged(_DO[number]), number),
-            "doesn't": lambda number: _verb_first(tagged(_DO[number] + "+n't/RB"), number),
+            "be": lambda number: _verb_first(tagged(rng.choice(BE[number])), number),
+            "is": lambda number: _verb_first(tagged(BE[number][0]), number),
+            "has": lambda number: _verb_first(tagged(HAVE[number]), number),
+            "does": lambda number: _verb_first(tagged(DO[number]), number),
+            "doesn't": lambda number: _verb_first(tagged(DO[number] + "+n't/RB"), number),
             "not": self._negated,
             "likes": self._likes,
         }
@@ -165,29 +162,28 @@ class _Filler:
         one, rng = self._rng.choice(pool), self._rng
         roll, rest = rng.random(), one.plain.rest
         if one.kind == "be":
-            be = _BE[number][roll < 0.35]
+            be = BE[number][roll < 0.35]
             negated = "+n't/RB" if not is_short and rng.random() < 0.1 else ""
             return _verb_first([*tagged(be + negated), *rest], number)
         if one.kind == "have":
-            return _verb_first([*tagged(_HAVE[number]), *rest], number)
+            return _verb_first([*tagged(HAVE[number]), *rest], number)
         if roll < 0.1 and not is_short:
-            return _verb_first([*tagged(_DO[number] + "+n't/RB"), *one.plain.base()], number)
+            return _verb_first([*tagged(DO[number] + "+n't/RB"), *one.plain.base()], number)
         if roll < 0.2 and not is_short and one.plain.lemma != "have":
-            return _verb_first([*tagged(_HAVE[number]), *one.plain.participle()], number)
+            return _verb_first([*tagged(HAVE[number]), *one.plain.participle()], number)
         return _verb_first(_present(one.plain, number), number)
 
     def _negated(self, number: str) -> Said:
         one = self._rng.choice(self._short)
         if self._rng.random() < 0.3:
-            return _verb_first([*tagged(_HAVE[number] + "+n't/RB"), *one.plain.participle()], number)
-        return _verb_first([*tagged(_DO[number] + "+n't/RB"), *one.plain.base()], number)
+            return _verb_first([*tagged(HAVE[number] + "+n't/RB"), *one.plain.participle()], number)
+        return _verb_first([*tagged(DO[number] + "+n't/RB"), *one.plain.base()], number)
 
     def _likes(self, number: str) -> Said:
-        lemma = self._rng.choice(_TRANSITIVE)
-        verb = self._nouns.lexicon.base[lemma]
+        verb = self._nouns.lexicon.base[self._rng.choice(_TRANSITIVE)]
         if self._rng.random() < 0.35:
             return _plainly([[TaggedToken(verb.pasts[0], "VBD", None)]])
-        return _verb_first(tagged(f"{verb.third}/VBZ" if number == "sg" else f"{lemma}/VBP"), number)
+        return _verb_first(tagged(present_of(verb, number)), number)
 
     def _object(self, number: str) -> Said:
         """ "She broke the vase" -> "vase (that) she broke"."""
@@ -199,5 +195,4 @@ class _Filler:
 
 def _present(plain: Plain, number: str) -> list[Group]:
     assert plain.forms is not None
-    verb = f"{plain.forms.third}/VBZ" if number == "sg" else f"{plain.forms.lemma}/VBP"
-    return [*tagged(verb), *plain.rest]
+    return [*tagged(present_of(plain.forms, number)), *plain.rest]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from api.grammar.verbs import VerbForms
 from ops.training.text import lexicon as lex
 from ops.training.text.corpus import TaggedSentence, TaggedToken
-from ops.training.text.generators.plain import Group, assemble, tagged
+from ops.training.text.generators.plain import BE, DO, HAVE, Group, assemble, present_of, tagged
 from ops.training.text.lexicon import Lexicon, words
 from ops.training.text.tables import texts, word_list, word_set
 
@@ -33,7 +33,6 @@ _SUBJECTS = word_list("subjects")
 _SINGULAR = words("he she tom mary ken brother teacher sister man boy doctor boss wife manager")
 _PERSONS = word_list("object_persons")
 _AGENTS = word_list("agents")
-_BE = {"i": ("am/VBP", "was/VBD"), "sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}
 _FORM_TAGS = {"BASE": "VB", "ING": "VBG", "PART": "VBN", "PAST": "VBD", "DONE": "VBN"}
 
 
@@ -162,14 +161,12 @@ def _agreeing(part: str, number: str, is_past: bool, lexicon: Lexicon) -> str:
     head, plus, ending = part.partition("+")
     lemma, tag = head.rsplit("/", 1)
     if tag == "B":
-        return _BE[number][is_past] + plus + ending
+        return BE[number][is_past] + plus + ending
     if tag == "H":
-        return ("has/VBZ" if number == "sg" else "have/VBP") + plus + ending
+        return HAVE[number] + plus + ending
     if tag == "V":
         if lemma == "do":
-            do = "did/VBD" if is_past else "does/VBZ" if number == "sg" else "do/VBP"
-            return do + plus + ending
+            return ("did/VBD" if is_past else DO[number]) + plus + ending
         verb = lexicon.base[lemma]
-        present = f"{verb.third}/VBZ" if number == "sg" else f"{verb.lemma}/VBP"
-        return f"{verb.pasts[0]}/VBD" if is_past else present
+        return f"{verb.pasts[0]}/VBD" if is_past else present_of(verb, number)
     return part

@@ -1,6 +1,6 @@
 """Other names, numbers and nouns for the written sentences: a training is to learn their grammar, not their words.
 
-Every class (a line of `swap_classes.txt`) holds words that may stand for each other in any sentence: of one number, one
+Every class (a line of `swap_classes.tsv`) holds words that may stand for each other in any sentence: of one number, one
 gender, one article (a / an) and one need of an article. Used while training only, not where a bias is chosen.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 
-_FILE = Path(__file__).parents[1] / "tables" / "swap_classes.txt"
+from ops.training.text.tables import rows
+
 _SHARE = 0.7  # of the sentences that hold such a word
 _YEARS = (1950, 2019)
 _WORD = re.compile(r"\b(?:[A-Za-z]+|(?:19[5-9]|20[01])\d)\b")
 
-_CLASSES = tuple(tuple(line.split()) for line in _FILE.read_text(encoding="utf-8").splitlines())
+_CLASSES = tuple(tuple(text.split("|")) for _, text in rows("swap_classes"))
 
 
 class Swaps:
