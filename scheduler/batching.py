@@ -144,7 +144,8 @@ class ContinuousBatching:
 
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, in order, then decide the forward pass. Changes `waiting` and `running`."""
-        decodes, prefills = tuple(self.running.values()), []
+        decodes = tuple(self.running.values())
+        prefills: list[Sequence] = []
         prompt_tokens = 0
         while self.waiting and self._free_slots:
             first = next(iter(self.waiting.values()))

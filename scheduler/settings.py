@@ -36,10 +36,10 @@ class Range:
         """NaN is within no bounds. Where words are allowed too, a number is written as text."""
         if self.choices:
             return value in self.choices or (self.low is not None and self._contains_text(value))
-        return self.low is None or self.low <= value <= self.high
+        return self.low is None or self.high is None or self.low <= value <= self.high
 
     def _contains_text(self, text: str) -> bool:
-        return text.isascii() and text.isdecimal() and self.low <= int(text) <= self.high
+        return text.isascii() and text.isdecimal() and Range(self.low, self.high).contains(int(text))
 
     def __str__(self) -> str:
         words = ", ".join(choice for choice in self.choices or () if choice)

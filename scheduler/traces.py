@@ -81,10 +81,10 @@ class SequencePart:
             facts, steps = text.split(";")
             *counts, reason, queue_us, prefill_us = facts.split(",")
             attempt, slot, prompt_tokens, output_tokens = map(int, counts)
-            times_s = [int(us) / 1e6 for us in (queue_us, prefill_us)]
+            counted = attempt, slot, prompt_tokens, output_tokens
             pairs = [step.split(":") for step in steps.split()]
-            told = tuple(Step(int(us) / 1e6, int(batch_size)) for us, batch_size in pairs)
-            return cls(attempt, slot, prompt_tokens, output_tokens, FinishReason(reason), *times_s, steps=told)
+            taken = tuple(Step(int(us) / 1e6, int(batch_size)) for us, batch_size in pairs)
+            return cls(*counted, FinishReason(reason), int(queue_us) / 1e6, int(prefill_us) / 1e6, taken)
         except (ValueError, TypeError) as error:
             raise TraceError(f"not what a worker saw: {error!r}") from error
 

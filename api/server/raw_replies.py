@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from gunicorn.http.errors import ParseException
+from gunicorn.workers.base import Worker
 
 from api.http.replies import Reply, error_reply, json_reply
 from api.service.readiness import Readiness, ready_document
@@ -17,7 +18,7 @@ from scheduler.errors import InvalidHeader, ServingError
 CLIENT_STALL_S = 30.0  # a client that neither sends nor reads for so long is cut off
 
 
-class AnswersUnreadable:
+class AnswersUnreadable(Worker):
     """Goes before a gunicorn worker class, whose own answer to a broken request line or header is an HTML page."""
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -44,7 +45,7 @@ _COUNTERS = {  # metric: help, and field of the totals, or of the queue's own co
     "requests_accepted": ("Sentences accepted.", "accepted"),
     "duplicate_answers": ("Answers dropped, for another was first.", "duplicates"),
 }  # fmt: skip
-_FAILURES = {  # type: how the queue counts it
+_FAILURES = {  # by type: how the queue counts it
     "request-failed": "failed", "cancelled": "cancelled", "deadline-exceeded": "expired",
     "removed-by-operator": "removed",
 }  # fmt: skip
@@ -121,7 +122,7 @@ class _Registry:
             yield _histogram(name, help, SIZE_BUCKETS, name, seen.totals)
 
 
-def _gauges(table: Mapping[str, tuple[str, Callable]], source: object) -> Iterable[Metric]:
+def _gauges(table: Mapping[str, tuple[str, Callable[[Any], float]]], source: object) -> Iterable[Metric]:
     for name, (help, of) in table.items():
         yield GaugeMetricFamily(_PREFIX + name, help, of(source))
 
@@ -140,7 +141,7 @@ def _labelled_counters(counts: Mapping[str, float], totals: Mapping[str, float])
     late = {place: counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
     yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", "place", late)
     refusals = {
-        kind: counts.get(_REFUSALS.get(kind), 0) + totals.get(f"{REJECTED}:{kind}", 0)
+        kind: counts.get(_REFUSALS.get(kind, ""), 0) + totals.get(f"{REJECTED}:{kind}", 0)
         for kind in (*_REFUSALS, "not-ready", "shutting-down")
     }
     yield _labelled("admission_rejections", "HTTP requests refused at once.", "type", refusals)

@@ -96,16 +96,16 @@ class RequestRecorder:
             self.tallies.note_answer(elapsed_s)
         self.log.note(exchange, elapsed_s)
         context, job_ids = exchange.context, exchange.job_ids
-        is_kept = self._keep_trace is not None and job_ids and exchange.accepted_s
-        if not is_kept and context is None:
+        keep_trace = self._keep_trace if job_ids and exchange.accepted_s else None
+        if keep_trace is None and context is None:
             return
         points_s = (exchange.parsed_s, exchange.tokenized_s, exchange.sent_s, exchange.accepted_s, exchange.answered_s)
         times_s = (exchange.received_s, *points_s, exchange.received_s + elapsed_s)
         end = exchange.status, exchange.slug or ""
         text = request_text(exchange.request_id, job_ids, end, time.time() - elapsed_s, times_s)
-        if is_kept:
-            self._keep_trace(exchange.request_id, text, exchange.is_kept_longer)
-        if context is not None:
+        if keep_trace is not None:
+            keep_trace(exchange.request_id, text, exchange.is_kept_longer)
+        if context is not None and self.spans is not None:
             self.spans.note_request(context, f"POST {exchange.route}", exchange.request_id, text)
 
 
