@@ -17,7 +17,8 @@ from scheduler.settings import Settings
 from scheduler.traces import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
-from worker.mailbox import redis_worker_mailbox
+from worker.mailbox.connection import connect
+from worker.mailbox.worker_end import RedisWorkerMailbox
 from worker.model.self_test import BatchInvariance, check_batch_invariance
 from worker.observer import EngineObserver
 
@@ -40,7 +41,8 @@ def serve(
     engine.observer = EngineObserver(settings.traces == "on", spans)
     if spans is not None:
         Thread(target=spans.run, name="spans", daemon=True).start()
-    actor = Actor(engine, redis_worker_mailbox(settings, self_test.invariance), settings.grace_s)
+    mailbox = RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=self_test.invariance)
+    actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)

@@ -125,9 +125,11 @@ def queue_corrector(settings: Settings) -> Corrector:
     # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
     from api.grammar.pipeline import TextPipeline
     from api.service.corrector import Corrector
-    from worker.mailbox import redis_api_mailbox
+    from worker.mailbox.api_end import RedisApiMailbox
+    from worker.mailbox.connection import connect
+    from worker.mailbox.protocol import MailboxLimits
 
-    mailbox = redis_api_mailbox(settings)
+    mailbox = RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
     threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
     return Corrector(TextPipeline.load(), mailbox, settings)
 

@@ -34,7 +34,6 @@ from api.server.open_files import connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 from api.service.readiness import Readiness
-from worker.mailbox import redis_status_client
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
 LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet
@@ -149,12 +148,16 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.alive = False  # Ctrl-C is a warm shutdown, too
 
     def run(self) -> None:
+        # Imported here: redis imported before gevent patches would keep the blocking socket module.
+        from worker.mailbox.connection import connect
+        from worker.mailbox.system_reader import StatusClient
+
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
         vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
         settings, recorder = self.wsgi.settings, self.wsgi.recorder
-        status_client = redis_status_client(settings, _STATUS_TIMEOUT_S, recorder.tallies.totals)
+        status_client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), recorder.tallies.totals)
         self._readiness = self.wsgi.readiness = Readiness(status_client.status)
         acceptor = self._acceptor()
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others

@@ -109,10 +109,11 @@ def _read(settings: Settings, url: str | None) -> Figures:
             return Figures.of_scrape(scrape(url or DEFAULT_URL))
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
-    from worker.mailbox import redis_system_reader
+    from worker.mailbox.connection import connect
+    from worker.mailbox.system_reader import SystemReader
 
     try:
-        return Figures.of_observed(redis_system_reader(settings).observe(), goals_of(settings))
+        return Figures.of_observed(SystemReader(connect(settings.redis_url)).observe(), goals_of(settings))
     except MailboxDown as error:
         raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
 

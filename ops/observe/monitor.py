@@ -37,7 +37,7 @@ _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
 
 
-class SystemReader(Protocol):
+class Observatory(Protocol):
     def observe(self) -> Observed:
         """Raises MailboxDown."""
 
@@ -53,13 +53,14 @@ def monitor(settings: Settings) -> None:
     means and what to do. A webhook often is a secret: give it by its variable, `ps` shows options to everybody.
     """
     from ops.run import logs
-    from worker.mailbox import redis_system_reader
+    from worker.mailbox.connection import connect
+    from worker.mailbox.system_reader import SystemReader
 
     logs.configure(settings, "monitor")
-    raise SystemExit(run(settings, redis_system_reader(settings)))
+    raise SystemExit(run(settings, SystemReader(connect(settings.redis_url))))
 
 
-def run(settings: Settings, observatory: SystemReader) -> int:
+def run(settings: Settings, observatory: Observatory) -> int:
     """Until SIGTERM or SIGINT; returns the exit status."""
     heartbeat = _heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
@@ -94,7 +95,7 @@ def _heartbeat() -> HeartbeatFile | None:
 class Watch:
     """One look after the other; tells what has changed."""
 
-    def __init__(self, observatory: SystemReader, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, observatory: Observatory, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
         self._observatory = observatory
         self._goals = goals
         self._post = post
