@@ -11,7 +11,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
-from worker.mailbox.connection import ConnectionLost, RedisConnection, connect, script
+from worker.mailbox.connection import RedisConnection, connect, script
+from worker.mailbox.protocol import MailboxDown
 
 NEVER = 10**9
 
@@ -66,7 +67,7 @@ def test_the_command_that_trips_has_run_and_nothing_follows_it(
     line.ask(("PING",))
     proxy.watch(Tripwire(2, before_reply), lambda: trips.append(behind.get("count")))
 
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(MailboxDown):
         line.ask(("INCR", "count"), ("INCR", "count"), ("INCR", "count"))
 
     eventually(lambda: proxy.has_tripped)

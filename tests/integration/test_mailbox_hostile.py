@@ -10,7 +10,6 @@ from redis import Redis
 from scheduler.errors import NotReady, QueueFull, RequestFailed
 from scheduler.messages import Completion, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
-from worker.mailbox.connection import ConnectionLost
 from worker.mailbox.protocol import MailboxDown, MailboxLimits, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -53,7 +52,7 @@ def _cut_the_next_packet(worker: RedisWorkerMailbox) -> None:
     def send_or_break(*commands: object) -> None:
         worker._outgoing.send = send
         worker._outgoing.close()
-        raise ConnectionLost("cut by a test")
+        raise MailboxDown("cut by a test")
 
     worker._outgoing.send = send_or_break
 
@@ -68,7 +67,7 @@ def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house
 
     def send_or_break(*commands: object) -> None:
         worker._claims.send = send
-        raise ConnectionLost("cut by a test")
+        raise MailboxDown("cut by a test")
 
     worker._claims.send = send_or_break
     delivered = take(worker)

@@ -18,7 +18,7 @@ from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
 from tests.running_system import Reply, post_sentence, send, wait_until
-from worker.mailbox.connection import ConnectionLost, RedisConnection, connect, script
+from worker.mailbox.connection import RedisConnection, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
 FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
@@ -53,9 +53,9 @@ def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: Embed
     with Redis(port=private_redis.port) as operator:
         operator.replicaof("127.0.0.1", free_port())
 
-        with pytest.raises(ConnectionLost, match="not the primary"):
+        with pytest.raises(MailboxDown, match="not the primary"):
             line.ask(command)
-        with pytest.raises(ConnectionLost, match="is a replica"):  # what only reads would be answered, with old news
+        with pytest.raises(MailboxDown, match="is a replica"):  # what only reads would be answered, with old news
             line.ask(script("status", 2.5))
         operator.replicaof("NO", "ONE")
         line.ask(command)
@@ -68,7 +68,7 @@ def test_a_primary_that_lost_its_replicas_counts_as_a_broken_line(private_redis:
     with Redis(port=private_redis.port) as operator:
         operator.config_set("min-replicas-to-write", 1)
 
-        with pytest.raises(ConnectionLost, match="not the primary"):
+        with pytest.raises(MailboxDown, match="not the primary"):
             line.ask(command)
 
 
@@ -86,7 +86,7 @@ def test_without_any_sentinel_the_line_is_down_and_not_for_ever(tmp_path: Path) 
     line = RedisConnection(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
     started_s = time.monotonic()
 
-    with pytest.raises(ConnectionLost, match="no sentinel names a primary of 'miniserve'"):
+    with pytest.raises(MailboxDown, match="no sentinel names a primary of 'miniserve'"):
         line.ask(("PING",))
 
     assert time.monotonic() - started_s < 10
@@ -115,7 +115,7 @@ def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: R
 def asked(line: RedisConnection, command: tuple) -> list | None:
     try:
         return line.ask(command)
-    except ConnectionLost:
+    except MailboxDown:
         return None
 
 

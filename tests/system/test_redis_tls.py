@@ -22,7 +22,8 @@ from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, send, wait_until
-from worker.mailbox.connection import ConnectionLost, RedisConnection, connect
+from worker.mailbox.connection import RedisConnection, connect
+from worker.mailbox.protocol import MailboxDown
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -114,7 +115,7 @@ def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: 
 def _asked(line: RedisConnection) -> list | None:
     try:
         return line.ask(("SET", "miniserve:x", "2"))
-    except ConnectionLost:
+    except MailboxDown:
         return None
 
 
@@ -125,14 +126,14 @@ def test_a_server_whose_certificate_proves_nothing_is_not_talked_to(
     options = f"?ssl_ca_certs={certificates / authority}" if authority else ""
     line = RedisConnection(connect(server.url("api").partition("?")[0] + options))
 
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(MailboxDown):
         line.ask(("PING",))
 
 
 def test_a_name_that_the_certificate_does_not_hold_is_not_talked_to(server: GuardedRedis) -> None:
     line = RedisConnection(connect(server.url("api").replace("127.0.0.1", "localhost")))
 
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(MailboxDown):
         line.ask(("PING",))
 
 

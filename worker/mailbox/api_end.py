@@ -25,7 +25,7 @@ from scheduler.traces import FoundTrace
 from worker.mailbox import admission, api_commands, formats
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command, outcome_of
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, refusal_of, script
+from worker.mailbox.connection import Command, RedisConnection, refusal_of, script
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
     AbandonReason,
@@ -33,6 +33,7 @@ from worker.mailbox.protocol import (
     ApiMailbox,
     CancelResult,
     Found,
+    MailboxDown,
     MailboxLimits,
     MailboxStatus,
     Record,
@@ -102,7 +103,7 @@ class RedisApiMailbox(ApiMailbox):
     def _ask(self, command: Command) -> Any:
         try:
             return self._own().sender.ask(command, SUBMIT_PATIENCE_S)[0]
-        except ConnectionLost as error:
+        except MailboxDown as error:
             raise _not_ready(error) from error
 
     def wait_all(
@@ -127,7 +128,7 @@ class RedisApiMailbox(ApiMailbox):
     def status(self) -> MailboxStatus:
         try:
             reply, _ = self._own().sender.ask(status_command(), STATUS_PATIENCE_S)
-        except ConnectionLost as error:
+        except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         return status_of(reply)
 
@@ -151,7 +152,7 @@ class RedisApiMailbox(ApiMailbox):
         return own
 
 
-def _not_ready(error: ConnectionLost) -> NotReady:
+def _not_ready(error: MailboxDown) -> NotReady:
     is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
     why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
     return NotReady(refusal_of(error) or why, 1.0)
@@ -186,7 +187,7 @@ class _ProcessClient:
             self._check_accepted(reply, within_s)
         except BaseException as error:
             self._forget(tickets)
-            if isinstance(error, ConnectionLost):
+            if isinstance(error, MailboxDown):
                 raise _not_ready(error) from error
             raise
         if reply[0] == b"known":

@@ -1,8 +1,9 @@
 """One connection to Redis that never retries, and our Lua on the other side of it.
 
 A silent retry would hide a lost reply, and with it the requests that the reply carried: here a broken connection is
-always an error that the caller sees. Several commands go out as one packet and their replies are read in order, by
-`ask` at once or, after `send`, by `receive` when the caller has time for them. A connection belongs to one thread.
+always a MailboxDown that the caller sees, and whether the commands ran is not known. Several commands go out as one
+packet and their replies are read in order, by `ask` at once or, after `send`, by `receive` when the caller has time for
+them. A connection belongs to one thread.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
 from scheduler.urls import SentinelUrl, is_sentinel_url
+from worker.mailbox.protocol import MailboxDown
 
 SCRIPTS = (
     "enqueue", "cancel", "check", "status", "observe",  # asked by the API
@@ -40,10 +42,6 @@ _KEEPALIVE = {
 
 
 AUTHENTICATION_REFUSED = "authentication refused by Redis: check the user and the password of --redis-url"
-
-
-class ConnectionLost(Exception):
-    """The connection broke, or Redis cannot work now; whether the commands ran is not known."""
 
 
 def refusal_of(error: BaseException | None) -> str:
@@ -98,35 +96,35 @@ class RedisConnection:
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
 
     def ask(self, *commands: Command) -> list[Any]:
-        """The replies in order; a refused command has its ResponseError as reply. Raises ConnectionLost."""
+        """The replies in order; a refused command has its ResponseError as reply. Raises MailboxDown."""
         self.send(*commands)
         return self.receive()
 
+    def ask_one(self, command: Command) -> Any:
+        """The reply. Raises MailboxDown also where Redis refused."""
+        return checked(self.ask(command)[0])
+
     def send(self, *commands: Command) -> None:
-        """Send commands whose replies `receive` will read. Raises ConnectionLost."""
+        """Send commands whose replies `receive` will read. Raises MailboxDown."""
         assert not self._num_expected, "replies are still to be read"
         try:
             if not self._is_open:
                 self._open()
             self._send(commands)
         except (RedisError, OSError) as error:
-            self.close()
-            raise ConnectionLost(refusal_of(error) or str(error)) from error
+            raise self._broken(refusal_of(error) or error) from error
 
     def receive(self) -> list[Any]:
         """Wait for the replies to what was sent last; as `ask`."""
         try:
             replies = self._read_all()
         except (RedisError, OSError) as error:
-            self.close()
-            raise ConnectionLost(str(error)) from error
+            raise self._broken(error) from error
         for reply in replies:
             if isinstance(reply, NoScriptError):  # SCRIPT FLUSH: load them again on the next call
-                self.close()
-                raise ConnectionLost("Redis has forgotten our scripts")
+                raise self._broken("Redis has forgotten our scripts")
             if _is_demoted(reply):  # the next call finds the new primary
-                self.close()
-                raise ConnectionLost(f"this Redis is not the primary, or not any more: {reply}")
+                raise self._broken(f"this Redis is not the primary, or not any more: {reply}")
         return replies
 
     @property
@@ -135,18 +133,21 @@ class RedisConnection:
         return self._num_expected > 0
 
     def has_reply(self, timeout_s: float = 0.0) -> bool:
-        """Whether `receive` would find a reply, or a broken connection, without a wait. Raises ConnectionLost."""
+        """Whether `receive` would find a reply, or a broken connection, without a wait. Raises MailboxDown."""
         try:
             return bool(self._poll.poll(timeout_s * 1e3)) if self._poll else self._connection.can_read(timeout_s)
         except (RedisError, OSError) as error:
-            self.close()
-            raise ConnectionLost(str(error)) from error
+            raise self._broken(error) from error
 
     def close(self) -> None:
         self._is_open = False
         self._num_expected = 0
         self._poll = None
         self._connection.disconnect()
+
+    def _broken(self, why: object) -> MailboxDown:
+        self.close()
+        return MailboxDown(str(why))
 
     def _open(self) -> None:
         self._connection.disconnect()
@@ -181,6 +182,13 @@ class RedisConnection:
             return self._connection.read_response()
         except ResponseError as error:
             return error
+
+
+def checked(reply: Any) -> Any:
+    """The reply. Raises MailboxDown where Redis refused the command: out of memory, read-only, forbidden."""
+    if isinstance(reply, Exception):
+        raise MailboxDown(str(reply)) from reply
+    return reply
 
 
 def _fact(facts: bytes | ResponseError, name: bytes) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from redis import Redis, ResponseError
+from redis import Redis
 
-from worker.mailbox.connection import ConnectionLost, RedisConnection, script
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.formats import check_request_id
-from worker.mailbox.protocol import MailboxDown
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 
@@ -37,12 +36,7 @@ class DeadLetters:
             check_request_id(request_id)
         except ValueError as error:
             raise NoDeadLetter(str(error)) from None
-        try:
-            reply = self._connection.ask(script(name, request_id))[0]
-        except ConnectionLost as error:
-            raise MailboxDown(str(error)) from error
-        if isinstance(reply, ResponseError):
-            raise MailboxDown(str(reply)) from reply
+        reply = self._connection.ask_one(script(name, request_id))
         if reply == b"":
             raise NoDeadLetter(f"there is no request {request_id}; dead letters are kept for a week")
         if reply not in (b"revived", b"dropped"):

@@ -17,12 +17,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
-from redis import ResponseError
-
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
-from worker.mailbox.protocol import BEAT_S, WorkerReport
+from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 from worker.mailbox.reporter import Reporter
 
 logger = logging.getLogger(__name__)
@@ -62,7 +59,7 @@ class Heartbeat:
         self._birth = datetime.now(UTC).strftime(_RQ_TIME)
 
     def start(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
-        """The first beat registers the worker, in the caller's thread. Raises ConnectionLost."""
+        """The first beat registers the worker, in the caller's thread. Raises MailboxDown."""
         self._report = report
         self._beat(is_first=True)
         self._thread = threading.Thread(target=self._run, args=(is_fresh,), name="heartbeat", daemon=True)
@@ -74,7 +71,7 @@ class Heartbeat:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
             if not self._thread.is_alive() and not self._is_down:
-                with suppress(ConnectionLost):
+                with suppress(MailboxDown):
                     self._connection.ask(self._reporter.command(self._report().totals))
         self._connection.close()
 
@@ -85,7 +82,7 @@ class Heartbeat:
             try:
                 self._beat()
                 self._is_down = False
-            except ConnectionLost as error:
+            except MailboxDown as error:
                 if not self._is_down:  # one line for each interruption
                     logger.warning("no heartbeat, Redis does not take it: %s", error)
                 self._is_down = True
@@ -96,13 +93,13 @@ class Heartbeat:
         report = self._last_report = self._reported()
         reply, told = self._connection.ask(self._command(report), self._reporter.command(report.totals))
         self._reporter.note_reply(told)
-        lost_lease, num_taken_back, is_consistent = _checked(reply)
+        lost_lease, num_taken_back, is_consistent = checked(reply)
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if not is_consistent:
-            num_changed = _checked(self._connection.ask(script("reconcile"))[0])
+            num_changed = self._connection.ask_one(script("reconcile"))
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
 
@@ -131,9 +128,3 @@ class Heartbeat:
         idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
         rate = f"{report.service_rate_tokens_per_s:.1f}"
         return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)
-
-
-def _checked(reply: Any) -> Any:
-    if isinstance(reply, ResponseError):
-        raise ConnectionLost(str(reply)) from reply
-    return reply

@@ -19,7 +19,8 @@ from typing import Any
 from redis import ResponseError
 
 from worker.mailbox.api_commands import EnqueueRequest
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection
+from worker.mailbox.connection import Command, RedisConnection, checked
+from worker.mailbox.protocol import MailboxDown
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # of one packet; a large one would keep the replies of the first waiting
@@ -54,7 +55,7 @@ class Sender:
         self._thread.start()
 
     def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
-        """The reply, and the run id of the Redis that gave it. Raises ConnectionLost, also where Redis refused."""
+        """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused."""
         done, replies = threading.Event(), []
 
         def on_reply(reply: Any, run_id: str) -> None:
@@ -64,17 +65,15 @@ class Sender:
         self.post(what, patience_s, on_reply)
         # The sender gives up by itself; the margin is for a thread that died with its process (a fork).
         if not done.wait(patience_s + 5.0):
-            raise ConnectionLost("the sender does not answer")
+            raise MailboxDown("the sender does not answer")
         ((reply, run_id),) = replies
-        if isinstance(reply, Exception):
-            raise ConnectionLost(str(reply)) from reply
-        return reply, run_id
+        return checked(reply), run_id
 
     def post(self, what: Command | EnqueueRequest, patience_s: float, on_reply: OnReply | None = None) -> None:
         """Send without waiting for the reply."""
         call = Call(what, time.monotonic() + patience_s, on_reply)
         if self._is_over():
-            _settle(call, ConnectionLost("stopped"), "")
+            _settle(call, MailboxDown("stopped"), "")
         else:
             self._calls.append(call)
             self._wake.set()
@@ -115,7 +114,7 @@ class Sender:
                 commands.append(self._enqueue_command([call.what for call in group]) if is_enqueue else group[0].what)
         try:
             replies = self._connection.ask(*commands)
-        except ConnectionLost as error:
+        except MailboxDown as error:
             self._try_again(calls, error)
             return
         for group, reply in zip(groups, replies[num_later:], strict=True):
@@ -123,7 +122,7 @@ class Sender:
             for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
                 _settle(call, own, self._connection.run_id)
 
-    def _try_again(self, calls: list[Call], error: ConnectionLost) -> None:
+    def _try_again(self, calls: list[Call], error: MailboxDown) -> None:
         now = time.monotonic()
         for call in reversed(calls):
             if self._stop_at_s is not None or now >= call.give_up_at_s:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from redis import Redis, ResponseError
+from redis import Redis
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, refusal_of, script
+from worker.mailbox.connection import Command, RedisConnection, checked, refusal_of, script
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus
 from worker.mailbox.reporter import Reporter
 
@@ -30,13 +30,7 @@ class SystemReader:
 
     def observe(self) -> Observed:
         """One round trip. Raises MailboxDown."""
-        try:
-            (reply,) = self._connection.ask(observe_command())
-        except ConnectionLost as error:
-            raise MailboxDown(str(error)) from error
-        if isinstance(reply, ResponseError):
-            raise MailboxDown(str(reply)) from reply
-        return observed_of(reply)
+        return observed_of(self._connection.ask_one(observe_command()))
 
     def close(self) -> None:
         self._connection.close()
@@ -54,10 +48,10 @@ class StatusClient:
         """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
         try:
             reply, told = self._connection.ask(status_command(), self._reporter.command(self._totals()))
-        except ConnectionLost as error:
+            self._reporter.note_reply(told)
+            return status_of(checked(reply))
+        except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
-        self._reporter.note_reply(told)
-        return MailboxStatus(redis_ok=False) if isinstance(reply, ResponseError) else status_of(reply)
 
 
 def status_command() -> Command:

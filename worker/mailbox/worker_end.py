@@ -34,7 +34,7 @@ from scheduler.messages import (
     WireError,
 )
 from worker.mailbox import formats
-from worker.mailbox.connection import Command, ConnectionLost, RedisConnection, script
+from worker.mailbox.connection import Command, RedisConnection, checked, script
 from worker.mailbox.heartbeat import Heartbeat, new_worker_name
 from worker.mailbox.protocol import LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
@@ -81,10 +81,7 @@ class RedisWorkerMailbox:
         self._retry_s = 0.0  # before it nothing is tried
 
     def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
-        try:
-            self._heartbeat.start(is_fresh, report)
-        except ConnectionLost as error:
-            raise MailboxDown(str(error)) from error
+        self._heartbeat.start(is_fresh, report)
 
     def exchange(
         self,
@@ -265,23 +262,22 @@ class RedisWorkerMailbox:
         return self._checked(self._guarded(lambda: self._outgoing.ask(command))[0])
 
     def _checked(self, reply: Any) -> Any:
-        if isinstance(reply, ResponseError):  # out of memory, read-only: this script did not run
+        if isinstance(reply, ResponseError):  # this script did not run
             self._fail()
-            raise MailboxDown(str(reply)) from reply
-        return reply
+        return checked(reply)
 
     def _guarded(self, talk: Callable[[], Any]) -> Any:
-        """What `talk` returns; a connection that breaks is MailboxDown, and so is the time shortly after."""
+        """What `talk` returns. After a MailboxDown the next ones come at once for a moment."""
         if time.monotonic() < self._retry_s:
             raise MailboxDown("Redis did not answer a moment ago")
         try:
             result = talk()
-        except ConnectionLost as error:
+        except MailboxDown:
             self._fail()
             # Again at once, then ever later: a busy loop must not spend its iterations on a Redis that is away.
             self._retry_s = time.monotonic() + min(_LONGEST_HOLD_OFF_S, 0.02 * self._num_failures)
             self._num_failures += 1
-            raise MailboxDown(str(error)) from error
+            raise
         self._num_failures = 0
         return result
 
