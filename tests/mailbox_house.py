@@ -22,7 +22,7 @@ from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.memory import InMemoryMailbox
-from worker.mailbox.memory_worker import InMemoryWorkerMailbox
+from worker.mailbox.memory_queue import InMemoryWorkerMailbox
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 

@@ -11,11 +11,12 @@ from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_request
 from worker.mailbox import formats
-from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
-from worker.mailbox.protocol import AbandonReason, MailboxLimits
+from worker.mailbox.formats import EnqueueRequest
+from worker.mailbox.protocol import READY_WITHIN_S, AbandonReason, MailboxLimits
+from worker.mailbox.replies import observed_of
 from worker.mailbox.reporter import Reporter
-from worker.mailbox.system_reader import observe_command, observed_of
+from worker.mailbox.sender import enqueue_command
 
 START_S = 1_700_000_000
 _LEASE_S = 1000  # here nobody's runs out by itself
@@ -74,7 +75,7 @@ class ScriptedQueue:
         self.run(script("finish", worker, *words))
 
     def cancel(self, request_id: str, why: AbandonReason = AbandonReason.LEFT, channel: str = "api") -> None:
-        self.run(cancel_command([request_id], channel, why))
+        self.run(script("cancel", channel, why.value, request_id))
 
     def die(self, worker: str) -> None:
         """Its lease runs out, and somebody else's beat notices."""
@@ -90,7 +91,7 @@ class ScriptedQueue:
 
     def observe(self) -> Observed:
         """Looks at the books, too."""
-        seen = observed_of(self.run(observe_command()))
+        seen = observed_of(self.run(script("observe", READY_WITHIN_S)))
         assert_balanced(seen)
         return seen
 

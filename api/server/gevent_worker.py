@@ -150,7 +150,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def run(self) -> None:
         # Imported here: redis imported before gevent patches would keep the blocking socket module.
         from worker.mailbox.connection import connect
-        from worker.mailbox.system_reader import StatusClient
+        from worker.mailbox.operator_end import StatusClient
 
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms

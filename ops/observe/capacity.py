@@ -110,7 +110,7 @@ def _read(settings: Settings, url: str | None) -> Figures:
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.mailbox.connection import connect
-    from worker.mailbox.system_reader import SystemReader
+    from worker.mailbox.operator_end import SystemReader
 
     try:
         return Figures.of_observed(SystemReader(connect(settings.redis_url)).observe(), goals_of(settings))

@@ -9,7 +9,7 @@ import click
 from ops.options import with_settings
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.connection import connect
-from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
+from worker.mailbox.operator_end import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
 
 

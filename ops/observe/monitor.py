@@ -54,7 +54,7 @@ def monitor(settings: Settings) -> None:
     """
     from ops.run import logs
     from worker.mailbox.connection import connect
-    from worker.mailbox.system_reader import SystemReader
+    from worker.mailbox.operator_end import SystemReader
 
     logs.configure(settings, "monitor")
     raise SystemExit(run(settings, SystemReader(connect(settings.redis_url))))

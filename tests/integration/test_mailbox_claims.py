@@ -15,10 +15,11 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer,
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import listener
-from worker.mailbox.api_commands import EnqueueRequest, enqueue_command
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import Command, RedisConnection, connect, script
+from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
+from worker.mailbox.sender import enqueue_command
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 

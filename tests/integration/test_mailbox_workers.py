@@ -8,6 +8,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from scheduler.errors import RequestFailed
 from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from worker.mailbox import formats
@@ -168,9 +169,9 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
 
     assert take(worker) == ["good"]
 
-    outcomes = {name: api._own().waiters.gather([tickets[name]])[0][0] for name in broken}
-    eventually(lambda: all(waiter.outcome for waiter in outcomes.values()))
-    assert {waiter.outcome.finish_reason for waiter in outcomes.values()} == {FinishReason.ERROR}
+    for name in broken:
+        with pytest.raises(RequestFailed):
+            api.wait(tickets[name], 5)
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
     assert reserved(client) == (1, 42)
 

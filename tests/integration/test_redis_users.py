@@ -28,9 +28,8 @@ from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from worker.mailbox.connection import script_sources
-from worker.mailbox.dead_letters import DeadLetters
+from worker.mailbox.operator_end import DeadLetters, StatusClient, SystemReader
 from worker.mailbox.protocol import CancelResult, Phase
-from worker.mailbox.system_reader import StatusClient, SystemReader
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 WORKERS_PART = "1,3,11,3,stop,10000,5000;5100:4 3000:5 4000:6"

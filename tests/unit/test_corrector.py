@@ -34,7 +34,7 @@ class FakeMailbox(ApiMailbox):
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         self.requests += requests
         self.deadlines.append(within_s)
-        return tuple(Ticket(request, number) for number, request in enumerate(requests))
+        return tuple(Ticket(request.request_id) for request in requests)
 
     def submit_recorded(
         self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None

@@ -15,7 +15,7 @@ from tests.unit.test_actor import request, running
 from worker.actor import Actor
 from worker.engine import Engine
 from worker.mailbox.memory import InMemoryMailbox
-from worker.mailbox.memory_state import Ledger
+from worker.mailbox.memory_queue import Ledger
 from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
 from worker.model.forward import MiniGPT
 from worker.observer import EngineObserver

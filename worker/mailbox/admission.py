@@ -62,16 +62,6 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
         )
 
 
-def check_in_time(pending_tokens: int, new_tokens: int, tokens_per_s: float, within_s: float | None) -> None:
-    """Raises DeadlineExceeded where the load promises no answer in time; as ENQUEUE does it over Redis.
-
-    Where nothing is pending everything is taken, or a rate that was measured wrong once would stand for ever.
-    """
-    tokens = pending_tokens + new_tokens
-    if within_s is not None and pending_tokens and tokens > tokens_per_s * within_s and tokens_per_s > 0:
-        raise too_late(tokens, tokens_per_s, within_s)
-
-
 def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
     """Whole seconds, drawn from those between once and twice the time that the backlog of now takes (1 to 60 s).
 

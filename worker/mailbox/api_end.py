@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,29 +20,26 @@ from redis import Redis, ResponseError
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import NotReady, QueueFull, ServingError
-from scheduler.messages import Completion, CorrectionRequest, Progress, WireError
+from scheduler.messages import Progress, WireError
 from scheduler.traces import FoundTrace
-from worker.mailbox import admission, api_commands, formats
+from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
-from worker.mailbox.api_commands import EnqueueRequest, cancel_command, enqueue_command, outcome_of
 from worker.mailbox.connection import Command, RedisConnection, refusal_of, script
+from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
+    READY_WITHIN_S,
     AbandonReason,
     Accepted,
-    ApiMailbox,
     CancelResult,
     Found,
     MailboxDown,
     MailboxLimits,
     MailboxStatus,
-    Record,
     ReplyMode,
-    Ticket,
 )
 from worker.mailbox.sender import Sender
-from worker.mailbox.system_reader import observe_command, observed_of, status_command, status_of
-from worker.mailbox.waiters import Waiter, Waiters, new_ticket_number
+from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -50,90 +47,66 @@ _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
 
 
-class RedisApiMailbox(ApiMailbox):
+class RedisApiMailbox(WaitingMailbox):
     """Keeps the ApiMailbox protocol."""
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
+        super().__init__(limits)
         self._client = client
-        self._limits = limits or MailboxLimits()
         self._clients: dict[int, _ProcessClient] = {}  # by process id: a child never uses its parent's threads
         self._making = threading.Lock()
-        self._is_closed = False
 
     def known_refusal(self) -> QueueFull | None:
         return None if self._is_closed else self._own().fullness.refusal()
 
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        return self._submit(EnqueueRequest(tuple(requests), within_s)).tickets
-
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        return self._submit(EnqueueRequest(tuple(requests), within_s, record, may_be_known=bool(record.key)))
-
-    def _submit(self, wanted: EnqueueRequest) -> Accepted:
-        if self._is_closed:
-            raise admission.shutting_down()
-        for request in wanted.requests:
-            formats.check_request_id(request.request_id)
-        admission.check_that_it_may_fit(wanted.requests, self._limits)
+    def _accept(self, wanted: EnqueueRequest) -> Accepted:
         return self._own().submit(wanted)
 
+    def _waiters(self) -> Waiters:
+        return self._own().waiters
+
     def find(self, request_id: str) -> Found | None:
-        replies, job_ids, states = self._look_up(request_id)
-        return api_commands.found_of(replies, job_ids, states) if job_ids else None
+        record, job_ids, states = self._look_up(request_id)
+        return replies.found_of(record, job_ids, states) if job_ids else None
 
     def trace(self, request_id: str) -> FoundTrace | None:
-        replies, job_ids, states = self._look_up(request_id)
-        return api_commands.trace_of(request_id, replies, job_ids, states) if job_ids else None
+        record, job_ids, states = self._look_up(request_id)
+        return replies.trace_of(request_id, record, job_ids, states) if job_ids else None
 
     def _look_up(self, request_id: str) -> tuple[list[Any], list[str], list[Any]]:
         """What is recorded of a request, its jobs and their states."""
         if not formats.is_request_id(request_id):
             return [], [], []
-        replies = [self._ask(command) for command in api_commands.record_commands(request_id)]
-        job_ids = api_commands.job_ids_of(request_id, replies)
-        return replies, job_ids, self._ask(script("check", *job_ids)) if job_ids else []
+        record = [self._ask(command) for command in replies.record_commands(request_id)]
+        job_ids = replies.job_ids_of(request_id, record)
+        return record, job_ids, self._ask(script("check", *job_ids)) if job_ids else []
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
-        command = ("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s)
-        self._own().sender.post_later(command)
+        self._own().sender.post_later(("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s))
 
     def _ask(self, command: Command) -> Any:
-        try:
-            return self._own().sender.ask(command, SUBMIT_PATIENCE_S)[0]
-        except MailboxDown as error:
-            raise _not_ready(error) from error
+        return self._own().ask(command, SUBMIT_PATIENCE_S)[0]
 
-    def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> list[Completion]:
-        return self._own().waiters.wait_all(tickets, timeout_s, has_left, self.abandon)
-
-    def follow(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
-        return self._own().waiters.follow(tickets, timeout_s, has_left, self.abandon)
-
-    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None:
+    def abandon(self, ticket: Waiter, why: AbandonReason = AbandonReason.LEFT) -> None:
         own = self._own()
         if own.waiters.remove(ticket):
-            own.sender.post(cancel_command([ticket.request_id], own.channel, why), SUBMIT_PATIENCE_S)
+            own.sender.post(script("cancel", own.channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
-        replies = self._ask(cancel_command(list(request_ids), "", AbandonReason.LEFT)) if request_ids else []
-        return [CancelResult(reply.decode()) for reply in replies]
+        # Without a channel the jobs end for everybody.
+        told = self._ask(script("cancel", "", AbandonReason.LEFT.value, *request_ids)) if request_ids else []
+        return [CancelResult(each.decode()) for each in told]
 
     def status(self) -> MailboxStatus:
         try:
-            reply, _ = self._own().sender.ask(status_command(), STATUS_PATIENCE_S)
+            reply, _ = self._own().sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
-        return status_of(reply)
+        return replies.status_of(reply)
 
     def observe(self) -> Observed:
-        return observed_of(self._ask(observe_command()))
+        return replies.observed_of(self._ask(script("observe", READY_WITHIN_S)))
 
     def close(self) -> None:
         self._is_closed = True
@@ -152,7 +125,7 @@ class RedisApiMailbox(ApiMailbox):
         return own
 
 
-def _not_ready(error: MailboxDown) -> NotReady:
+def _not_ready(error: Exception) -> NotReady:
     is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
     why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
     return NotReady(refusal_of(error) or why, 1.0)
@@ -164,7 +137,7 @@ class _ProcessClient:
     def __init__(self, client: Redis, limits: MailboxLimits) -> None:
         self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self.waiters = Waiters()
-        self.sender = Sender(RedisConnection(client), partial(enqueue_command, self.channel, limits))
+        self.sender = Sender(RedisConnection(client), self.channel, limits)
         self.fullness = KnownFullness(limits)
         self._listener = Listener(client, self.channel, self._hear, self._poll)
 
@@ -174,55 +147,53 @@ class _ProcessClient:
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(refusal_of(self._listener.error) or _UNREACHABLE, 1.0)
-        manner = ReplyMode.WAIT if record is None else record.manner
-        is_awaited = manner is not ReplyMode.ASYNC
-        tickets = tuple([Ticket(request, new_ticket_number()) for request in wanted.requests if is_awaited])
-        accepted = Accepted("" if record is None else record.request_id, tickets)
-        waiters = [self.waiters.add(ticket, wanted) for ticket in tickets]
-        if manner is ReplyMode.WAIT and not wanted.may_be_known and len(tickets) == 1:
-            self.sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted, waiters))
+        accepted = Accepted("" if record is None else record.request_id, self.waiters.add(wanted))
+        if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
+            self.sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
             return accepted
         try:
-            reply, run_id = self.sender.ask(wanted, patience_s)
+            reply, run_id = self.ask(wanted, patience_s)
             self._check_accepted(reply, within_s)
-        except BaseException as error:
-            self._forget(tickets)
-            if isinstance(error, MailboxDown):
-                raise _not_ready(error) from error
+        except BaseException:
+            self._forget(accepted)
             raise
         if reply[0] == b"known":
-            self._forget(tickets)
+            self._forget(accepted)
             return self.submit(wanted.under(reply[1].decode()))
-        self._note_accepted(accepted, waiters, reply, run_id)
+        self._note_accepted(accepted, reply, run_id)
         return accepted
 
-    def _note_reply(
-        self, wanted: EnqueueRequest, accepted: Accepted, waiters: list[Waiter], reply: Any, run_id: str
-    ) -> None:
+    def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
+        """As the sender's `ask`. Raises NotReady."""
+        try:
+            return self.sender.ask(what, patience_s)
+        except MailboxDown as error:
+            raise _not_ready(error) from error
+
+    def _note_reply(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
         """The reply to a plain request, whose refusal its waiter gets for an answer."""
         try:
             if isinstance(reply, Exception):
                 raise _not_ready(reply) from reply
             self._check_accepted(reply, wanted.within_s)
         except ServingError as refusal:
-            for waiter in waiters:
-                self.waiters.refuse(waiter, refusal)
+            self.waiters.refuse(accepted.tickets, refusal)
         else:
-            self._note_accepted(accepted, waiters, reply, run_id)
+            self._note_accepted(accepted, reply, run_id)
 
-    def _note_accepted(self, accepted: Accepted, waiters: list[Waiter], reply: list[Any], run_id: str) -> None:
+    def _note_accepted(self, accepted: Accepted, reply: list[Any], run_id: str) -> None:
         accepted.accepted_s = time.perf_counter()
-        for waiter in waiters:
+        for waiter in accepted.tickets:
             waiter.run_id = run_id
         if reply[0] == b"attached":
-            self._look_up(waiters)  # the answer may be older than the subscription
+            self._look_up(accepted.tickets)  # the answer may be older than the subscription
 
-    def _forget(self, tickets: Sequence[Ticket]) -> None:
-        for ticket in tickets:
+    def _forget(self, accepted: Accepted) -> None:
+        for ticket in accepted.tickets:
             self.waiters.remove(ticket)
 
     def close(self) -> None:
-        self.waiters.resolve_all(admission.shutting_down())
+        self.waiters.shut_down()
         self._listener.stop()
         self.sender.stop()
 
@@ -256,11 +227,11 @@ class _ProcessClient:
         """Ask for the answers of those who wait long, or of all after a subscription that may have missed some."""
         self._look_up(self.waiters.unanswered(older_than_s=0.0 if sweeps_all else 1.0))
 
-    def _look_up(self, waiters: list[Waiter]) -> None:
+    def _look_up(self, waiters: Sequence[Waiter]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
         asked = [waiter for waiter in waiters if waiter.run_id]
         if asked:
-            command = script("check", *(waiter.ticket.request_id for waiter in asked))
+            command = script("check", *(waiter.request_id for waiter in asked))
             self.sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
     def _learn(self, asked: list[Waiter], asked_s: float, states: Any, run_id: str) -> None:
@@ -268,8 +239,8 @@ class _ProcessClient:
             return  # the next poll asks again
         lost: dict[int, list[Waiter]] = {}
         for waiter, (state, payload, _) in zip(asked, states, strict=True):
-            request_id = waiter.ticket.request_id
-            outcome = outcome_of(request_id, state, payload)
+            request_id = waiter.request_id
+            outcome = replies.outcome_of(request_id, state, payload)
             if outcome is not None:
                 self.waiters.resolve(request_id, outcome, asked_s)
             elif state == b"gone" and waiter.run_id == run_id:

@@ -11,11 +11,12 @@ import json
 import re
 import zlib
 from binascii import a2b_base64, b2a_base64
-from math import inf
+from dataclasses import dataclass, replace
+from math import ceil, inf
 from typing import Any
 
 from scheduler.messages import WIRE_VERSION, Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
-from worker.mailbox.protocol import MAX_ATTEMPTS
+from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, Record, ReplyMode
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make a new one every time
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
@@ -23,6 +24,7 @@ _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
 _TRACEPARENT_KEY = b',"traceparent":'
 _TRACEPARENT = re.compile(_TRACEPARENT_KEY + rb'"[^"]*"')
+_LONGEST_RUN_S = 60
 _STATUS = {
     FinishReason.LENGTH: "length",
     FinishReason.CANCELLED: "canceled",
@@ -121,3 +123,53 @@ def finish_arguments(completion: Completion, version: int = WIRE_VERSION) -> tup
     if status == "failed":
         error_text = b2a_base64(zlib.compress((completion.error or "failed").encode()), newline=False)
     return completion.request_id, status, encode_completion(completion, version), error_text, completion.trace
+
+
+@dataclass(slots=True)
+class EnqueueRequest:
+    """What one call asks the queue to accept; kept while somebody waits, should Redis lose it."""
+
+    requests: tuple[CorrectionRequest, ...]
+    within_s: float | None = None
+    record: Record | None = None
+    may_be_known: bool = True  # else all its ids are random and were never sent
+
+    @property
+    def manner(self) -> ReplyMode:
+        return ReplyMode.WAIT if self.record is None else self.record.manner
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody may ask for its answers later."""
+        return self.record is not None and (self.record.manner is ReplyMode.ASYNC or bool(self.record.key))
+
+    def ttl_s(self, limits: MailboxLimits) -> int:
+        """How long its answers are kept."""
+        return limits.kept_ttl_s if self.is_kept else limits.result_ttl_s
+
+    def under(self, request_id: str) -> EnqueueRequest:
+        """The same work in the name of the request that was there before."""
+        assert self.record is not None
+        own = self.record.request_id
+        requests = (replace(one, request_id=request_id + one.request_id.removeprefix(own)) for one in self.requests)
+        return EnqueueRequest(tuple(requests), self.within_s, replace(self.record, request_id=request_id))
+
+    def words(self, limits: MailboxLimits) -> list[Any]:
+        """What ENQUEUE takes for it."""
+        record, within_s, ttl_s = self.record, self.within_s, self.ttl_s(limits)
+        words: list[Any] = [len(self.requests), "1" if self.may_be_known else "", ttl_s]
+        words.append("" if within_s is None else f"{within_s:.3f}")
+        if record is None:
+            words += ("", "", "", "", "", "", "", "", "")
+        else:
+            # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
+            record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
+            is_own_job = len(self.requests) == 1 and self.requests[0].request_id == record.request_id
+            words += ["1" if record.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
+            words += [record.request_id, record.document, record.digest, record.tokenizer_fingerprint]
+            words += ["" if is_own_job and not self.is_kept else "1", record_ttl_s, record.key]
+        for request in self.requests:
+            encoded = encode_request(request)
+            words += [request.request_id, body_hash(encoded, request.request_id)]
+            words += [request.reserved_tokens, encoded, describe(request)]
+        return words

@@ -56,16 +56,11 @@ class MailboxLimits:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Ticket:
     """One waiter of one accepted request. The same request may be waited for by several tickets."""
 
-    request: CorrectionRequest
-    number: int  # unique in the process
-
-    @property
-    def request_id(self) -> str:
-        return self.request.request_id
+    request_id: str
 
 
 class ReplyMode(Enum):

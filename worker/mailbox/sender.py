@@ -18,9 +18,9 @@ from typing import Any
 
 from redis import ResponseError
 
-from worker.mailbox.api_commands import EnqueueRequest
-from worker.mailbox.connection import Command, RedisConnection, checked
-from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.formats import EnqueueRequest
+from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # of one packet; a large one would keep the replies of the first waiting
@@ -42,11 +42,12 @@ class Call:
 
 
 class Sender:
-    """Opens its connection with the first command. `enqueue_command` makes one command of several requests."""
+    """Opens its connection with the first command. Answers are to be published on `channel`."""
 
-    def __init__(self, connection: RedisConnection, enqueue_command: Callable[[list[EnqueueRequest]], Command]) -> None:
+    def __init__(self, connection: RedisConnection, channel: str, limits: MailboxLimits) -> None:
         self._connection = connection
-        self._enqueue_command = enqueue_command
+        self._channel = channel
+        self._limits = limits
         self._calls: deque[Call] = deque()
         self._later: deque[Command] = deque(maxlen=_MOST_LATER)
         self._wake = threading.Event()
@@ -111,7 +112,8 @@ class Sender:
         for is_enqueue, some in groupby(calls, key=lambda call: isinstance(call.what, EnqueueRequest)):
             for group in [list(some)] if is_enqueue else ([call] for call in some):
                 groups.append(group)
-                commands.append(self._enqueue_command([call.what for call in group]) if is_enqueue else group[0].what)
+                wanted = [call.what for call in group]
+                commands.append(enqueue_command(self._channel, self._limits, wanted) if is_enqueue else wanted[0])
         try:
             replies = self._connection.ask(*commands)
         except MailboxDown as error:
@@ -133,6 +135,12 @@ class Sender:
             self._calls.appendleft(call)
         if self._calls:
             time.sleep(_PAUSE_S)
+
+
+def enqueue_command(channel: str, limits: MailboxLimits, wanted: list[EnqueueRequest]) -> Command:
+    """ENQUEUE for all of them. Its reply has one entry for each."""
+    bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens)
+    return script("enqueue", *bounds, *[word for one in wanted for word in one.words(limits)])
 
 
 def _settle(call: Call, reply: Any, run_id: str) -> None:

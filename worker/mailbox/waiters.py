@@ -1,109 +1,119 @@
-"""Who waits for which answer in this process. Answers come by subscription and by poll; the first counts."""
+"""Who waits for which answer in this process, and what both API mailboxes do alike.
+
+Answers come by subscription and by poll; the first counts.
+"""
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError, ShuttingDown
-from scheduler.messages import Completion, FinishReason, Progress
-from worker.mailbox.admission import expired
-from worker.mailbox.protocol import HEARTBEAT_S, AbandonReason, Ticket
-
-if TYPE_CHECKING:  # it loads redis, and not every mailbox needs it
-    from worker.mailbox.api_commands import EnqueueRequest
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress
+from worker.mailbox import admission
+from worker.mailbox.formats import EnqueueRequest, check_request_id
+from worker.mailbox.protocol import (
+    HEARTBEAT_S,
+    AbandonReason,
+    Accepted,
+    ApiMailbox,
+    MailboxLimits,
+    Record,
+    ReplyMode,
+    Ticket,
+)
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 Outcome = Completion | ServingError
 _HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
-_numbers = itertools.count(1)
 
 
-class Latch:
-    """Opens with the last of some answers, or with the first that is a failure: the others are then of no use."""
-
-    def __init__(self) -> None:
-        self.num_missing = 0
-        self.opened = threading.Event()
-        self.news = threading.Event()  # set by every answer, and by every token that is followed
-
-    def look_at(self, outcomes: Sequence[Outcome | None]) -> None:
-        self.num_missing += outcomes.count(None)
-        self.news.set()
-        if self.num_missing == 0 or any(outcome is not None and _is_failure(outcome) for outcome in outcomes):
-            self.opened.set()
-
-    def count(self, outcome: Outcome) -> None:
-        self.num_missing -= 1
-        self.look_at((outcome,))
-
-    def wait(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
-        """Return when it is open. Raises DeadlineExceeded, and Cancelled once `has_left`."""
-        patience = _Patience(timeout_s, has_left)
-        slice_s = timeout_s if has_left is None else _HAS_LEFT_EVERY_S
-        while not self.opened.wait(min(slice_s, patience.left_s)):
-            patience.check()
-
-    def wait_for_news(self, patience: _Patience) -> None:
-        """Return when there are any, or after HEARTBEAT_S. Raises as `wait`."""
-        until = time.monotonic() + HEARTBEAT_S
-        while not self.news.wait(min(_HAS_LEFT_EVERY_S, patience.left_s)):
-            patience.check()
-            if time.monotonic() >= until:
-                return
-        patience.check_now_and_then()  # news may come faster than that
-        self.news.clear()
-
-
-class _Patience:
-    """Until when somebody waits, and whether it is still there."""
+class _Wait:
+    """For the last of some answers, or for the first that is a failure: the others are then of no use."""
 
     def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
+        self.waiters: list[Waiter] = []
+        self.is_over = threading.Event()
+        self.news = threading.Event()  # set by every answer, and by every token that is followed
+        self._num_missing = 0
         self._timeout_s = timeout_s
-        self._until = time.monotonic() + timeout_s
         self._has_left = has_left
         self._checked_s = time.monotonic()
+        self._until_s = self._checked_s + timeout_s
 
-    @property
-    def left_s(self) -> float:
-        return max(0.0, self._until - time.monotonic())
+    def begin(self, waiters: list[Waiter]) -> None:
+        self.waiters, self._num_missing = waiters, len(waiters)
+        self.news.set()
+        for waiter in waiters:
+            waiter.wait = self
+            if waiter.outcome is not None:
+                self.note(waiter.outcome)
+        if not waiters:
+            self.is_over.set()
 
-    def check_now_and_then(self) -> None:
-        if time.monotonic() - self._checked_s >= _HAS_LEFT_EVERY_S:
-            self.check()
+    def note(self, outcome: Outcome) -> None:
+        self._num_missing -= 1
+        self.news.set()
+        if self._num_missing == 0 or _is_failure(outcome):
+            self.is_over.set()
 
-    def check(self) -> None:
-        """Raises Cancelled, DeadlineExceeded."""
+    def wait(self) -> None:
+        """Return when it is over. Raises DeadlineExceeded, and Cancelled once the client has left."""
+        slice_s = self._timeout_s if self._has_left is None else _HAS_LEFT_EVERY_S
+        while not self.is_over.wait(min(slice_s, self._left_s())):
+            self._check()
+
+    def wait_for_news(self) -> None:
+        """Return when there are any, or after HEARTBEAT_S. Raises as `wait`."""
+        until_s = time.monotonic() + HEARTBEAT_S
+        while not self.news.wait(min(_HAS_LEFT_EVERY_S, self._left_s())):
+            self._check()
+            if time.monotonic() >= until_s:
+                return
+        if time.monotonic() - self._checked_s >= _HAS_LEFT_EVERY_S:  # news may come faster than that
+            self._check()
+        self.news.clear()
+
+    def completions(self) -> list[Completion]:
+        """All answers in order. Raises the first failure among those that are there."""
+        for waiter in self.waiters:
+            if waiter.outcome is not None and _is_failure(waiter.outcome):
+                completion_of(waiter.outcome)
+        return [completion_of(waiter.outcome) for waiter in self.waiters]
+
+    def _left_s(self) -> float:
+        return max(0.0, self._until_s - time.monotonic())
+
+    def _check(self) -> None:
         self._checked_s = time.monotonic()
         if self._has_left is not None and self._has_left():
             raise Cancelled("The client left before the answer was there.")
-        if self.left_s == 0.0:
+        if self._checked_s >= self._until_s:
             told = f"No answer within {self._timeout_s:g} s; the request was cancelled."
             raise DeadlineExceeded(f"{told} Give it longer, or try again later.")
 
 
-@dataclass(slots=True)
-class Waiter:
-    """Changed only under the lock of its Waiters, but for `run_id`, which the sender's thread sets."""
+@dataclass(slots=True, eq=False)
+class Waiter(Ticket):
+    """A ticket and what came of it. Changed only under the lock of its Waiters, but for `run_id`."""
 
-    ticket: Ticket
-    wanted: EnqueueRequest | None = None  # with which it was submitted, for its mailbox to submit it again
-    run_id: str = ""  # the Redis process that accepted the request
+    wanted: EnqueueRequest  # with which it was submitted, for its mailbox to submit it again
+    run_id: str  # the Redis process that accepted the request, '' until it has; set by the sender's thread
     outcome: Outcome | None = None
     output_ids: tuple[int, ...] = ()  # so far
-    latch: Latch | None = None  # once somebody waits
+    wait: _Wait | None = None  # once somebody waits
     since_s: float = field(default_factory=time.monotonic)
 
-    def completion(self) -> Completion:
-        """The answer that is there. Raises what it is, where it is a failure."""
-        assert self.outcome is not None
-        return completion_of(self.outcome)
+    def tell(self, outcome: Outcome) -> None:
+        """The first outcome counts."""
+        if self.outcome is None:
+            self.outcome = outcome
+            if self.wait is not None:
+                self.wait.note(outcome)
 
 
 class Waiters:
@@ -113,81 +123,28 @@ class Waiters:
         self._lock = threading.Lock()
         self._by_id: dict[str, list[Waiter]] = {}
 
-    def add(self, ticket: Ticket, wanted: EnqueueRequest | None = None) -> Waiter:
-        waiter = Waiter(ticket, wanted)
+    def add(self, wanted: EnqueueRequest, run_id: str = "") -> tuple[Waiter, ...]:
+        """One for each job, where somebody waits for them."""
+        if wanted.manner is ReplyMode.ASYNC:
+            return ()
+        waiters = tuple([Waiter(request.request_id, wanted, run_id) for request in wanted.requests])
         with self._lock:
-            self._by_id.setdefault(ticket.request_id, []).append(waiter)
-        return waiter
+            for waiter in waiters:
+                self._by_id.setdefault(waiter.request_id, []).append(waiter)
+        return waiters
 
-    def gather(self, tickets: Sequence[Ticket]) -> tuple[list[Waiter], Latch]:
-        """The waiters of some tickets and a latch over all of them. Raises KeyError for a ticket that was used up."""
-        latch = Latch()
+    def begin_wait(self, tickets: Sequence[Waiter], wait: _Wait) -> None:
+        """Raises KeyError for a ticket that was used up."""
         with self._lock:
-            waiters = [self._find(ticket) for ticket in tickets]
-            for waiter in waiters:
-                waiter.latch = latch
-            latch.look_at([waiter.outcome for waiter in waiters])
-        return waiters, latch
+            for ticket in tickets:
+                if ticket not in self._by_id.get(ticket.request_id, ()):
+                    raise KeyError(f"the ticket for {ticket.request_id} was used before")
+            wait.begin(list(tickets))
 
-    def wait_all(
-        self,
-        tickets: Sequence[Ticket],
-        timeout_s: float,
-        has_left: Callable[[], bool] | None,
-        abandon: Callable[[Ticket, AbandonReason], None],
-    ) -> list[Completion]:
-        """As the `wait_all` of a mailbox, which says how it abandons what is still unanswered."""
-        waiters, latch = self.gather(tickets)
-        with self._left_in_the_end(waiters, abandon):
-            latch.wait(timeout_s, has_left)
-            return completions_of(waiters)
-
-    def follow(
-        self,
-        tickets: Sequence[Ticket],
-        timeout_s: float,
-        has_left: Callable[[], bool] | None,
-        abandon: Callable[[Ticket, AbandonReason], None],
-    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
-        """As the `follow` of a mailbox."""
-        waiters, latch = self.gather(tickets)
-        patience = _Patience(timeout_s, has_left)
-        with self._left_in_the_end(waiters, abandon):
-            while True:
-                latch.wait_for_news(patience)
-                if latch.opened.is_set():
-                    break
-                yield [waiter.output_ids if waiter.outcome is None else waiter.completion() for waiter in waiters]
-            yield completions_of(waiters)
-
-    @contextmanager
-    def _left_in_the_end(
-        self, waiters: Sequence[Waiter], abandon: Callable[[Ticket, AbandonReason], None]
-    ) -> Iterator[None]:
-        """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
-        why = AbandonReason.LEFT
-        try:
-            yield
-        except DeadlineExceeded:
-            why = AbandonReason.TOO_LATE
-            raise
-        finally:
-            for waiter in waiters:
-                if waiter.outcome is None or isinstance(waiter.outcome, ShuttingDown):
-                    abandon(waiter.ticket, why)
-                else:
-                    self.remove(waiter.ticket)
-
-    def _find(self, ticket: Ticket) -> Waiter:
-        for waiter in self._by_id.get(ticket.request_id, ()):
-            if waiter.ticket.number == ticket.number:
-                return waiter
-        raise KeyError(f"ticket {ticket.number} was used before")
-
-    def remove(self, ticket: Ticket) -> bool:
+    def remove(self, ticket: Waiter) -> bool:
         """True if this was the last waiter of its id."""
         with self._lock:
-            left = [w for w in self._by_id.get(ticket.request_id, ()) if w.ticket.number != ticket.number]
+            left = [waiter for waiter in self._by_id.get(ticket.request_id, ()) if waiter is not ticket]
             if left:
                 self._by_id[ticket.request_id] = left
                 return False
@@ -202,19 +159,15 @@ class Waiters:
         is_cancelled = isinstance(outcome, Completion) and outcome.finish_reason is FinishReason.CANCELLED
         with self._lock:
             for waiter in self._by_id.get(request_id, ()):
-                is_earlier = waiter.since_s > asked_s or (is_cancelled and waiter.wanted and not waiter.run_id)
-                if waiter.outcome is None and not is_earlier:
-                    waiter.outcome = outcome
-                    if waiter.latch is not None:
-                        waiter.latch.count(outcome)
+                is_earlier = waiter.since_s > asked_s or (is_cancelled and not waiter.run_id)
+                if not is_earlier:
+                    waiter.tell(outcome)
 
-    def refuse(self, waiter: Waiter, refusal: ServingError) -> None:
-        """Tell one waiter that its request was not accepted: there is nothing to cancel."""
+    def refuse(self, waiters: Sequence[Waiter], refusal: ServingError) -> None:
+        """Tell those whose request was not accepted: there is nothing to cancel."""
         with self._lock:
-            if waiter.outcome is None:
-                waiter.outcome = refusal
-                if waiter.latch is not None:
-                    waiter.latch.count(refusal)
+            for waiter in waiters:
+                waiter.tell(refusal)
 
     def hear(self, progress: Progress) -> None:
         """Tell every waiter of an id what was written so far; a worker that begins anew repeats what is known."""
@@ -222,8 +175,8 @@ class Waiters:
             for waiter in self._by_id.get(progress.request_id, ()):
                 if len(progress.output_ids) > len(waiter.output_ids):
                     waiter.output_ids = progress.output_ids
-                    if waiter.latch is not None:
-                        waiter.latch.news.set()
+                    if waiter.wait is not None:
+                        waiter.wait.news.set()
 
     def of(self, request_id: str) -> list[Waiter]:
         """One waiter of an id, if somebody waits for it."""
@@ -237,11 +190,77 @@ class Waiters:
             firsts = [waiters[0] for waiters in self._by_id.values()]
         return [waiter for waiter in firsts if waiter.outcome is None and waiter.since_s <= before]
 
-    def resolve_all(self, outcome: Outcome) -> None:
+    def shut_down(self) -> None:
         with self._lock:
-            ids = list(self._by_id)
-        for request_id in ids:
-            self.resolve(request_id, outcome)
+            for waiters in self._by_id.values():
+                for waiter in waiters:
+                    waiter.tell(admission.shutting_down())
+
+
+class WaitingMailbox(ApiMailbox):
+    """What both API mailboxes do alike: the checks before a request is accepted, and the wait after it."""
+
+    def __init__(self, limits: MailboxLimits | None) -> None:
+        self._limits = limits or MailboxLimits()
+        self._is_closed = False
+
+    def _waiters(self) -> Waiters:
+        raise NotImplementedError
+
+    def _accept(self, wanted: EnqueueRequest) -> Accepted:
+        """The request may fit into an empty queue, and its ids are well-formed."""
+        raise NotImplementedError
+
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
+        return self._submit(EnqueueRequest(tuple(requests), within_s)).tickets
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return self._submit(EnqueueRequest(tuple(requests), within_s, record, may_be_known=bool(record.key)))
+
+    def _submit(self, wanted: EnqueueRequest) -> Accepted:
+        if self._is_closed:
+            raise admission.shutting_down()
+        for request in wanted.requests:
+            check_request_id(request.request_id)
+        admission.check_that_it_may_fit(wanted.requests, self._limits)
+        return self._accept(wanted)
+
+    def wait_all(
+        self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
+            wait.wait()
+            return wait.completions()
+
+    def follow(
+        self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+        with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
+            while True:
+                wait.wait_for_news()
+                if wait.is_over.is_set():
+                    break
+                yield [each.output_ids if each.outcome is None else completion_of(each.outcome) for each in tickets]
+            yield wait.completions()
+
+    @contextmanager
+    def _waiting(self, tickets: Sequence[Waiter], wait: _Wait) -> Iterator[_Wait]:
+        """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
+        waiters, why = self._waiters(), AbandonReason.LEFT
+        waiters.begin_wait(tickets, wait)
+        try:
+            yield wait
+        except DeadlineExceeded:
+            why = AbandonReason.TOO_LATE
+            raise
+        finally:
+            for ticket in tickets:
+                if ticket.outcome is None or isinstance(ticket.outcome, ShuttingDown):
+                    self.abandon(ticket, why)
+                else:
+                    waiters.remove(ticket)
 
 
 def completion_of(outcome: Outcome) -> Completion:
@@ -253,21 +272,9 @@ def completion_of(outcome: Outcome) -> Completion:
     if outcome.finish_reason is FinishReason.CANCELLED:
         raise Cancelled("The request was cancelled before it had an answer.")
     if outcome.finish_reason is FinishReason.EXPIRED:
-        raise expired()
+        raise admission.expired()
     return outcome
-
-
-def completions_of(waiters: Sequence[Waiter]) -> list[Completion]:
-    """All answers in order. Raises the first failure among those that are there."""
-    for waiter in waiters:
-        if waiter.outcome is not None and _is_failure(waiter.outcome):
-            waiter.completion()
-    return [waiter.completion() for waiter in waiters]
 
 
 def _is_failure(outcome: Outcome) -> bool:
     return isinstance(outcome, Exception) or outcome.finish_reason in _FAILURES
-
-
-def new_ticket_number() -> int:
-    return next(_numbers)

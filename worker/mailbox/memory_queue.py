@@ -1,4 +1,4 @@
-"""What the mailbox inside one process keeps: jobs, requests, and counts as Redis keeps them for the whole system."""
+"""The queue inside one process: jobs, requests, and counts as Redis keeps them; and the worker's end of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import heapq
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.capacity.observed import Moment
-from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.observations import ITERATIONS, sum_totals
-from worker.mailbox import admission
-from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode, WorkerReport
+from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, Record, WorkerReport
 from worker.mailbox.waiters import Waiters
 
 _ROWS, _STEP_S = 120, 1.0
@@ -27,15 +26,14 @@ class Ledger:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.num_open = 0
+        self._num_open = 0
         self._stay_s = 0.0
-        self._area_s = 0.0
-        self._since_s: float | None = None
+        self._law_s = 0.0  # the times of all ends less those of all acceptances, as in Redis
         self._history: deque[Moment] = deque(maxlen=_ROWS)
 
     def accept(self, now: float) -> None:
-        self._integrate(now)
-        self.num_open += 1
+        self._num_open += 1
+        self._law_s -= now
         self.counts["accepted"] += 1
 
     def refuse(self, why: str, num_sentences: int) -> None:
@@ -44,23 +42,22 @@ class Ledger:
         self.counts["refused_sentences"] += num_sentences
 
     def end(self, completion: Completion, accepted_s: float, now: float) -> None:
-        self._integrate(now)
-        self.num_open -= 1
+        self._num_open -= 1
+        self._law_s += now
         self._stay_s += now - accepted_s
         self.counts[_OUTCOMES.get(completion.finish_reason, "done")] += 1
         self.counts["done_length"] += completion.finish_reason is FinishReason.LENGTH
 
     def moment(self, now: float, totals: Mapping[str, float]) -> Moment:
         """What there is now."""
-        self._integrate(now)
         prefix = f"{ITERATIONS}:"
         return Moment(
             at_s=now,
-            area_s=self._area_s,
+            area_s=self._num_open * now + self._law_s,
             stay_s=self._stay_s,
             accepted=self.counts["accepted"],
             refused=self.counts["refused_sentences"],
-            ended=self.counts["accepted"] - self.num_open,
+            ended=self.counts["accepted"] - self._num_open,
             done=self.counts["done"],
             failed=self.counts["failed"] + self.counts["expired"],
             iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
@@ -76,11 +73,6 @@ class Ledger:
     def is_due(self, now: float) -> bool:
         """Whether the history lacks its row of this second."""
         return not self._history or now - self._history[-1].at_s >= _STEP_S
-
-    def _integrate(self, now: float) -> None:
-        if self._since_s is not None:
-            self._area_s += self.num_open * (now - self._since_s)
-        self._since_s = now
 
 
 @dataclass(slots=True)
@@ -118,18 +110,17 @@ class StoredRequest:
     trace: str = ""
 
 
-class MemoryState:
+class MemoryQueue:
     """All of it, under one lock; `arrived` wakes blocked workers."""
 
-    def __init__(self, limits: MailboxLimits, waiters: Waiters) -> None:
-        self.limits = limits
-        self.waiters = waiters
+    def __init__(self) -> None:
+        self.waiters = Waiters()
         self.arrived = threading.Condition()
         self.ledger = Ledger()
         self.jobs: dict[str, Job] = {}
         self.open_jobs: dict[str, Job] = {}  # accepted and unfinished
         self.reserved_tokens = 0
-        self.queue: deque[str] = deque()
+        self.queued_ids: deque[str] = deque()
         self.reports: dict[str, Callable[[], WorkerReport]] = {}  # of each worker
         self.requests: dict[str, StoredRequest] = {}
         self.keys: dict[str, str] = {}  # idempotency key: request id
@@ -146,25 +137,16 @@ class MemoryState:
         now = self.ledger.moment(time.monotonic(), totals)
         return reports, totals, now, self.ledger.history(now)
 
-    def beat(self) -> None:
-        """Keep the history when nobody looks, as the workers' beats do in Redis."""
-        if self.ledger.is_due(time.monotonic()):
-            self.look()
-
-    def answer_ttl_s(self, record: Record | None) -> int:
-        is_kept = record is not None and (record.manner is ReplyMode.ASYNC or bool(record.key))
-        return self.limits.kept_ttl_s if is_kept else self.limits.result_ttl_s
-
     def stored(self, request_id: str) -> StoredRequest | None:
         """The request, while all its jobs are known."""
         stored = self.requests.get(request_id)
         return stored if stored is not None and all(job_id in self.jobs for job_id in stored.job_ids) else None
 
-    def open(self, job: Job, now: float) -> None:
+    def open(self, job: Job) -> None:
         self.jobs[job.request_id] = self.open_jobs[job.request_id] = job
-        self.queue.append(job.request_id)
+        self.queued_ids.append(job.request_id)
         self.reserved_tokens += job.request.reserved_tokens
-        self.ledger.accept(now)
+        self.ledger.accept(job.accepted_s)
 
     def end(self, job: Job, completion: Completion) -> None:
         now = time.monotonic()
@@ -173,15 +155,14 @@ class MemoryState:
         job.completion = completion
         heapq.heappush(self._forgotten, (now + job.ttl_s, job.request_id))
         self.ledger.end(completion, job.accepted_s, now)
-        is_expired = completion.finish_reason is FinishReason.EXPIRED
-        self.waiters.resolve(job.request_id, admission.expired() if is_expired else completion)
+        self.waiters.resolve(job.request_id, completion)
 
     def requeue(self, jobs: list[Job]) -> None:
         """Back to the front of the queue, oldest first."""
         waiting = sorted(jobs, key=lambda job: job.accepted_s)
         for job in waiting:
             job.owner = None
-        self.queue.extendleft(job.request_id for job in reversed(waiting))
+        self.queued_ids.extendleft(job.request_id for job in reversed(waiting))
         self.arrived.notify_all()
 
     def forget_old(self, now: float) -> None:
@@ -193,3 +174,109 @@ class MemoryState:
         if len(self.requests) > 2 * len(self.jobs) + 64:
             self.requests = {key: value for key, value in self.requests.items() if self.stored(key) is not None}
             self.keys = {key: request_id for key, request_id in self.keys.items() if request_id in self.requests}
+
+
+class InMemoryWorkerMailbox:
+    """Keeps the WorkerMailbox protocol."""
+
+    def __init__(self, name: str, queue: MemoryQueue) -> None:
+        self.name = name
+        self.num_duplicates = 0
+        self._queue = queue
+        self._cancelled: set[str] = set()  # ids this worker was told to drop; its late answers do not count
+
+    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
+        with self._queue.arrived:
+            self._queue.reports[self.name] = report
+
+    def exchange(
+        self,
+        completions: Sequence[Completion],
+        capacity: FreeCapacity,
+        wait_s: float = 0.0,
+        progress: Sequence[Progress] = (),
+    ) -> Inbox:
+        queue = self._queue
+        with queue.arrived:
+            if queue.ledger.is_due(time.monotonic()):
+                queue.look()  # keeps the history when nobody else looks, as the workers' beats do in Redis
+            self._finish(completions)
+            for each in progress:
+                queue.waiters.hear(each)
+            inbox = self._drain(capacity)
+            if wait_s > 0 and not inbox.deliveries and not inbox.cancelled_ids:
+                queue.arrived.wait(min(wait_s, MAX_BLOCK_S))
+                inbox = self._drain(capacity)
+            return inbox
+
+    def close(self) -> None:
+        with self._queue.arrived:
+            for job in self._held():  # an orderly leave: these attempts do not count
+                job.attempts -= 1
+            self.give_up()
+
+    def give_back(self, completions: Sequence[Completion]) -> None:
+        with self._queue.arrived:
+            self._finish(completions)
+            self._newly_cancelled()
+            self._queue.requeue(self._held())
+
+    def give_up(self) -> None:
+        """The worker died: what it held goes back, and those attempts count."""
+        with self._queue.arrived:
+            self._queue.requeue(self._held())
+            self._queue.reports.pop(self.name, None)
+
+    def _held(self) -> list[Job]:
+        return [job for job in self._queue.open_jobs.values() if job.owner == self.name]
+
+    def _finish(self, completions: Sequence[Completion]) -> None:
+        for completion in completions:
+            job = self._queue.open_jobs.get(completion.request_id)
+            if job is not None and job.owner == self.name:
+                self._queue.end(job, completion)
+            elif completion.request_id in self._cancelled:
+                self._cancelled.discard(completion.request_id)
+            else:
+                self.num_duplicates += 1
+
+    def _drain(self, capacity: FreeCapacity) -> Inbox:
+        deliveries: list[Delivery] = []
+        queue, held, free_tokens, deferred_id = self._queue, self._held(), capacity.tokens, ""
+        share = min(capacity.requests, -(-len(queue.queued_ids) // max(1, len(queue.reports))))
+        is_closed = any(job.attempts > 1 for job in held)  # a suspect runs alone
+        while queue.queued_ids and share > 0 and free_tokens > 0 and not is_closed:
+            job = queue.jobs[queue.queued_ids[0]]
+            if job.deadline_s < time.monotonic():
+                queue.queued_ids.popleft()
+                queue.end(job, Completion(job.request_id, FinishReason.EXPIRED))
+                continue
+            is_closed = job.attempts > 0
+            if is_closed and (held or deliveries):
+                break
+            if job.request.reserved_tokens > free_tokens:
+                deferred_id = job.request_id
+                break
+            free_tokens -= job.request.reserved_tokens
+            share -= 1
+            queue.queued_ids.popleft()
+            deliveries += self._start(job)
+        return Inbox(tuple(deliveries), self._newly_cancelled(), deferred_id)
+
+    def _start(self, job: Job) -> list[Delivery]:
+        job.owner = self.name
+        job.attempts += 1
+        self._cancelled.discard(job.request_id)
+        if job.attempts > MAX_ATTEMPTS:
+            text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed"
+            self._finish([Completion(job.request_id, FinishReason.ERROR, error=text)])
+            return []
+        now = time.monotonic()
+        return [Delivery(job.request, job.attempts, now - job.accepted_s, job.deadline_s - now, job.streams)]
+
+    def _newly_cancelled(self) -> tuple[str, ...]:
+        own = [job for job in self._held() if job.cancel_reason is not None]
+        for job in own:
+            self._queue.end(job, Completion(job.request_id, job.cancel_reason))
+        self._cancelled.update(job.request_id for job in own)
+        return tuple(job.request_id for job in own)

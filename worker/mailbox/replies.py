@@ -1,0 +1,139 @@
+"""What Redis replies to the questions of the API's end and of those who watch, read into plain values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.errors import RequestFailed, ServingError
+from scheduler.messages import Completion, FinishReason, WireError
+from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
+from worker.mailbox import admission, formats
+from worker.mailbox.connection import Command
+from worker.mailbox.protocol import Found, FoundJob, MailboxStatus, Phase
+
+_MOMENT = tuple(spec.name for spec in fields(Moment))
+_PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
+_ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
+_RECORD_FIELDS = ("document", "maker", "jobs", "open")
+
+
+def status_of(reply: list[Any]) -> MailboxStatus:
+    """Of STATUS' reply."""
+    return MailboxStatus(True, *reply[:4], float(reply[4]), reply[5].decode())
+
+
+def observed_of(reply: list[Any]) -> Observed:
+    """Of OBSERVE's reply."""
+    moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory = reply[8:]
+    *history, now = map(_moment, moments)
+    counted = {name: int(float(value)) for name, value in _pairs(counts)}
+    return Observed(
+        now=now,
+        history=tuple(history),
+        workers=tuple(map(_facts, workers)),
+        num_api_replicas=num_apis,
+        counts={"duplicates": 0} | counted,
+        totals={name: float(value) for name, value in _pairs(totals)},
+        queue_depth=depth,
+        num_waiting=num_open - min(num_running, num_open),
+        num_running=min(num_running, num_open),
+        reserved_tokens=counted.get("reserved_tokens", 0),
+        oldest_waiting_s=float(oldest_waiting_s),
+        oldest_running_s=float(oldest_running_s),
+        dead_letters=dead_letters,
+        redis_memory_bytes=memory,
+        redis_max_memory_bytes=max_memory,
+    )
+
+
+def _pairs(flat: list[bytes]) -> list[tuple[str, bytes]]:
+    return [(name.decode(), value) for name, value in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def _moment(raw: bytes) -> Moment:
+    row = json.loads(raw)
+    known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
+    # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
+    return Moment(**known | {"iterations": row["iterations"] or {}})
+
+
+def _facts(row: list[bytes]) -> WorkerFacts:
+    name, num_running, num_waiting, reserved, budget, slots, tokens_per_s = row
+    whole = [int(float(value or 0)) for value in (num_running, num_waiting, reserved, budget, slots)]
+    return WorkerFacts(name.decode(), *whole, float(tokens_per_s or 0))
+
+
+def record_commands(request_id: str) -> tuple[Command, ...]:
+    """Read the record of a request, which may be in its only job."""
+    return (
+        ("HMGET", f"miniserve:request:{request_id}", *_RECORD_FIELDS),
+        ("HMGET", f"rq:job:{request_id}", "document", "maker"),
+        ("GET", f"miniserve:trace:{request_id}"),
+    )
+
+
+def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
+    """The jobs of the request whose record was read; none where it is not known."""
+    (_, _, job_ids, _), (document, _), trace = replies
+    if job_ids is not None:
+        return job_ids.decode().split()
+    if document is not None:
+        return [request_id]
+    part = _request_part(request_id, trace)
+    return [] if part is None else list(part.job_ids)
+
+
+def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found | None:
+    """The request and what became of its jobs; None where it is not known, or not any more."""
+    (document, tokenizer, _, num_open), own, _ = replies
+    if document is None:
+        document, tokenizer = own
+    if document is None:
+        return None
+    is_forgotten = num_open is None or int(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
+    if is_forgotten and any(state == b"gone" for state, _, _ in states):
+        return None
+    jobs = [_found_job(job_id, state, payload) for job_id, (state, payload, _) in zip(job_ids, states, strict=True)]
+    return Found(document.decode(), tokenizer.decode(), tuple(jobs))
+
+
+def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
+    """What is kept of its trace; None where nothing is known of it."""
+    jobs = [
+        TracedJob(job_id, _sequence_part(text), _PHASES.get(state) or _ENDS.get(state))
+        for job_id, (state, _, text) in zip(job_ids, states, strict=True)
+    ]
+    part = _request_part(request_id, replies[2])
+    return FoundTrace(part, tuple(jobs)) if jobs else None
+
+
+def _found_job(job_id: str, state: bytes, payload: bytes) -> FoundJob:
+    return FoundJob(job_id, _PHASES.get(state) or outcome_of(job_id, state, payload) or admission.removed())
+
+
+def outcome_of(job_id: str, state: bytes, payload: bytes) -> Completion | ServingError | None:
+    """None where there is none yet, or none any more."""
+    if state == b"done":
+        try:
+            return formats.decode_completion(payload)
+        except WireError as error:
+            return RequestFailed(f"the answer cannot be read: {error}")
+    return Completion(job_id, _ENDS[state]) if state in _ENDS else None
+
+
+def _request_part(request_id: str, text: bytes | None) -> RequestPart | None:
+    try:
+        return RequestPart.from_text(request_id, text.decode()) if text else None
+    except TraceError:  # of another version
+        return None
+
+
+def _sequence_part(text: bytes) -> SequencePart | None:
+    try:
+        return SequencePart.from_text(text.decode()) if text else None
+    except TraceError:  # of another version
+        return None
