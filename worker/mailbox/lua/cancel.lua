@@ -12,8 +12,8 @@ local function without(channels, own)
 end
 
 local function cancel(id)
-  local job = redis.call('HMGET', job_key(id), 'status', 'reply_to', 'worker_name')
-  local status, reply_to = job[1], job[2] or ''
+  local job = read(id, 'status', 'reply_to', 'worker_name')
+  local status, reply_to = job.status, job.reply_to or ''
   if status ~= 'queued' and status ~= 'started' then return 'over' end
   if channel ~= '' then
     reply_to = without(reply_to, channel)
@@ -26,7 +26,7 @@ local function cancel(id)
   end
   -- It runs, or is being claimed: its worker is told, and whoever may get it next sees the mark.
   redis.call('HSET', job_key(id), 'cancel_requested', why)
-  if status == 'started' then redis.call('HSET', inbox_key(job[3]), id, why) end
+  if status == 'started' then redis.call('HSET', inbox_key(job.worker_name), id, why) end
   return 'requested'
 end
 

@@ -70,14 +70,29 @@ local function iso(now)
     math.floor(rest / 3600), math.floor(rest / 60) % 60, rest % 60, math.floor((now - seconds) * 1000000))
 end
 
--- Until a job's deadline; -1: it has none.
-local function left_us(deadline, now)
-  if not deadline or deadline == '' then return -1 end
-  return math.max(0, math.floor((tonumber(deadline) - now) * 1000000))
+local function hash_of(key)
+  local hash, flat = {}, redis.call('HGETALL', key)
+  for at = 1, #flat, 2 do hash[flat[at]] = flat[at + 1] end
+  return hash
 end
 
-local function is_past(deadline, now)
-  return deadline and deadline ~= '' and tonumber(deadline) <= now + 0.01 -- the worker counts by its own clock
+-- Some fields of a job by name; one that is missing or empty is nil.
+local function read(id, ...)
+  local job, names, values = {}, { ... }, redis.call('HMGET', job_key(id), ...)
+  for at = 1, #names do job[names[at]] = values[at] ~= '' and values[at] or nil end
+  return job
+end
+
+-- What a worker gets of a job: { id, attempt, waited us, data, streams, us until its deadline or -1 }.
+local function delivery(id, job, attempt, accepted_at)
+  local function us_between(from, to) return math.max(0, math.floor((to - from) * 1000000)) end
+  local left_us = job.deadline and us_between(clock(), tonumber(job.deadline)) or -1
+  return { id, attempt, us_between(accepted_at, clock()), job.data or '', job.streams or '', left_us }
+end
+
+-- Back to the front of the queue, in their order.
+local function push_front(ids, first)
+  for at = #ids, first or 1, -1 do redis.call('LPUSH', QUEUE, ids[at]) end
 end
 
 -- Of the number of reservations over time, for Little's law. Each request adds the time of its end less that of its
@@ -103,8 +118,7 @@ local known_counts -- read once: nobody else changes them meanwhile
 local function counts()
   if not known_counts then
     known_counts = {}
-    local flat = redis.call('HGETALL', COUNTS)
-    for at = 1, #flat, 2 do known_counts[flat[at]] = tonumber(flat[at + 1]) end
+    for what, number in pairs(hash_of(COUNTS)) do known_counts[what] = tonumber(number) end
   end
   return known_counts
 end
@@ -172,7 +186,7 @@ local function settle(id, status, job)
   ended[status] = entries
   entries[#entries + 1] = now + job.ttl
   entries[#entries + 1] = id
-  if job.request and job.request ~= '' and redis.call('EXISTS', request_key(job.request)) == 1 and
+  if job.request and redis.call('EXISTS', request_key(job.request)) == 1 and
     redis.call('HINCRBY', request_key(job.request), 'open', -1) <= 0 then
     redis.call('EXPIRE', request_key(job.request), job.ttl)
   end
@@ -181,21 +195,20 @@ end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
 local function cancel_job(id, why, place)
-  local job = redis.call('HMGET', job_key(id), 'result_ttl', 'accepted_at', 'request', 'reply_to')
+  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to')
   local tokens = redis.call('HGET', RESERVATIONS, id)
   local is_expired = why == 'expired'
   if is_expired and tokens then count('expired_' .. place) end
-  settle(id, 'canceled', { ttl = tonumber(job[1]) or 60, outcome = is_expired and 'expired' or 'cancelled',
-    accepted_at = job[2], request = job[3], tokens = tokens, fields = is_expired and { 'expired', 1 } or nil })
-  queue_publish(job[4], '-' .. id)
+  settle(id, 'canceled', { ttl = tonumber(job.result_ttl) or 60, outcome = is_expired and 'expired' or 'cancelled',
+    accepted_at = job.accepted_at, request = job.request, tokens = tokens, fields = is_expired and { 'expired', 1 } })
+  queue_publish(job.reply_to, '-' .. id)
 end
 
 -- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload, trace }.
 local function state_of(id)
-  local job = redis.call('HMGET', job_key(id), 'status', 'expired', 'trace')
-  local status, trace = job[1], job[3] or ''
-  if not status then return { 'gone', '', '' } end
-  if status == 'canceled' then return { job[2] and 'expired' or 'canceled', '', trace } end
+  local job = read(id, 'status', 'expired', 'trace')
+  local status, trace = job.status or 'gone', job.trace or ''
+  if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '', trace } end
   if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
   local last = redis.call('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)
   for field = 1, last[1] and #last[1][2] or 0, 2 do
@@ -231,11 +244,11 @@ local function moment(now)
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
   row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
   row.iterations = {}
-  local totals = redis.call('HGETALL', TOTALS)
-  for at = 1, #totals, 2 do
-    local name = string.match(totals[at], '^iteration:(.*)$')
-    if name then row.iterations[name] = tonumber(totals[at + 1]) end
-    if totals[at] == 'rejected:queue-full' then row.refused = row.refused + tonumber(totals[at + 1]) end
+  local totals = hash_of(TOTALS)
+  row.refused = row.refused + (totals['rejected:queue-full'] or 0)
+  for field, number in pairs(totals) do
+    local name = string.match(field, '^iteration:(.*)$')
+    if name then row.iterations[name] = tonumber(number) end
   end
   return row
 end
@@ -250,19 +263,21 @@ end
 
 -- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were.
 local function requeue(ids, attempts_back)
-  local waiting = {}
+  local waiting, since = {}, {}
   for _, id in ipairs(ids) do
-    local job = redis.call('HMGET', job_key(id), 'status', 'accepted_at')
-    if not job[1] then
+    local job = read(id, 'status', 'accepted_at')
+    if not job.status then
       release(id) -- the job was deleted by hand
-    elseif job[1] == 'started' or job[1] == 'queued' then
-      waiting[#waiting + 1] = { id, tonumber(job[2]) or 0 }
+    elseif job.status == 'started' or job.status == 'queued' then
+      waiting[#waiting + 1], since[id] = id, tonumber(job.accepted_at) or 0
       redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
-      if attempts_back > 0 and job[1] == 'started' then redis.call('HINCRBY', job_key(id), 'attempts', -attempts_back) end
+      if attempts_back > 0 and job.status == 'started' then
+        redis.call('HINCRBY', job_key(id), 'attempts', -attempts_back)
+      end
     end
   end
-  table.sort(waiting, function(a, b) return a[2] > b[2] end)
-  for _, entry in ipairs(waiting) do redis.call('LPUSH', QUEUE, entry[1]) end
+  table.sort(waiting, function(one, other) return since[one] < since[other] end)
+  push_front(waiting)
   return #waiting
 end
 

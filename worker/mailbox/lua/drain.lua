@@ -13,18 +13,16 @@ local needed_s = num_held > 0 and tonumber(service_s) or 0
 local now = clock()
 
 -- An old DRAIN may arrive long after its connection broke; what it took would be with nobody.
-local inbox = redis.call('HGETALL', inbox_key(worker))
-local cancelled, known_epoch = {}, nil
-for at = 1, #inbox, 2 do
-  if inbox[at] == 'epoch' then known_epoch = inbox[at + 1] else cancelled[#cancelled + 1] = inbox[at] end
+local inbox, cancelled = hash_of(inbox_key(worker)), {}
+if inbox.epoch ~= epoch then return { 1, {}, 0, '', {} } end
+for id in pairs(inbox) do
+  if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
 end
-if known_epoch ~= epoch then return { 1, {}, 0, '', {} } end
 -- The first write is one that a Redis without memory takes: then it takes the others, and what was accepted can end.
-local claimed = redis.call('LPOP', claim_key(worker), 1000)
-if not claimed then claimed = {} end
+local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
 -- No lease: others may have taken its work in the meantime.
 if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
-  for at = #claimed, 1, -1 do redis.call('LPUSH', QUEUE, claimed[at]) end
+  push_front(claimed)
   return { 1, {}, 0, '', {} }
 end
 if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
@@ -32,31 +30,30 @@ if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) 
 local started, deliveries = {}, {}
 
 local function start(id, job)
-  local attempt, accepted_at = (tonumber(job[7]) or 0) + 1, tonumber(job[4])
+  local attempt, accepted_at = (tonumber(job.attempts) or 0) + 1, tonumber(job.accepted_at)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso(now), 'worker_name', worker, 'attempts', attempt)
   if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     accepted_at = now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
-    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, tonumber(job[3]) or 1) end
+    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, tonumber(job.reserved_tokens) or 1) end
   end
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker
-  local waited_us = math.max(0, math.floor((now - accepted_at) * 1000000))
-  deliveries[#deliveries + 1] = { id, attempt, waited_us, job[1], job[8] or '', left_us(job[6], now) }
+  deliveries[#deliveries + 1] = delivery(id, job, attempt, accepted_at)
 end
 
 -- nil: nothing to run under this id any more.
 local function load(id)
-  local job = redis.call('HMGET', job_key(id), 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested',
-    'deadline', 'attempts', 'streams')
-  if job[2] == 'started' then return nil end -- a second entry of an id that runs
-  if not job[1] or job[2] ~= 'queued' then
+  local job = read(id, 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline', 'attempts',
+    'streams')
+  if job.status == 'started' then return nil end -- a second entry of an id that runs
+  if not job.data or job.status ~= 'queued' then
     release(id)
     return nil
   end
-  local deadline = job[6] and job[6] ~= '' and tonumber(job[6])
-  local why = deadline and deadline < now + needed_s and 'expired' or job[5]
-  if why and why ~= '' then
+  local is_late = job.deadline and tonumber(job.deadline) < now + needed_s
+  local why = is_late and 'expired' or job.cancel_requested
+  if why then
     cancel_job(id, why, 'waiting')
     return nil
   end
@@ -69,7 +66,7 @@ local function take(id)
   if must_wait == 1 or has_suspect or #deliveries >= max_jobs then return false end
   local job = load(id)
   if not job then return true end
-  local tokens, is_suspect = tonumber(job[3]) or 1, (tonumber(job[7]) or 0) > 0
+  local tokens, is_suspect = tonumber(job.reserved_tokens) or 1, (tonumber(job.attempts) or 0) > 0
   if is_suspect and num_held + #deliveries > 0 then
     must_wait = 1
     return false
@@ -86,7 +83,7 @@ end
 
 local num_claimed = 0
 while num_claimed < #claimed and take(claimed[num_claimed + 1]) do num_claimed = num_claimed + 1 end
-for at = #claimed, num_claimed + 1, -1 do redis.call('LPUSH', QUEUE, claimed[at]) end
+push_front(claimed, num_claimed + 1)
 
 local depth = num_claimed == #claimed and max_jobs > 0 and redis.call('LLEN', QUEUE) or 0
 if depth > 0 then

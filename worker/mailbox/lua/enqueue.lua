@@ -22,12 +22,12 @@ local function known_jobs(first, stop, is_same_body)
   local reply_to_of, num_known, num_running = {}, 0, 0
   for at = first, stop, JOB_WORDS do
     local id, body_hash = unpack(ARGV, at, at + 1)
-    local known = redis.call('HMGET', job_key(id), 'body_hash', 'status', 'reply_to')
-    if known[2] and known[2] ~= 'canceled' then -- one that was cancelled begins again
-      if not is_same_body and known[1] ~= body_hash then return nil end
-      reply_to_of[id] = known[3] or ''
+    local known = read(id, 'body_hash', 'status', 'reply_to')
+    if known.status and known.status ~= 'canceled' then -- one that was cancelled begins again
+      if not is_same_body and known.body_hash ~= body_hash then return nil end
+      reply_to_of[id] = known.reply_to or ''
       num_known = num_known + 1
-      if known[2] == 'queued' or known[2] == 'started' then num_running = num_running + 1 end
+      if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     end
   end
   return reply_to_of, num_known, num_running
@@ -50,15 +50,14 @@ local function refusal(num_new, new_tokens, within_s)
 end
 
 local function attach(id, reply_to, channel, deadline, streams)
-  local job = redis.call('HMGET', job_key(id), 'deadline', 'cancel_requested', 'worker_name')
-  local fields = {}
+  local job, fields = read(id, 'deadline', 'worker_name'), {}
   local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
   -- Somebody waits for it longer now, or without end.
-  if job[1] and job[1] ~= '' and (deadline == '' or tonumber(deadline) > tonumber(job[1])) then set('deadline', deadline) end
+  if job.deadline and (deadline == '' or tonumber(deadline) > tonumber(job.deadline)) then set('deadline', deadline) end
   if streams == '1' then set('streams', streams) end -- from its next start on
   if reply_to == '' then -- the last one has just left, and the worker may not know it yet
     set('cancel_requested', '')
-    if job[3] and job[3] ~= '' then redis.call('HDEL', inbox_key(job[3]), id) end
+    if job.worker_name then redis.call('HDEL', inbox_key(job.worker_name), id) end
   end
   if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
     set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)

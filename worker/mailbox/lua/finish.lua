@@ -20,28 +20,30 @@ end
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
-  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl',
-    'cancel_requested', 'deadline', 'accepted_at', 'request', 'reserved_tokens')
-  if job[1] == 'started' and job[2] == worker then
+  local job = read(id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline',
+    'accepted_at', 'request', 'reserved_tokens')
+  if job.status == 'started' and job.worker_name == worker then
     if trace ~= '' and (status == 'canceled' or status == 'expired') then
       redis.call('HSET', job_key(id), 'trace', trace)
     end
-    local why = status == 'expired' and is_past(job[7], clock()) and status or job[6]
+    -- The worker counts by its own clock.
+    local is_late = status == 'expired' and job.deadline and tonumber(job.deadline) <= clock() + 0.01
+    local why = is_late and 'expired' or job.cancel_requested
     if status ~= 'canceled' and status ~= 'expired' then
       local is_cut = status == 'length'
       if is_cut then status = 'finished' end
-      local ttl = tonumber((status == 'failed' and job[5] or job[4]) or 60)
+      local ttl = tonumber((status == 'failed' and job.failure_ttl or job.result_ttl) or 60)
       store(id, status, payload, error_text, ttl)
       if is_cut then count('done_length') end
-      settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job[8],
-        request = job[9], tokens = job[10] or nil, fields = trace ~= '' and { 'trace', trace } or nil })
-      queue_publish(job[3], payload)
-    elseif why and why ~= '' then
+      settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job.accepted_at,
+        request = job.request, tokens = job.reserved_tokens, fields = trace ~= '' and { 'trace', trace } })
+      queue_publish(job.reply_to, payload)
+    elseif why then
       cancel_job(id, why, 'running')
     else
       requeue({ id }, 1) -- somebody has come since the worker was told, or waits for longer
     end
-  elseif not job[1] then
+  elseif not job.status then
     release(id) -- deleted by hand while it ran
   else
     duplicates = duplicates + 1

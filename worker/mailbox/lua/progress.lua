@@ -2,8 +2,8 @@
 -- ARGV: worker, then per job: id, base64 payload.
 local worker = ARGV[1]
 for at = 2, #ARGV, 2 do
-  local job = redis.call('HMGET', job_key(ARGV[at]), 'status', 'worker_name', 'reply_to')
-  if job[1] == 'started' and job[2] == worker then queue_publish(job[3], ARGV[at + 1]) end
+  local job = read(ARGV[at], 'status', 'worker_name', 'reply_to')
+  if job.status == 'started' and job.worker_name == worker then queue_publish(job.reply_to, ARGV[at + 1]) end
 end
 close()
 return 0

@@ -7,26 +7,24 @@ redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
 -- What a connection that broke had claimed goes back.
-local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
-for at = #claimed, 1, -1 do redis.call('LPUSH', QUEUE, claimed[at]) end
+push_front(redis.call('LPOP', claim_key(worker), 1000) or {})
 
 local is_held, is_own = {}, {}
 for at = 4, #ARGV do is_held[ARGV[at]] = true end
 
 local deliveries = {}
 for _, id in ipairs(ids_run_by(worker)) do
-  local job = redis.call('HMGET', job_key(id), 'status', 'worker_name', 'data', 'attempts', 'accepted_at', 'streams',
-    'deadline', 'cancel_requested')
-  if job[1] == 'started' and job[2] == worker then
+  local job = read(id, 'status', 'worker_name', 'data', 'attempts', 'accepted_at', 'streams', 'deadline',
+    'cancel_requested')
+  if job.status == 'started' and job.worker_name == worker then
     is_own[id] = true
-    if job[8] and job[8] ~= '' then redis.call('HSET', inbox_key(worker), id, job[8]) end
+    if job.cancel_requested then redis.call('HSET', inbox_key(worker), id, job.cancel_requested) end
     if not is_held[id] then -- the reply that brought it was lost
-      local waited_us = math.max(0, math.floor((now - (tonumber(job[5]) or now)) * 1000000))
-      deliveries[#deliveries + 1] = { id, tonumber(job[4]) or 1, waited_us, job[3] or '', job[6] or '', left_us(job[7], now) }
+      deliveries[#deliveries + 1] = delivery(id, job, tonumber(job.attempts) or 1, tonumber(job.accepted_at) or now)
     end
   else
     redis.call('ZREM', WIP, id .. ':' .. worker)
-    if not job[1] then release(id) end
+    if not job.status then release(id) end
   end
 end
 
