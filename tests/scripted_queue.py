@@ -11,12 +11,12 @@ from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_request
 from worker.mailbox import formats
+from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
 from worker.mailbox.formats import EnqueueRequest
+from worker.mailbox.heartbeat import Reporter
 from worker.mailbox.protocol import READY_WITHIN_S, AbandonReason, MailboxLimits
 from worker.mailbox.replies import observed_of
-from worker.mailbox.reporter import Reporter
-from worker.mailbox.sender import enqueue_command
 
 START_S = 1_700_000_000
 _LEASE_S = 1000  # here nobody's runs out by itself

@@ -16,8 +16,8 @@ _TABLE = (
     # The API process.
     ("trace", r"scheduler/trace|worker/mailbox/traces|worker/tracing|keep_trace$|telemetry/.*trac"),
     ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
-    ("metrics", r"api/(tallies|metrics)|scheduler/observ|worker/mailbox/reporter|worker/observer|:\w+\._observe"
-                r"|telemetry/"),
+    ("metrics", r"api/(tallies|metrics)|scheduler/observ|worker/mailbox/reporter|:Reporter\."
+                r"|worker/observer|:\w+\._observe|telemetry/"),
     ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:(check|deadline|idemp|correl|prefers)"),
     ("split", r"(api|grammar)/sentences|:\w+\.prepare_text"),
     ("tokenize", r":Tokenizer\.encode|:\w+\.(prepare|_encode)$"),
@@ -25,9 +25,9 @@ _TABLE = (
                  r"|:Agent\.|:Drafting\.answer|Corrector\._conclude"),
     ("serialise", r"api/documents|api/http/replies|:_(json|outcome)_response"),
     ("send", r"worker/mailbox/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
-             r"|:Drafting\.|(Mailbox|Desk|Client|Corrector)\.(_?submit|_requests)"),
+             r"|:Sender\.|:enqueue_command|:Drafting\.|(Mailbox|Desk|Client|Corrector)\.(_?submit|_requests)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
-             r"|Corrector\._answer"),
+             r"|:Listener\.|Corrector\._answer"),
     ("respond", r"gunicorn/http/wsgi\.py:Response|api/server/(response|raw_replies)|:OneWriteResponse"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
     (ACCEPT, r"api/(door|gate|gevent_worker|readiness|wsgi|open_files|server/)|request_input|gunicorn/http/"),

@@ -14,12 +14,12 @@ from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox import listener
+from worker.mailbox import api_threads
 from worker.mailbox.api_end import RedisApiMailbox
+from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, RedisConnection, connect, script
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
-from worker.mailbox.sender import enqueue_command
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 
@@ -119,7 +119,7 @@ def test_a_worker_that_computes_hears_of_a_cancellation_within_a_moment(
 def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
     house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "POLL_S", 60.0)
+    monkeypatch.setattr(api_threads, "POLL_S", 60.0)
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("late"), within_s=0.05)
     threading.Event().wait(0.1)

@@ -11,9 +11,9 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import connect
+from worker.mailbox.heartbeat import Reporter
 from worker.mailbox.operator_end import SystemReader
 from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.reporter import Reporter
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:

@@ -49,13 +49,13 @@ def test_a_request_is_read_back_plain_and_compressed() -> None:
 def test_a_completion_is_read_back_with_its_timings() -> None:
     completion = Completion("a", FinishReason.ERROR, (1, 2), Timings(0.5, 0.25, 0.125), error="<no>")
 
-    assert formats.decode_completion(formats.encode_completion(completion)) == completion
+    assert formats.decode_news(formats.encode_completion(completion)) == completion
 
 
 @pytest.mark.parametrize("payload", [b"", b"!", b"bm8=", b"e30=", b"MQ=="])
 def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None:
     with pytest.raises(WireError):
-        formats.decode_completion(payload)
+        formats.decode_news(payload)
 
 
 def test_the_body_hash_is_of_everything_but_the_id() -> None:

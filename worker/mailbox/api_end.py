@@ -24,9 +24,9 @@ from scheduler.messages import Progress, WireError
 from scheduler.traces import FoundTrace
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
+from worker.mailbox.api_threads import Listener, Sender
 from worker.mailbox.connection import Command, RedisConnection, refusal_of, script
 from worker.mailbox.formats import EnqueueRequest
-from worker.mailbox.listener import Listener
 from worker.mailbox.protocol import (
     READY_WITHIN_S,
     AbandonReason,
@@ -38,7 +38,6 @@ from worker.mailbox.protocol import (
     MailboxStatus,
     ReplyMode,
 )
-from worker.mailbox.sender import Sender
 from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
 
 logger = logging.getLogger(__name__)
@@ -223,9 +222,8 @@ class _ProcessClient:
         else:
             self.waiters.resolve(news.request_id, news)
 
-    def _poll(self, sweeps_all: bool) -> None:
-        """Ask for the answers of those who wait long, or of all after a subscription that may have missed some."""
-        self._look_up(self.waiters.unanswered(older_than_s=0.0 if sweeps_all else 1.0))
+    def _poll(self, older_than_s: float) -> None:
+        self._look_up(self.waiters.unanswered(older_than_s))
 
     def _look_up(self, waiters: Sequence[Waiter]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.

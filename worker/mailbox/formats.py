@@ -93,25 +93,17 @@ def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> by
     return b2a_base64((text if completion.error is None else text.translate(_UNSAFE)).encode(), newline=False)
 
 
-def decode_completion(payload: bytes) -> Completion:
-    """Raises WireError."""
-    try:
-        return Completion.from_wire(json.loads(a2b_base64(payload)))
-    except (ValueError, RecursionError) as error:
-        raise error if isinstance(error, WireError) else WireError("the completion cannot be read") from error
-
-
 def encode_progress(progress: Progress, version: int = WIRE_VERSION) -> bytes:
     """As it is published."""
     return b2a_base64(_ENCODER.encode(progress.to_wire(version)).encode(), newline=False)
 
 
 def decode_news(payload: bytes) -> Completion | Progress:
-    """Whatever is published. Raises WireError."""
+    """What was stored or published. Raises WireError."""
     try:
         wire = json.loads(a2b_base64(payload))
     except (ValueError, RecursionError) as error:
-        raise WireError("what was published cannot be read") from error
+        raise WireError("the answer cannot be read") from error
     is_progress = isinstance(wire, dict) and "finish_reason" not in wire
     return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
 

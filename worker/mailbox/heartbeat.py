@@ -1,8 +1,9 @@
-"""The thread that says a worker lives, on a connection of its own.
+"""What a process says of itself: that a worker lives, and what workers and API processes have counted.
 
-It beats only while the decode loop is fresh: a loop that hangs loses its lease like a process that died, and its
-work goes to others. Each beat also takes back the work of the dead, so every worker is everyone's reaper. It reports
-when the loop last iterated, too: /readyz goes by that, not by the beats.
+The heartbeat is a thread with a connection of its own. It beats only while the decode loop is fresh: a loop that hangs
+loses its lease like a process that died, and its work goes to others. Each beat also takes back the work of the dead,
+so every worker is everyone's reaper. It reports when the loop last iterated, too: /readyz goes by that, not by the
+beats.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
+
+from redis import ResponseError
 
 from worker.mailbox.connection import Command, RedisConnection, checked, script
 from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
-from worker.mailbox.reporter import Reporter
 
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -31,6 +34,40 @@ def new_worker_name() -> str:
     """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Reporter:
+    """What a process has counted, on its way into the sums of the whole system: each count once, whatever gets lost.
+
+    A report holds the differences to the last one that Redis took, and a number. One whose reply never came is sent
+    again as it was; Redis adds no number twice. Used from one thread.
+    """
+
+    def __init__(self, is_api: bool = False) -> None:
+        self._is_api = is_api
+        self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        self._number = 1
+        self._taken: dict[str, float] = {}
+        self._sent: dict[str, float] | None = None  # by a report that may have been lost
+        self._words: list[str] = []
+
+    def command(self, totals: Mapping[str, float]) -> Command:
+        """The report to send now; `note_reply` learns what came of it. `totals` only grow."""
+        if self._sent is None:
+            self._sent = dict(totals)
+            taken = self._taken
+            news = {
+                name: value - taken.get(name, 0) for name, value in self._sent.items() if value != taken.get(name, 0)
+            }
+            self._words = [word for name, difference in news.items() for word in (name, repr(difference))]
+        return script("report", self._process, self._number, "1" if self._is_api else "", *self._words)
+
+    def note_reply(self, reply: Any) -> None:
+        """Of that command. What Redis refused is sent again."""
+        if not isinstance(reply, ResponseError):
+            assert self._sent is not None
+            self._taken, self._sent = self._sent, None
+            self._number += 1
 
 
 class Heartbeat:

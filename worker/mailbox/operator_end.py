@@ -15,8 +15,8 @@ from scheduler.capacity.observed import Observed
 from worker.mailbox import replies
 from worker.mailbox.connection import RedisConnection, checked, refusal_of, script
 from worker.mailbox.formats import check_request_id
+from worker.mailbox.heartbeat import Reporter
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus
-from worker.mailbox.reporter import Reporter
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 

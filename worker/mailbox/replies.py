@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import RequestFailed, ServingError
@@ -14,6 +16,7 @@ from worker.mailbox import admission, formats
 from worker.mailbox.connection import Command
 from worker.mailbox.protocol import Found, FoundJob, MailboxStatus, Phase
 
+T = TypeVar("T")
 _MOMENT = tuple(spec.name for spec in fields(Moment))
 _PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
@@ -83,7 +86,7 @@ def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
         return job_ids.decode().split()
     if document is not None:
         return [request_id]
-    part = _request_part(request_id, trace)
+    part = _part(partial(RequestPart.from_text, request_id), trace)
     return [] if part is None else list(part.job_ids)
 
 
@@ -104,10 +107,10 @@ def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found
 def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
     """What is kept of its trace; None where nothing is known of it."""
     jobs = [
-        TracedJob(job_id, _sequence_part(text), _PHASES.get(state) or _ENDS.get(state))
+        TracedJob(job_id, _part(SequencePart.from_text, text), _PHASES.get(state) or _ENDS.get(state))
         for job_id, (state, _, text) in zip(job_ids, states, strict=True)
     ]
-    part = _request_part(request_id, replies[2])
+    part = _part(partial(RequestPart.from_text, request_id), replies[2])
     return FoundTrace(part, tuple(jobs)) if jobs else None
 
 
@@ -119,21 +122,15 @@ def outcome_of(job_id: str, state: bytes, payload: bytes) -> Completion | Servin
     """None where there is none yet, or none any more."""
     if state == b"done":
         try:
-            return formats.decode_completion(payload)
+            return formats.decode_news(payload)
         except WireError as error:
             return RequestFailed(f"the answer cannot be read: {error}")
     return Completion(job_id, _ENDS[state]) if state in _ENDS else None
 
 
-def _request_part(request_id: str, text: bytes | None) -> RequestPart | None:
+def _part(read: Callable[[str], T], text: bytes | None) -> T | None:
+    """A part of a trace; None where there is none, or one of another version."""
     try:
-        return RequestPart.from_text(request_id, text.decode()) if text else None
-    except TraceError:  # of another version
-        return None
-
-
-def _sequence_part(text: bytes) -> SequencePart | None:
-    try:
-        return SequencePart.from_text(text.decode()) if text else None
-    except TraceError:  # of another version
+        return read(text.decode()) if text else None
+    except TraceError:
         return None

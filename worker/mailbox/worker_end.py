@@ -126,19 +126,16 @@ class RedisWorkerMailbox:
         self._heartbeat.stop()
         self._claims.close()
         give_up_s = time.monotonic() + _LEAVE_PATIENCE_S  # a Redis that hangs is asked once, one that restarts again
-        while not self._has_left():
-            if time.monotonic() > give_up_s:
-                logger.warning("could not leave the queue in order; the lease will do it")
+        while True:
+            try:
+                self._ask(script("leave", self.name))
                 break
+            except MailboxDown:
+                if time.monotonic() > give_up_s:
+                    logger.warning("could not leave the queue in order; the lease will do it")
+                    break
             time.sleep(_LEAVE_PAUSE_S)
         self._outgoing.close()
-
-    def _has_left(self) -> bool:
-        try:
-            self._ask(script("leave", self.name))
-        except MailboxDown:
-            return False
-        return True
 
     def _accept_answers(self, completions: Iterable[Completion]) -> None:
         for completion in completions:
@@ -159,15 +156,15 @@ class RedisWorkerMailbox:
         if self._unsent:
             commands.append(script("finish", self.name, *chain.from_iterable(self._unsent.values())))
         if progress:
-            commands.append(script("progress", self.name, *chain.from_iterable(map(self._progress_words, progress))))
+            words = [
+                (one.request_id, formats.encode_progress(one, self._held.get(one.request_id, WIRE_VERSION)))
+                for one in progress
+            ]
+            commands.append(script("progress", self.name, *chain.from_iterable(words)))
         if commands:
             self._guarded(lambda: self._outgoing.send(*commands))
             self._in_flight, self._unsent = self._unsent, {}
             self._claim_at_s = 0.0  # there is capacity that was not there before
-
-    def _progress_words(self, progress: Progress) -> tuple[Any, ...]:
-        version = self._held.get(progress.request_id, WIRE_VERSION)
-        return progress.request_id, formats.encode_progress(progress, version)
 
     def _confirm(self) -> None:
         """Read the reply to what was sent last."""

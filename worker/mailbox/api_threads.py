@@ -1,8 +1,6 @@
-"""All that one API process sends to Redis, through one connection: what waits goes out as one packet.
+"""The two threads of an API process: one sends all of its commands to Redis, one hears what is published for it.
 
-Requests that stand next to each other in it are enqueued by one script. At 32 requests in flight a packet costs a third
-of a round trip per request. The thread becomes a greenlet where gevent has patched the standard library. Every command
-sent here may safely be sent twice.
+Both become greenlets where gevent has patched the standard library.
 """
 
 from __future__ import annotations
@@ -16,7 +14,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from redis import ResponseError
+from redis import Redis, ResponseError
+from redis.client import PubSub
+from redis.exceptions import RedisError
 
 from worker.mailbox.connection import Command, RedisConnection, checked, script
 from worker.mailbox.formats import EnqueueRequest
@@ -28,6 +28,8 @@ _PAUSE_S = 0.05
 _LATER_S = 0.25  # in which a packet will go out for what need not be sent at once
 _MOST_LATER = 4096  # while Redis is away: the oldest go
 _LAST_CALLS_S = 0.5  # after `stop`
+POLL_S = 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 
 OnReply = Callable[[Any, str], None]  # called in the sender's thread with the reply, or an exception, and the run id
 
@@ -42,7 +44,11 @@ class Call:
 
 
 class Sender:
-    """Opens its connection with the first command. Answers are to be published on `channel`."""
+    """Through one connection: what waits goes out as one packet. Every command sent here may safely be sent twice.
+
+    Requests that stand next to each other in it are enqueued by one script. At 32 requests in flight a packet costs a
+    third of a round trip per request. The connection opens with the first command; answers come on `channel`.
+    """
 
     def __init__(self, connection: RedisConnection, channel: str, limits: MailboxLimits) -> None:
         self._connection = connection
@@ -151,3 +157,75 @@ def _settle(call: Call, reply: Any, run_id: str) -> None:
             call.on_reply(reply, run_id)
         except Exception:  # one reply must not end the thread that all requests go through
             logger.exception("a reply could not be handled")
+
+
+class Listener:
+    """The one subscription, and the poll that makes up for what a subscription can miss.
+
+    Pub/sub forgets what nobody hears. So the channel is subscribed before the first request is pushed, all waiters are
+    looked up whenever it is subscribed again, and once a second those that have waited for longer than that:
+    `on_poll(older_than_s)`.
+    """
+
+    def __init__(
+        self, client: Redis, channel: str, on_message: Callable[[bytes], None], on_poll: Callable[[float], None]
+    ) -> None:
+        self._client = client
+        self._channel = channel
+        self._on_message = on_message
+        self._on_poll = on_poll
+        self._subscribed = threading.Event()
+        self._stopping = threading.Event()
+        self._next_poll_s = 0.0
+        self.error: Exception | None = None  # which broke the last subscription
+        threading.Thread(target=self._run, name="mailbox-listener", daemon=True).start()
+
+    def wait_until_subscribed(self, patience_s: float) -> bool:
+        return self._subscribed.is_set() or self._subscribed.wait(patience_s)
+
+    def stop(self) -> None:
+        """Returns at once; the thread ends when it next looks up, within a second, and holds no process alive."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            pubsub = self._client.pubsub()
+            try:
+                self._listen(pubsub)
+            except (RedisError, OSError) as error:
+                self.error = error
+                level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
+                logger.log(level, "the subscription to answers broke, it is made anew: %s", error)
+            except Exception:  # whatever one message does to us, the process must go on hearing the others
+                logger.exception("a message or a look-up broke the subscription; it is made anew")
+            finally:
+                _drop(pubsub)
+            # A subscription that lasted starts over quickly.
+            pause_s = _FIRST_PAUSE_S if self._subscribed.is_set() else min(2 * pause_s, _LONGEST_PAUSE_S)
+            self._subscribed.clear()
+            self._stopping.wait(pause_s)
+
+    def _listen(self, pubsub: PubSub) -> None:
+        pubsub.subscribe(self._channel)
+        while not self._stopping.is_set():
+            message = pubsub.get_message(timeout=max(0.01, self._next_poll_s - time.monotonic()))
+            kind = message["type"] if message is not None else ""
+            if kind == "message":
+                self._on_message(message["data"])
+            elif kind == "subscribe":  # also when redis-py connected again by itself
+                self._subscribed.set()
+                self._poll(older_than_s=0.0)
+            if time.monotonic() >= self._next_poll_s:
+                self._poll(older_than_s=1.0)
+
+    def _poll(self, older_than_s: float) -> None:
+        self._next_poll_s = time.monotonic() + POLL_S
+        self._on_poll(older_than_s)
+
+
+def _drop(pubsub: PubSub) -> None:
+    try:
+        pubsub.close()
+    except (RedisError, OSError):
+        logger.debug("the broken subscription could not be closed", exc_info=True)
