@@ -15,7 +15,7 @@ from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import READY_WITHIN_S, AbandonReason, MailboxLimits
+from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits
 from worker.mailbox.replies import observed_of
 
 START_S = 1_700_000_000
@@ -74,7 +74,7 @@ class ScriptedQueue:
         words = [word for completion in completions for word in formats.finish_arguments(completion)]
         self.run(script("finish", worker, *words))
 
-    def cancel(self, request_id: str, why: AbandonReason = AbandonReason.LEFT, channel: str = "api") -> None:
+    def cancel(self, request_id: str, why: FinishReason = FinishReason.CANCELLED, channel: str = "api") -> None:
         self.run(script("cancel", channel, why.value, request_id))
 
     def die(self, worker: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.messages import FinishReason
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.protocol import AbandonReason, MailboxLimits
+from worker.mailbox.protocol import MailboxLimits
 
 
 def test_the_area_is_the_number_in_the_system_over_time_and_stay_the_times_of_those_that_ended(
@@ -47,7 +47,7 @@ def test_every_way_to_end_takes_its_time_into_stay(queue: ScriptedQueue) -> None
     queue.accept("waits-and-leaves", "waits-too-long")
     queue.now_s = 1.0
     queue.cancel("waits-and-leaves")
-    queue.cancel("waits-too-long", AbandonReason.TOO_LATE)
+    queue.cancel("waits-too-long", FinishReason.EXPIRED)
     queue.now_s = 3.0
     assert queue.drain("w") == ["done", "failed", "leaves", "cut"]
     queue.cancel("leaves")

@@ -18,7 +18,7 @@ from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, QueueFu
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import AbandonReason, Accepted, ApiMailbox, MailboxStatus, Record, Ticket
+from worker.mailbox.protocol import Accepted, ApiMailbox, MailboxStatus, Record, Ticket
 
 
 class FakeMailbox(ApiMailbox):
@@ -50,7 +50,7 @@ class FakeMailbox(ApiMailbox):
             for number, ticket in enumerate(tickets)
         ]
 
-    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None: ...
+    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None: ...
 
     def cancel(self, request_id: str) -> None: ...
 

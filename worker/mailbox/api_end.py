@@ -20,7 +20,7 @@ from redis import Redis, ResponseError
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import NotReady, QueueFull, ServingError
-from scheduler.messages import Progress, WireError
+from scheduler.messages import FinishReason, Progress, WireError
 from scheduler.traces import FoundTrace
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
@@ -29,7 +29,6 @@ from worker.mailbox.connection import Command, RedisConnection, refusal_of, scri
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import (
     READY_WITHIN_S,
-    AbandonReason,
     Accepted,
     CancelResult,
     Found,
@@ -87,14 +86,14 @@ class RedisApiMailbox(WaitingMailbox):
     def _ask(self, command: Command) -> Any:
         return self._own().ask(command, SUBMIT_PATIENCE_S)[0]
 
-    def abandon(self, ticket: Waiter, why: AbandonReason = AbandonReason.LEFT) -> None:
+    def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
         own = self._own()
         if own.waiters.remove(ticket):
             own.sender.post(script("cancel", own.channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
-        told = self._ask(script("cancel", "", AbandonReason.LEFT.value, *request_ids)) if request_ids else []
+        told = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
         return [CancelResult(each.decode()) for each in told]
 
     def status(self) -> MailboxStatus:
@@ -152,15 +151,14 @@ class _ProcessClient:
             return accepted
         try:
             reply, run_id = self.ask(wanted, patience_s)
-            self._check_accepted(reply, within_s)
+            if reply[0] != b"known":
+                self._conclude(wanted, accepted, reply, run_id)
+                return accepted
         except BaseException:
             self._forget(accepted)
             raise
-        if reply[0] == b"known":
-            self._forget(accepted)
-            return self.submit(wanted.under(reply[1].decode()))
-        self._note_accepted(accepted, reply, run_id)
-        return accepted
+        self._forget(accepted)
+        return self.submit(wanted.under(reply[1].decode()))
 
     def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
         """As the sender's `ask`. Raises NotReady."""
@@ -172,15 +170,20 @@ class _ProcessClient:
     def _note_reply(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
         """The reply to a plain request, whose refusal its waiter gets for an answer."""
         try:
-            if isinstance(reply, Exception):
-                raise _not_ready(reply) from reply
-            self._check_accepted(reply, wanted.within_s)
+            self._conclude(wanted, accepted, reply, run_id)
         except ServingError as refusal:
             self.waiters.refuse(accepted.tickets, refusal)
-        else:
-            self._note_accepted(accepted, reply, run_id)
 
-    def _note_accepted(self, accepted: Accepted, reply: list[Any], run_id: str) -> None:
+    def _conclude(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
+        """ENQUEUE has replied. Raises the refusal."""
+        if isinstance(reply, Exception):
+            raise _not_ready(reply) from reply
+        if reply[0] == b"conflict":
+            raise admission.conflict()
+        if reply[0] == b"full":
+            raise self.fullness.note(reply[1], reply[2], float(reply[3]))
+        if reply[0] == b"late" and wanted.within_s is not None:
+            raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
         accepted.accepted_s = time.perf_counter()
         for waiter in accepted.tickets:
             waiter.run_id = run_id
@@ -195,14 +198,6 @@ class _ProcessClient:
         self.waiters.shut_down()
         self._listener.stop()
         self.sender.stop()
-
-    def _check_accepted(self, reply: list[Any], within_s: float | None) -> None:
-        if reply[0] == b"conflict":
-            raise admission.conflict()
-        if reply[0] == b"full":
-            raise self.fullness.note(reply[1], reply[2], float(reply[3]))
-        if reply[0] == b"late" and within_s is not None:
-            raise admission.too_late(reply[1], float(reply[2]), within_s)
 
     def _hear(self, message: bytes) -> None:
         for line in message.split(b"\n"):

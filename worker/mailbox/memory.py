@@ -19,7 +19,6 @@ from worker.mailbox import admission, formats
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
 from worker.mailbox.protocol import (
-    AbandonReason,
     Accepted,
     CancelResult,
     Found,
@@ -32,8 +31,7 @@ from worker.mailbox.protocol import (
 )
 from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
 
-_REASONS = {AbandonReason.LEFT: FinishReason.CANCELLED, AbandonReason.TOO_LATE: FinishReason.EXPIRED}
-_ENDED_EARLY = frozenset(_REASONS.values())
+_ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
 _RUN_ID = "this process"  # in the place of the Redis process that accepted a request
 
 
@@ -149,10 +147,10 @@ class InMemoryMailbox(WaitingMailbox):
         text = completion.trace if completion is not None else ""
         return TracedJob(job_id, SequencePart.from_text(text) if text else None, is_over=completion is not None)
 
-    def abandon(self, ticket: Waiter, why: AbandonReason = AbandonReason.LEFT) -> None:
+    def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
         with self._queue.arrived:
             if self._queue.waiters.remove(ticket):
-                self._cancel(ticket.request_id, _REASONS[why])
+                self._cancel(ticket.request_id, why)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         with self._queue.arrived:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import QueueFull, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FreeCapacity, Inbox, Phase, Progress
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Phase, Progress
 from scheduler.settings import Settings
 from scheduler.traces import FoundTrace
 
@@ -115,13 +115,6 @@ class CancelResult(Enum):
     DONE = "over"  # it had ended before
     CANCELLED = "canceled"  # it never runs
     CANCELLING = "requested"  # it leaves its worker within a moment, unless its answer is there first
-
-
-class AbandonReason(Enum):
-    """Why somebody waits no longer; counted apart."""
-
-    LEFT = "cancelled"
-    TOO_LATE = "expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +231,11 @@ class ApiMailbox(Protocol):
         Of requests that were submitted to be followed; of others nothing is seen before their completions.
         """
 
-    def abandon(self, ticket: Ticket, why: AbandonReason = AbandonReason.LEFT) -> None:
-        """This waiter leaves. The request is cancelled when no other is left, here or in another API process."""
+    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None:
+        """This waiter leaves, or (EXPIRED) its time is over; the two are counted apart.
+
+        The request is cancelled when no other is left, here or in another API process.
+        """
 
     def cancel(self, request_id: str) -> CancelResult:
         """`cancel_all` for one."""

@@ -18,7 +18,6 @@ from worker.mailbox import admission
 from worker.mailbox.formats import EnqueueRequest, check_request_id
 from worker.mailbox.protocol import (
     HEARTBEAT_S,
-    AbandonReason,
     Accepted,
     ApiMailbox,
     MailboxLimits,
@@ -248,12 +247,12 @@ class WaitingMailbox(ApiMailbox):
     @contextmanager
     def _waiting(self, tickets: Sequence[Waiter], wait: _Wait) -> Iterator[_Wait]:
         """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
-        waiters, why = self._waiters(), AbandonReason.LEFT
+        waiters, why = self._waiters(), FinishReason.CANCELLED
         waiters.begin_wait(tickets, wait)
         try:
             yield wait
         except DeadlineExceeded:
-            why = AbandonReason.TOO_LATE
+            why = FinishReason.EXPIRED
             raise
         finally:
             for ticket in tickets:
