@@ -51,22 +51,14 @@ _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 class RedisWorkerMailbox:
     """Keeps the WorkerMailbox protocol."""
 
-    def __init__(
-        self,
-        client: Redis,
-        name: str | None = None,
-        lease_s: float = LEASE_S,
-        batch_invariance: str = "",
-        max_block_s: float = MAX_BLOCK_S,
-    ) -> None:
+    def __init__(self, client: Redis, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
-        self.name = name or new_worker_name()
+        self.name = new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
-        self._lease_s = lease_s
         self._max_block_s = max_block_s
         self._outgoing = RedisConnection(client)
         self._claims = RedisConnection(client)
-        self._heartbeat = Heartbeat(RedisConnection(client), self.name, lease_s, self._on_lease_lost)
+        self._heartbeat = Heartbeat(RedisConnection(client), self.name, LEASE_S, self._on_lease_lost)
         self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: dict[str, int] = {}  # the wire version of each
@@ -186,7 +178,7 @@ class RedisWorkerMailbox:
         if not has_capacity and not self._held:
             return False
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        commands = [script("drain", self.name, self._lease_s, self._epoch, *about)]
+        commands = [script("drain", self.name, LEASE_S, self._epoch, *about)]
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else MAX_BLOCK_S)
         if not has_capacity:
             self._claim_at_s = now + _BUSY_CLAIM_S
@@ -240,7 +232,7 @@ class RedisWorkerMailbox:
         """Take stock: what is no longer ours, what was lost on its way to us."""
         self._claims.close()  # its DRAIN belongs to an epoch that is over
         self._epoch += 1
-        disowned, deliveries = self._ask(script("resync", self.name, self._lease_s, self._epoch, *self._held))
+        disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
         self._needs_resync = False
         lost = tuple(map(bytes.decode, disowned))
         for request_id in lost:
