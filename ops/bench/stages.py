@@ -16,7 +16,7 @@ _TABLE = (
     # The API process.
     ("trace", r"scheduler/trace|worker/mailbox/traces|worker/tracing|keep_trace$|telemetry/.*trac"),
     ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
-    ("metrics", r"api/(tallies|metrics)|scheduler/observ|worker/mailbox/reporter|:Reporter\."
+    ("metrics", r"api/(tallies|metrics)|scheduler/observ|:Reporter\."
                 r"|worker/observer|:\w+\._observe|telemetry/"),
     ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:(check|deadline|idemp|correl|prefers)"),
     ("split", r"(api|grammar)/sentences|:\w+\.prepare_text"),

@@ -120,8 +120,10 @@ class InMemoryMailbox(WaitingMailbox):
             return Found(stored.record.document, stored.record.tokenizer_fingerprint, jobs)
 
     def _state_of(self, job_id: str) -> Phase | Completion:
-        job = self._queue.jobs[job_id]
-        return job.completion or (Phase.QUEUED if job.owner is None else Phase.RUNNING)
+        return self._queue.jobs[job_id].completion or self._phase_of(job_id)
+
+    def _phase_of(self, job_id: str) -> Phase:
+        return Phase.QUEUED if self._queue.jobs[job_id].owner is None else Phase.RUNNING
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         with self._queue.arrived:
@@ -138,14 +140,11 @@ class InMemoryMailbox(WaitingMailbox):
             return FoundTrace(part, tuple(map(self._traced, stored.job_ids)))
 
     def _traced(self, job_id: str) -> TracedJob:
-        completion = self._state.jobs[job_id].completion
+        completion = self._queue.jobs[job_id].completion
         if completion is None:
-            return TracedJob(job_id, None, self._state_of(job_id))
+            return TracedJob(job_id, None, self._phase_of(job_id))
         part = SequencePart.from_text(completion.trace) if completion.trace else None
         return TracedJob(job_id, part, completion.finish_reason if completion.finish_reason in _ENDED_EARLY else None)
-        completion = self._queue.jobs[job_id].completion
-        text = completion.trace if completion is not None else ""
-        return TracedJob(job_id, SequencePart.from_text(text) if text else None, is_over=completion is not None)
 
     def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
         with self._queue.arrived:
