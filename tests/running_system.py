@@ -12,9 +12,10 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import psutil
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
@@ -71,34 +72,24 @@ def wait_until(is_true: Callable[[], bool], within_s: float, what: str) -> None:
 def is_running(pid: int) -> bool:
     """False for a zombie, too: it runs no more, whoever has yet to collect it."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
         return False
 
 
 def command_line(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
         return ""
 
 
-def descendants(pid: int) -> list[int]:
-    """All living processes below one."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
+def descendants(pid: int, recursive: bool = True) -> list[int]:
+    """All living processes below one, or its children alone."""
+    try:
+        return [one.pid for one in psutil.Process(pid).children(recursive)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 class RunningSystem:
@@ -151,9 +142,8 @@ class RunningSystem:
     def pids(self, role: str) -> list[int]:
         """Its direct children with that role: `api`, `worker`, or `redis`."""
         pattern = r"(redis|valkey)-server" if role == "redis" else rf"miniserve {role}\b"
-        below = descendants(self.process.pid)
-        parents = {pid: _parent(pid) for pid in below}
-        return [pid for pid in below if parents[pid] == self.process.pid and re.search(pattern, command_line(pid))]
+        children = descendants(self.process.pid, recursive=False)
+        return [pid for pid in children if re.search(pattern, command_line(pid))]
 
     def wait_until_ready(self, within_s: float = 15.0) -> None:
         wait_until(lambda: self.readiness() == 200, within_s, "ready again")
@@ -167,10 +157,3 @@ class RunningSystem:
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    except OSError:
-        return 0

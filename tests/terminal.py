@@ -16,7 +16,8 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+
+from tests.running_system import is_running
 
 IS_OVER_S = 30.0  # for anything that a busy machine may be slow at
 _SHELL = """
@@ -79,18 +80,11 @@ class Terminal:
         self.wait(lambda: self._told("exit") is not None)
         return int(self._told("exit"))
 
-    def state(self) -> str:
-        """Of the command: S, R, T (stopped), Z or nothing (ended)."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][0]
-        except FileNotFoundError:
-            return ""
-
     def hang_up(self) -> None:
         os.close(self._master)
 
     def close(self) -> None:
-        if self._told("exit") is None and self.state() not in ("", "Z"):
+        if self._told("exit") is None and is_running(self.pid):
             os.kill(self.pid, 9)
         self._shell.kill()
         self._shell.wait()

@@ -83,8 +83,9 @@ def _killed(one: Running, victim: str, sentences: Sequence[str]) -> Row:
 
 def _worker(one: Running) -> int:
     """The process that computes: ours by its name, another's by the CPU time that it has used."""
-    pids = list(slices.below(one.pid))
-    return next((pid for pid in pids if slices.role(pid) == "worker"), max(pids, key=slices.own_cpu_us))
+    processes = slices.tree(one.pid)
+    workers = (process for process in processes if slices.role(process) == "worker")
+    return next(workers, max(processes, key=slices.own_cpu_us)).pid
 
 
 def _front(one: Running) -> int:

@@ -6,13 +6,13 @@ API and workers sample themselves by CPU time (`sampler/sitecustomize.py`, put o
 
 from __future__ import annotations
 
-import re
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 from redis import Redis
 
 from ops.bench import slices, stages
@@ -59,10 +59,10 @@ class _Probe:
 
 def _redis_url(pid: int) -> str:
     """That the server's processes were given."""
-    for one in slices.below(pid):
-        with suppress(OSError):
-            if found := re.search(rb"MINISERVE_REDIS_URL=([^\0]+)", Path(f"/proc/{one}/environ").read_bytes()):
-                return found[1].decode()
+    for one in slices.tree(pid):
+        with suppress(psutil.Error):
+            if url := one.environ().get("MINISERVE_REDIS_URL"):
+                return url
     raise RuntimeError("no process has MINISERVE_REDIS_URL in its environment")
 
 

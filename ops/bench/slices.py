@@ -1,6 +1,6 @@
 """Servers that are all up at once and loaded in turn, in slices of some seconds, so that a drifting machine compares.
 
-CPU time is the kernel's run time of every process of a server's tree (schedstat; Linux only).
+CPU time is that of every process of a server's tree, in the kernel's ticks of 10 ms. Linux only: stolen time is, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from tqdm import tqdm
 
 from ops.bench.experiment import Row, as_columns
@@ -129,53 +130,50 @@ def calm(rows: Sequence[Row], server: str, clients: int) -> list[Row]:
     return sorted(chosen, key=lambda row: row["stolen_ticks"])[: -(-2 * len(chosen) // 3)]
 
 
-def below(pid: int) -> Iterator[int]:
+def tree(pid: int) -> list[psutil.Process]:
     """The process and all its descendants."""
-    yield pid
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            for child in path.read_text().split():
-                yield from below(int(child))
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
 
 
 def holder(pid: int, port: int) -> int:
     """The process of the tree that accepts connections of clients."""
     with socket.create_connection(("127.0.0.1", port)):
         time.sleep(_PAUSE_S)
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        established = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
-        return max(below(pid), key=lambda one: len(established & set(_open_files(one))))
+        return max(tree(pid), key=lambda one: _num_accepted(one, port)).pid
 
 
-def _open_files(pid: int) -> Iterator[str]:
-    for path in Path(f"/proc/{pid}/fd").glob("*"):
-        with suppress(OSError):
-            yield os.readlink(path)
+def _num_accepted(process: psutil.Process, port: int) -> int:
+    with suppress(psutil.Error):
+        found = process.net_connections("tcp4")
+        return sum(one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED for one in found)
+    return 0
 
 
 def cpu_us(pid: int) -> Counter[str]:
     """Of a tree of processes since they began, by role."""
     used: Counter[str] = Counter()
-    for one in set(below(pid)):
+    for one in tree(pid):
         used[role(one)] += own_cpu_us(one)
     return used
 
 
-def own_cpu_us(pid: int) -> float:
+def own_cpu_us(process: psutil.Process) -> float:
     """Of all threads of one process; 0 where it has ended."""
-    with suppress(OSError):
-        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1000
+    with suppress(psutil.Error):
+        times = process.cpu_times()
+        return 1e6 * (times.user + times.system)
     return 0.0
 
 
-def role(pid: int) -> str:
+def role(process: psutil.Process) -> str:
     """What `ps` says that it is."""
-    with suppress(OSError):
-        command = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+    with suppress(psutil.Error):
+        command = " ".join(process.cmdline())
         if found := re.search(r"(?:miniserve|ops\.cli) (api|worker)\b|(?:redis|valkey)-server", command):
             return found[1] or "redis"
     return "other"
 
 
 def _stolen_ticks() -> int:
-    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8])
+    return round(psutil.cpu_times().steal * os.sysconf("SC_CLK_TCK"))

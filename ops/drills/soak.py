@@ -6,7 +6,8 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
+
+import psutil
 
 from ops.drills.drill import Check, Findings, Stage, Tally, at_most, equal, percentile, problems_of
 from ops.drills.system import DRILL_SETTINGS, Shape, System
@@ -19,7 +20,6 @@ _WARM_S = 180.0  # buffers fill up
 _REDIS_WARM_S = 420.0  # so do the answers kept for a minute and the traces kept for five
 _WINDOW_S = 60.0
 _EVERY_S = 1.0
-_KILOBYTE = 1024
 # Answers as long as a user's Redis keeps them: the plateau that keys and memory must stay on.
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60)
 
@@ -84,16 +84,8 @@ def _look(system: System, at_s: float) -> _Look:
 
 def _rss_bytes(pid: int) -> int:
     """Of the process and its children: a replica is a master and a worker."""
-    total = 0
-    for one in [pid, *_children(pid)]:
-        for line in Path(f"/proc/{one}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                total += int(line.split()[1]) * _KILOBYTE
-    return total
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    process = psutil.Process(pid)
+    return sum(one.memory_info().rss for one in [process, *process.children()])
 
 
 def _growth(looks: list[_Look]) -> dict[str, float]:

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from ops.run import processes
 from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Child, Signals, Supervisor
+from tests.running_system import is_running
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 DEAF = [
@@ -163,16 +163,9 @@ def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: 
 
     first.kill()
     is_back = _run_until(supervisor, signals, lambda: child.process is not first)
-    is_gone = _run_until(supervisor, signals, lambda: not _lives(grandchild))
+    is_gone = _run_until(supervisor, signals, lambda: not is_running(grandchild))
     supervisor.stop(signals)
 
     assert is_back and is_gone
     first.stdout.close()
     child.process.stdout.close()
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
