@@ -7,7 +7,9 @@
 | counting commands between a process and Redis | proxy |
 | nothing accepted vanishes | conservation |
 | what a drill is, and what it finds | drill |
-| the drills | killed_workers, killed_apis, every_command, redis_faults, overload, leaving, soak |
+| the drills on faults | killed_workers, killed_apis, every_command, redis_faults, leaving |
+| the drills on load, probes and predictions | overload, probing, alerts, waits, soak |
+| what the drill on alerts has seen, and who gets its alerts | course, inbox |
 | workers of the drills | poisoned_worker, slow_worker, random_model |
 | all of them by name | catalogue |
 | options, the table, the file | command, table, report |

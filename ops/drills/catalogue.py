@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ops.drills.alerts import alerts
 from ops.drills.drill import Drill
 from ops.drills.every_command import every_command
 from ops.drills.failover import kill_primary
@@ -12,6 +13,7 @@ from ops.drills.overload import overload
 from ops.drills.probing import probes
 from ops.drills.redis_faults import drop_subscriber, kill_redis
 from ops.drills.soak import soak
+from ops.drills.waits import waits
 
 _ALL = (
     Drill("kill-worker", "kill -9 one of two workers at random times",
@@ -36,6 +38,10 @@ _ALL = (
           "given up after <= 3 crashes, 15 neighbours answered", poison),
     Drill("probes", "ask /healthz and /readyz under load and overload, and stop a worker",
           "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", probes),
+    Drill("alerts", "raise the load from 0.3 to 1.3 of capacity, lower it, then kill all workers; a monitor watches",
+          "told before p95 doubles, waits predicted within 20 %, all clear, no worker told within 3 s", alerts),
+    Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
+          "within 20, 20 and 35 %", waits),
     Drill("soak", "a steady load of 0.8 of capacity for 30 min",
           "RSS < 2 % growth, Redis flat, nothing reserved when idle", soak),
 )  # fmt: skip

@@ -38,7 +38,7 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     there to kill, and compares every answer with those of a calm run. In every drill, at every moment, what was
     accepted must equal what is done, failed, cancelled, expired, removed, waiting and running.
 
-    The full form of all takes three quarters of an hour, 30 minutes of it the soak. Leave the machine alone meanwhile:
+    The full form of all takes more than an hour, 30 minutes of it the soak. Leave the machine alone meanwhile:
     some bars are times.
 
     Exit status 0 only if all have passed.

@@ -23,7 +23,7 @@ from ops.drills.conservation import Books
 from ops.drills.system import DrillError, Shape, System, running
 from ops.drills.traffic import Exchange, Habits, Question, Traffic
 from ops.load import prompts
-from ops.load.arrivals import Arrivals, ClosedLoop, Limits
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, OpenLoop
 from ops.run.embedded_redis import RedisUnavailable
 
 _CALM_CLIENTS = 8
@@ -84,6 +84,7 @@ class Findings:
     tally: Tally
     checks: Sequence[Check]
     details: dict[str, Any] = field(default_factory=dict)
+    lines: Sequence[str] = ()  # for people, below the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class Result:
     details: dict[str, Any]
     conservation: str
     seconds: float
+    lines: Sequence[str] = ()
 
     @property
     def has_passed(self) -> bool:
@@ -114,6 +116,7 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         figures = asdict(self)
+        del figures["lines"]  # they say what the details say
         return {"name": figures.pop("name"), "passed": self.has_passed, **figures.pop("tally"), **figures}
 
 
@@ -157,6 +160,9 @@ class Stage:
         answers = {exchange.question["sentence"]: exchange.answer for exchange in traffic.ended}
         return Calm(answers, statistics.median(exchange.latency_s for exchange in traffic.ended))
 
+    def open_loop(self, rate_per_s: float) -> OpenLoop:
+        return OpenLoop(rate_per_s, self.seed, MAX_OPEN_CONNECTIONS)
+
     def follow(self, system: System, traffic: Traffic, total: int, what: str) -> None:
         """Until all is answered."""
         while not traffic.is_over:
@@ -190,6 +196,24 @@ def tally(exchanges: Sequence[Exchange], calm: Calm, num_stored_twice: int = 0) 
         added_p99_ms=percentile(added_ms, 99),
         max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
     )
+
+
+def count(exchanges: Sequence[Exchange], is_honest: Callable[[Exchange], bool] = lambda _: False) -> Tally:
+    """Without a calm run to compare with. Those that ended honestly, and not with a 200, are not lost."""
+    answered = [exchange for exchange in exchanges if exchange.is_ok]
+    return Tally(
+        requests=len(exchanges),
+        lost=sum(not exchange.is_ok and not is_honest(exchange) for exchange in exchanges),
+        refused=sum(len(exchange.refusals) for exchange in exchanges),
+        max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
+    )
+
+
+def answers_per_s(exchanges: Sequence[Exchange]) -> float:
+    """Between the first tenth and the last: without the filling and the emptying of the batch."""
+    ends = sorted(exchange.ended_s for exchange in exchanges if exchange.is_ok)
+    middle = ends[len(ends) // 10 : len(ends) - len(ends) // 10]
+    return (len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else 0.0
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
@@ -236,4 +260,4 @@ def hold(drill: Drill, stage: Stage) -> Result:
     checks = [*findings.checks, Check("conservation", words, "exact", not off)]
     details = {**findings.details, "scrapes": sum(one.num_scrapes for one in books)}
     seconds = round(time.monotonic() - started_s, 1)
-    return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds)
+    return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds, findings.lines)

@@ -10,12 +10,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ops.drills.drill import Check, Findings, Stage, Tally, at_least, at_most, equal, percentile, problems_of
+from ops.drills.drill import (
+    Check,
+    Findings,
+    Stage,
+    answers_per_s,
+    at_least,
+    at_most,
+    count,
+    equal,
+    percentile,
+    problems_of,
+)
 from ops.drills.random_model import calibrate
 from ops.drills.slow_worker import command
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import Exchange, Habits, Question, Traffic
-from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, Limits, OpenLoop
+from ops.load.arrivals import ClosedLoop, Limits
 
 BOUND = 128
 _PER_S = 100.0
@@ -34,21 +45,17 @@ def overload(stage: Stage) -> Findings:
     questions = stage.questions()
     with stage.system(shape) as system:
         closed = stage.load(system, questions, ClosedLoop(BOUND), stage.size(20.0, 2.0))
-        peak_per_s = _rate(closed.ended)
-        high = stage.load(system, questions, _open(stage, _HIGH_LOAD * peak_per_s), stage.size(30.0, 2.0))
-        over = stage.load(system, questions, _open(stage, _OVERLOAD * peak_per_s), stage.size(60.0, 3.0))
+        peak_per_s = answers_per_s(closed.ended)
+        high = stage.load(system, questions, stage.open_loop(_HIGH_LOAD * peak_per_s), stage.size(30.0, 2.0))
+        over = stage.load(system, questions, stage.open_loop(_OVERLOAD * peak_per_s), stage.size(60.0, 3.0))
         burst = _burst(stage, system, questions)
     figures = {"layers": slow.num_layers, "width": slow.width, "bound": BOUND, "peak_per_s": round(peak_per_s, 1)}
-    figures |= _latencies(high, over) | {"goodput_per_s": round(_rate(over.ended), 1)} | _obedience(burst)
+    figures |= _latencies(high, over) | {"goodput_per_s": round(answers_per_s(over.ended), 1)} | _obedience(burst)
     figures |= {"lost": problems_of([exchange for exchange in over.ended if not exchange.refusals])}
     figures |= {"most_reserved_requests": stage.books[-1].most_requests}
     figures |= {"most_reserved_tokens": stage.books[-1].most_tokens}
-    outcome = _tally(over.ended)
+    outcome = count(over.ended, lambda exchange: bool(exchange.refusals))  # they do not come back here
     return Findings(outcome, [equal("lost", outcome.lost, 0), *_checks(figures)], figures)
-
-
-def _open(stage: Stage, rate_per_s: float) -> OpenLoop:
-    return OpenLoop(rate_per_s, stage.seed, MAX_OPEN_CONNECTIONS)
 
 
 def _burst(stage: Stage, system: System, questions: list[Question]) -> list[Exchange]:
@@ -59,14 +66,6 @@ def _burst(stage: Stage, system: System, questions: list[Question]) -> list[Exch
     with Traffic(system.urls, questions, ClosedLoop(num_clients), Limits(total=num_clients), once) as traffic:
         stage.follow(system, traffic, num_clients, "one burst")
     return traffic.ended
-
-
-def _rate(exchanges: list[Exchange]) -> float:
-    """Answers a second, between the first tenth and the last: without the filling and the emptying of the batch."""
-    ends = sorted(exchange.ended_s for exchange in exchanges if exchange.is_ok)
-    cut = len(ends) // 10
-    middle = ends[cut : len(ends) - cut]
-    return (len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else 0.0
 
 
 def _latencies(high: Traffic, over: Traffic) -> dict[str, Any]:
@@ -93,18 +92,6 @@ def _obedience(burst: list[Exchange]) -> dict[str, Any]:
         "burst_admitted_at_first_retry": round(admitted / len(refused), 3) if refused else None,
         "retry_after_s": {str(second): seconds.count(second) for second in sorted(set(seconds))},
     }
-
-
-def _tally(exchanges: list[Exchange]) -> Tally:
-    """Refused ones do not come back here: they are no loss."""
-    refused = [exchange for exchange in exchanges if exchange.refusals]
-    answered = [exchange for exchange in exchanges if exchange.is_ok]
-    return Tally(
-        requests=len(exchanges),
-        lost=len(exchanges) - len(answered) - len(refused),
-        refused=len(refused),
-        max_ms=percentile(_accepted_ms(exchanges), 100),
-    )
 
 
 def _checks(figures: dict[str, Any]) -> list[Check]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ops.drills.drill import Findings, Stage, Tally, at_most, equal, percentile
 from ops.drills.prober import Probe, read_probes
 from ops.drills.system import Shape, System
-from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, OpenLoop
+from ops.load.arrivals import ClosedLoop
 
 _CLIENTS = 16
 _LOAD, _OVERLOAD = 0.8, 10
@@ -33,9 +33,9 @@ def probes(stage: Stage) -> Findings:
         peak_per_s = len(closed.ended) / stage.size(10.0, 2.0)
         seconds = stage.size(30.0, 2.0)
         begun_s = time.monotonic()
-        stage.load(system, questions, _open(stage, _LOAD * peak_per_s), seconds)
+        stage.load(system, questions, stage.open_loop(_LOAD * peak_per_s), seconds)
         loaded_s = time.monotonic()
-        over = stage.load(system, questions, _open(stage, _OVERLOAD * peak_per_s), stage.size(20.0, 2.0))
+        over = stage.load(system, questions, stage.open_loop(_OVERLOAD * peak_per_s), stage.size(20.0, 2.0))
         over_s = time.monotonic()
         system.wait_until(lambda: system.redis.hlen("miniserve:reservations") == 0, 60.0, "an empty queue")
         stopped_s, resumed_s = _stop_and_go_on(system, rows)
@@ -58,10 +58,6 @@ def probes(stage: Stage) -> Findings:
         "p50_ms": percentile(_ms(steady), 50), "overload_p99_ms": percentile(_ms(overloaded), 99),
     }  # fmt: skip
     return Findings(Tally(requests=len(over.ended)), checks, details)
-
-
-def _open(stage: Stage, rate_per_s: float) -> OpenLoop:
-    return OpenLoop(rate_per_s, stage.seed, MAX_OPEN_CONNECTIONS)
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import psutil
 
-from ops.drills.drill import Check, Findings, Stage, Tally, at_most, equal, percentile, problems_of
+from ops.drills.drill import Check, Findings, Stage, at_most, count, equal, percentile, problems_of
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import Traffic
-from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, OpenLoop
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop
 
 _LOAD = 0.8
 _CLIENTS = 16
@@ -44,9 +44,8 @@ def soak(stage: Stage, minutes: float = 30.0) -> Findings:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(10.0, 2.0))
         capacity_per_s = len(closed.ended) / stage.size(10.0, 2.0)
         stage.load(system, questions, ClosedLoop(MAX_OPEN_CONNECTIONS), stage.size(5.0, 0.5))
-        arrivals = OpenLoop(_LOAD * capacity_per_s, stage.seed, MAX_OPEN_CONNECTIONS)
         looks: list[_Look] = []
-        with Traffic(system.urls, questions, arrivals) as traffic:
+        with Traffic(system.urls, questions, stage.open_loop(_LOAD * capacity_per_s)) as traffic:
             _look_on(stage, system, traffic, (seconds, looks))
         reserved = system.counted("reserved_tokens") + system.redis.zcard("rq:wip:correct")
     growth = {} if stage.is_quick else _growth(looks)
@@ -56,7 +55,7 @@ def soak(stage: Stage, minutes: float = 30.0) -> Findings:
         for name, percent in growth.items()
         if is_long
     ]
-    outcome = _tally(traffic)
+    outcome = count(traffic.ended)
     details = {
         "rate_per_s": round(_LOAD * capacity_per_s, 1), "seconds": seconds, "growth_percent": growth,
         "p99_ms": percentile([1e3 * one.latency_s for one in traffic.ended if one.is_ok], 99),
@@ -102,13 +101,3 @@ def _percent(looks: list[_Look], warm_s: float, of: Callable[[_Look], float]) ->
     first = [of(look) for look in looks if warm_s <= look.at_s < warm_s + window_s]
     last = [of(look) for look in looks if look.at_s >= end_s - window_s]
     return round(100 * (statistics.mean(last) / statistics.mean(first) - 1), 2)
-
-
-def _tally(traffic: Traffic) -> Tally:
-    answered = [exchange for exchange in traffic.ended if exchange.is_ok]
-    return Tally(
-        requests=len(traffic.ended),
-        lost=len(traffic.ended) - len(answered),
-        refused=sum(len(exchange.refusals) for exchange in traffic.ended),
-        max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
-    )

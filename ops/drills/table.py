@@ -15,13 +15,13 @@ def header() -> str:
 
 
 def rows(result: Result) -> str:
-    """One line, and one more for every check that was not met."""
+    """One line, one more for every check that was not met, and what else the drill has to show."""
     tally = result.tally
     counts = [tally.requests, tally.lost, tally.duplicated, tally.wrong, tally.refused]
     cells = [result.name, *(f"{count:,}" for count in counts), _ms(tally.added_p99_ms), _ms(tally.max_ms)]
     cells += [result.conservation if len(result.conservation) < 9 else "NO", "yes" if result.has_passed else "NO"]
     missed = [f"{'':18}{_words(check)}" for check in result.checks if not check.is_met]
-    return "\n".join([f"{_row(cells)}   {result.bar}", *missed])
+    return "\n".join([f"{_row(cells)}   {result.bar}", *missed, *result.lines])
 
 
 def _row(cells: list[str]) -> str:

@@ -19,7 +19,7 @@ from tests.chaos_times import TIMES
 LONGEST_S = {
     "kill-worker": 400, "every-command": 240, "kill-api": 240, "drop-subscriber": 180, "kill-redis": 300,
     "kill-primary": 300, "overload": 300, "clients-leave": 120, "rolling-restart": 240, "poison": 120,
-    "probes": 180,
+    "probes": 180, "alerts": 400,
 }  # fmt: skip
 SOAK_MINUTES = 3.0
 WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judge
@@ -47,5 +47,13 @@ def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
     assert {name for name, percent in growth.items() if name.endswith("rss") and percent > WARMING_UP_PERCENT} == set()
 
 
+def test_waits_are_measured_at_three_loads() -> None:
+    result = hold(DRILLS["waits"], Stage(is_quick=True, seed=1, bar=tqdm(total=100, disable=True)))
+
+    assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
+    assert [row["load"] for row in result.details["loads"] if row["num_waits"]] == [0.5, 0.8, 0.95]
+
+
 def test_every_drill_is_held_here_in_full() -> None:
-    assert set(LONGEST_S) | {"soak"} == set(DRILLS)
+    """But for the waits, which take 16 minutes and judge times alone."""
+    assert set(LONGEST_S) | {"soak", "waits"} == set(DRILLS)

@@ -80,6 +80,11 @@ def test_probes_are_answered_under_load_and_tell_of_a_stopped_worker() -> None:
     assert hold_quick("probes").details["probes"] > 10
 
 
+@pytest.mark.alone
+def test_an_overload_and_an_outage_are_told_and_cleared() -> None:
+    assert hold_quick("alerts").details["monitor_exit_status"] == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"

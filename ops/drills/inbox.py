@@ -1,4 +1,4 @@
-"""The webhook of the drill: keeps what the monitor posts, and when it came."""
+"""The webhook of the drill on alerts: keeps what the monitor posts, and when it came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the drill has seen: a row for every five seconds, and how far the predicted waits were from the real ones.
+"""What the drill on alerts has seen: a row for every five seconds, and how far predicted waits were from real ones.
 
 The predicted wait of a request is the latest that /metrics told before it was due; its real wait is the `queue` of its
 Server-Timing. Both are means over the requests of a window, so that the two speak of the same requests.
@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from ops.drills.alert_drill.inbox import Told
 from ops.drills.drill import percentile
+from ops.drills.inbox import Told
 from ops.drills.traffic import Exchange
 from ops.load.server_timing import queue_s
 
 WINDOW_S = 5.0
 FLOOR_S = 0.002  # waits this close to each other are equal: less than an iteration
 BANDS = ((0.0, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 9.0))  # shares of capacity
+_COLUMNS = "from s  offered  answered   p95 ms  utilization  predicted ms  measured ms  alerts"
 _NUM_SUCCESSIVE = 2  # windows; the p95 of a single one is a matter of luck
 
 
@@ -98,6 +99,21 @@ def _row(course: Course, begin_s: float) -> dict[str, Any]:
         "measured_wait_ms": round(1e3 * waits.real_s, 2),
         "alerts": [f"{'+' if one.is_raised else '-'}{one.alert}" for one in told],
     }
+
+
+def lines(of_rows: Sequence[dict[str, Any]], of_bands: dict[str, dict[str, Any]]) -> list[str]:
+    """The same for people: which alert was raised (+) and cleared (-) in each window, and the waits by load."""
+    waits = [f"waits at {band} of capacity: {found}" for band, found in of_bands.items()]
+    return [_COLUMNS, *map(_line, of_rows), *waits]
+
+
+def _line(row: dict[str, Any]) -> str:
+    p95, used = row["p95_ms"], row["utilization"]
+    return (
+        f"{row['from_s']:6.0f}  {row['offered_share']:7.2f}  {row['answered']:8,}"
+        f"  {'-' if p95 is None else f'{p95:,.0f}':>7}  {'-' if used is None else f'{used:.2f}':>11}"
+        f"  {row['predicted_wait_ms']:12,.1f}  {row['measured_wait_ms']:11,.1f}  {' '.join(row['alerts'])}"
+    )
 
 
 def by_band(course: Course, end_s: float) -> dict[str, dict[str, Any]]:

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from ops.drills.alert_drill import figures
-from ops.drills.alert_drill.__main__ import lines
-from ops.drills.alert_drill.drill import LOAD_ALERTS, _checks, _Plan
-from ops.drills.alert_drill.figures import Course, Sample, Waits
-from ops.drills.alert_drill.inbox import Inbox, Told
-from ops.drills.drill import Check, Result, Tally
+from ops.drills import course as figures
+from ops.drills.alerts import LOAD_ALERTS, _checks, _Plan
+from ops.drills.course import Course, Sample, Waits
+from ops.drills.inbox import Inbox, Told
 from ops.drills.traffic import Exchange
 from ops.load.arrivals import VariedLoop
 from ops.load.server_timing import queue_s
@@ -150,11 +148,10 @@ def test_the_inbox_keeps_what_is_posted_and_knows_what_stands() -> None:
     assert inbox.standing() == {"no-live-worker"}
 
 
-def test_the_table_has_a_line_for_every_window_and_marks_what_was_missed() -> None:
-    rows = figures.rows(course(exchange(1.0), samples=(Sample(0.0, 0.3, 0.01),)), 10.0)
-    result = Result("alerts", "bar", Tally(1), (Check("x", 4, "<= 3", False),), {"rows": rows}, "exact", 1.0)
+def test_the_table_has_a_line_for_every_window_and_every_band() -> None:
+    seen = course(exchange(1.0), samples=(Sample(0.0, 0.3, 0.01),))
 
-    said = lines(result)
+    said = figures.lines(figures.rows(seen, 10.0), figures.by_band(seen, 10.0))
 
     assert [line.split()[:3] for line in said[1:3]] == [["0", "0.03", "1"], ["5", "0.07", "0"]]
-    assert "x: 4, asked <= 3  MISSED" in said
+    assert len(said) == 3 + len(figures.BANDS)
