@@ -12,7 +12,7 @@ import yaml
 
 from scheduler.settings import Settings
 from scheduler.urls import SentinelUrl
-from tests.kustomize import KustomizationError, build, containers
+from tests.kustomize import build, containers
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
@@ -223,5 +223,5 @@ def test_a_kustomization_that_names_what_is_not_there_is_noticed(tmp_path: Path)
         {"resources": [], "replicas": []},
     ):
         (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(broken))
-        with pytest.raises(KustomizationError):
+        with pytest.raises((LookupError, OSError)):
             build(tmp_path)
