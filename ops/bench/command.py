@@ -12,16 +12,16 @@ from typing import Any
 
 import click
 
-from ops.bench import concurrency, modes, occupancy, peers, profile, static_sweep
+from ops.bench import concurrency, engine, modes, occupancy, peers, profile, slots, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
 from ops.options import option
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
-    "peers": peers, "profile": profile,
+    "peers": peers, "profile": profile, "engine": engine, "slots": slots,
 }  # fmt: skip
-ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others compare code with code
+ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
 _QUICK = 0.1
 
 
@@ -38,7 +38,7 @@ _QUICK = 0.1
 @option("--quick", is_flag=True, help="A first look: one round, a tenth of every duration.")
 @option("--against", multiple=True, metavar="NAME=DIR[,VARIABLE=VALUE...]",
         help="Of peers and profile: measure this checkout, too, with its own .venv and these settings.")  # fmt: skip
-@option("--sentences", type=click.Path(exists=True, dir_okay=False), help="Of peers and profile: one a line.")
+@option("--sentences", type=click.Path(exists=True, dir_okay=False), help="Of peers, profile and engine: one a line.")
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
 def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: Any) -> None:
@@ -52,6 +52,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     all            these four, one after the other
     peers          Mosec and LitServe around the same corrector, and what each loses when it is killed
     profile        CPU time of a request by stage
+    engine         what the engine alone does, without HTTP and queue; needs no server
+    slots          the capacity of one worker, found three ways
 
     \b
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.

@@ -17,10 +17,10 @@ from worker.model.weights import DEFAULT_PATH
 _LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "gevent", "matplotlib")
 
 
-def write_manifest(folder: Path, about: dict[str, Any], program: str = "miniserve") -> None:
+def write_manifest(folder: Path, about: dict[str, Any]) -> None:
     """`manifest.json` of a folder of results; `about` says what is special to the experiment."""
     document = {
-        "command": " ".join([program, *sys.argv[1:]]),
+        "command": " ".join(["miniserve", *sys.argv[1:]]),
         "commit": git_commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **about,

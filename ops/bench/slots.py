@@ -1,4 +1,4 @@
-"""The capacity of one worker, found three ways: `python -m ops.bench.slots OUT`.
+"""`slots`: the capacity of one worker, found three ways.
 
 A sweep over the number of slots shows the knee, under which a fixed number would be pinned. The token budget divided by
 what a request reserves gives a number without measuring. What the worker really ran at once, admitting by the tokens
@@ -10,40 +10,21 @@ from __future__ import annotations
 from math import log2
 from pathlib import Path
 
-import click
-
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, read_rows, rounds, write_rows
-from ops.bench.manifest import write_manifest
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.load.arrivals import Limits
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import Settings
 
 CSV = "slots.csv"
+PLANNED = ("num_runs", "scale")  # what of the plan it goes by
+CLIENTS = 128  # in a closed loop
 SLOTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _SECONDS = 4.0
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prompt_tokens", "peak_running")
 
 
-@click.command()
-@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; medians are drawn.")
-@click.option("--clients", type=click.IntRange(1, 10_000), default=128, show_default=True, help="In a closed loop.")
-@click.option("--redraw", is_flag=True, help="Measure nothing: draw the figure from the file in OUT again.")
-def main(out: Path, runs: int, clients: int, redraw: bool) -> None:
-    """Measure, and write slots.csv, manifest.json and capacity.png into OUT."""
-    if not redraw:
-        out.mkdir(parents=True, exist_ok=True)
-        plan = Plan(num_runs=runs, concurrency=clients)
-        about = {"experiment": "slots", "seed": plan.seed, "runs": runs, "clients": clients}
-        write_manifest(out, about, program="python -m ops.bench.slots")
-        write_rows(out / CSV, measure(plan))
-    rows = read_rows(out / CSV)
-    draw(rows, out / "capacity.png")
-    click.echo("\n".join(summary(rows)))
-
-
 def measure(plan: Plan) -> list[Row]:
-    load = Load(f"{plan.concurrency} clients", Limits(duration_s=_SECONDS * plan.scale), plan.concurrency)
+    load = Load(f"{CLIENTS} clients", Limits(duration_s=_SECONDS * plan.scale), CLIENTS)
     cases = [Case(f"{slots} slots", ("--max-slots", str(slots)), {"slots": slots}) for slots in SLOTS]
     return [
         row for run, case in rounds(cases, plan.num_runs, "slots") for row in measure_case(case, [load], run, plan.seed)
@@ -85,11 +66,11 @@ def summary(rows: list[Row]) -> list[str]:
     return [*lines, *(f"  {way}: {number:.0f}" for way, number in capacities(rows).items())]
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: list[Row], folder: Path) -> list[Path]:
     """Throughput and p95 against the number of slots, the three numbers as lines across."""
     from ops.bench.figures import COLOURS, figure
 
-    points = medians(rows, "slots", _COLUMNS)
+    path, points = folder / "capacity.png", medians(rows, "slots", _COLUMNS)
     with figure(path, f"Capacity of one worker, found three ways ({rows[0]['load']})", width=8.5) as axes:
         axes.plot(list(points), [point["throughput_per_s"] for point in points.values()], "o-",
                   color=COLOURS["continuous"], label="corrections per second")  # fmt: skip
@@ -108,7 +89,4 @@ def draw(rows: list[Row], path: Path) -> None:
         handles, labels = (first + second for first, second in zip(
             axes.get_legend_handles_labels(), latency.get_legend_handles_labels(), strict=True))  # fmt: skip
         axes.legend(handles, labels, loc="lower right", fontsize=9)
-
-
-if __name__ == "__main__":
-    main()
+    return [path]

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 from click.testing import CliRunner
 
-from ops.bench import concurrency, experiment, manifest, modes, occupancy, slots, static_sweep, system
+from ops.bench import concurrency, engine, experiment, manifest, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import ALL, EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.load.arrivals import Limits
@@ -188,20 +188,22 @@ def test_capacity_is_found_three_ways_and_drawn(no_servers: list[tuple[str, str,
         row["throughput_per_s"] = min(row["slots"], 20) * 100
 
     found = slots.capacities(rows)
-    slots.draw(rows, tmp_path / "capacity.png")
+    (drawn,) = slots.draw(rows, tmp_path)
 
     assert list(found.values()) == [32, 4096 / 48, 40]
-    assert (tmp_path / "capacity.png").read_bytes().startswith(PNG)
+    assert drawn.read_bytes().startswith(PNG)
     assert any("knee of the sweep: 32" in line for line in slots.summary(rows))
 
 
-def test_the_manifest_of_the_slots_names_the_command_that_made_it(no_servers: object, tmp_path: Path):
-    with patch("sys.argv", ["slots.py", "out"]), patch.object(slots, "draw"):
-        done = CliRunner().invoke(slots.main, [str(tmp_path), "--runs", "1"])
+def test_the_engine_alone_is_measured_for_every_work_and_number_of_slots(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(engine, "SLOTS", (1, 2))
 
-    written = json.loads((tmp_path / "manifest.json").read_text())
-    assert done.exit_code == 0, done.output
-    assert (written["command"], written["seed"]) == ("python -m ops.bench.slots out", 0)
+    rows = engine.measure(Plan(num_runs=1, scale=0.01))
+
+    assert [row["slots"] for row in rows] == [1, 2] * 3
+    assert len({row["work"] for row in rows}) == 3
+    assert all(row["us"] > 0 and row["mflop"] > 1 for row in rows)
+    assert len(engine.summary(rows)) == len(rows)
 
 
 def test_the_manifest_names_the_commit_at_the_start_of_a_measurement(no_servers: object, tmp_path: Path):

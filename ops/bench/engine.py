@@ -1,9 +1,8 @@
-"""What the engine alone can do: `python -m ops.bench.engine_rate`. No HTTP, no queue, requests always waiting.
+"""`engine`: what the engine alone can do. No HTTP, no queue, requests always waiting.
 
-By default the weights are random, of the shipped shape, and so are the requests (prompts of 8 to 19 tokens, 1 to 8
-tokens out, 4 on average), so that the work is the same whatever the model has learnt. `--real` takes the shipped model
-and the sentences of the load test. `--plain` multiplies by whole matrices instead of blocks: the comparison of
-docs/adr/0003-blocked-weights.md.
+Random weights of the shipped shape and random requests (prompts of 8 to 19 tokens, 1 to 8 tokens out, 4 on average) are
+the same work whatever the model has learnt. They are multiplied in blocks, and by whole matrices: the comparison of
+docs/adr/0003-blocked-weights.md. The shipped model gets real sentences.
 
 Rounds repeat the same iterations, and each iteration counts with the least CPU time that it took: what the machine
 does besides disturbs single iterations. The share is that of the arithmetic in the time, at the speed of this
@@ -12,63 +11,87 @@ machine's matrix product (512 x 512, float32), measured in between.
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import click
+import numpy as np
+from tqdm import tqdm
 
+from api.grammar.pipeline import TextPipeline
+from ops.bench.experiment import Plan, Row
 from ops.load import prompts
-from worker.model.blas import configure_blas
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.settings import Settings
+from worker.engine import new_engine
+from worker.model import forward
+from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
 
-NUM_REQUESTS = 1000
+CSV = "engine.csv"
+PLANNED = ("num_runs", "scale", "sentences")  # what of the plan it goes by
+SLOTS = (1, 8, 32, 64)
+_NUM_REQUESTS = 1000
 _MATRIX = 512
+_Work = tuple[Weights, list[CorrectionRequest]]
 
 
-@click.command()
-@click.option("--slots", type=click.IntRange(1, 256), multiple=True, default=(1, 8, 32, 64), show_default=True)
-@click.option("--plain", is_flag=True, help="Whole matrices instead of blocks of 64 columns.")
-@click.option("--real", is_flag=True, help="The shipped model and real sentences.")
-@click.option("--prompts", "path", type=click.Path(exists=True, path_type=Path), help="Their file, one a line.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-def main(slots: tuple[int, ...], plain: bool, real: bool, path: Path | None, rounds: int) -> None:
-    """Print for each number of slots how many corrections the engine makes per second, and the arithmetic's share."""
-    configure_blas(os.environ)  # before NumPy is imported
-    if plain:
-        _multiply_by_whole_matrices()
-    weights, requests = _real_work(path) if real or path else _random_work()
-    runs, gflop_per_s = {number: _Run(weights, number) for number in slots}, 0.0
-    for _ in range(rounds):
+def measure(plan: Plan) -> list[Row]:
+    number = max(1, round(_NUM_REQUESTS * plan.scale))
+    random, real = _random_work(number), _real_work(plan, number)
+    cases = {"random": (random, forward.multiply), "random, whole matrices": (random, _by_whole_matrices()),
+             "sentences": (real, forward.multiply)}  # fmt: skip
+    rows = []
+    with tqdm(total=len(cases) * plan.num_runs, desc="engine", unit="round") as bar:
+        for label, (work, multiply) in cases.items():
+            with _multiplying(multiply):
+                rows += [{"work": label, **row} for row in _measure(work, plan.num_runs, bar)]
+    return rows
+
+
+def _measure(work: _Work, num_runs: int, bar: tqdm) -> list[Row]:
+    weights, requests = work
+    runs, gflop_per_s = {number: _Run(weights, number) for number in SLOTS}, 0.0
+    for _ in range(num_runs):
         for run in runs.values():
             run.repeat(requests)
             gflop_per_s = max(gflop_per_s, _matrix_gflop_per_s())
-    click.echo(f"matrix product: {gflop_per_s:.0f} GFLOP/s")
-    for number, run in runs.items():
-        seconds, mflop = sum(run.least_s) / run.num_counted, run.num_flop / len(requests) / 1e6
-        share = mflop / 1e3 / gflop_per_s / seconds
-        click.echo(
-            f"{number:4} slots  {1 / seconds:6,.0f} corrections/s  {seconds * 1e6:6,.0f} us  "
-            f"{mflop:5.1f} MFLOP a correction  {share:4.0%} of the time is arithmetic"
-        )
+        bar.update()
+    return [
+        {"slots": number, "us": run.us, "mflop": run.num_flop / len(requests) / 1e6, "matrix_gflop_per_s": gflop_per_s}
+        for number, run in runs.items()
+    ]
+
+
+def summary(rows: list[Row]) -> list[str]:
+    return [
+        f"  {row['work']:24} {row['slots']:4.0f} slots  {1e6 / row['us']:6,.0f} corrections/s  {row['us']:6,.0f} us  "
+        f"{row['mflop']:5.1f} MFLOP each  {row['mflop'] / row['us'] * 1e3 / row['matrix_gflop_per_s']:4.0%} arithmetic"
+        for row in rows
+    ]
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    """No figure: it is a table."""
+    return []
 
 
 class _Run:
     """An engine with so many slots. The last requests, which leave slots empty, are not counted."""
 
-    def __init__(self, weights: Any, num_slots: int) -> None:
-        from scheduler.settings import Settings
-        from worker.engine import new_engine
-
+    def __init__(self, weights: Weights, num_slots: int) -> None:
         self.least_s: list[float] = []
         self.num_counted = self.num_flop = 0
         self._num_slots = num_slots
         self._engine = new_engine(weights, Settings(max_slots=num_slots), time.monotonic)
 
-    def repeat(self, requests: list) -> None:
-        """Run them all, as fast as the engine takes them."""
-        from scheduler.messages import Delivery
+    @property
+    def us(self) -> float:
+        """CPU time of a correction."""
+        return 1e6 * sum(self.least_s) / max(1, self.num_counted)
 
+    def repeat(self, requests: list[CorrectionRequest]) -> None:
+        """Run them all, as fast as the engine takes them."""
         config, arriving = self._engine.model.config, iter(requests)
         lengths = {request.request_id: len(request.prompt_ids) for request in requests}
         times, self.num_counted, self.num_flop, done = [], 0, 0, [None] * 2 * self._num_slots
@@ -84,7 +107,7 @@ class _Run:
         self.least_s = list(map(min, times, self.least_s or times))
 
 
-def _flop(config: Any, num_prompt: int, num_output: int) -> int:
+def _flop(config: ModelConfig, num_prompt: int, num_output: int) -> int:
     """Multiplications and additions of a correction; the last layer's are done only for rows that give a token."""
     width, inner = config.width, config.num_layers - 1
     block, vocabulary = 12 * width**2, width * config.vocab_size
@@ -96,8 +119,6 @@ def _flop(config: Any, num_prompt: int, num_output: int) -> int:
 
 
 def _matrix_gflop_per_s() -> float:
-    import numpy as np
-
     matrix = np.random.default_rng(0).standard_normal((_MATRIX, _MATRIX)).astype(np.float32)
     product, least_s = np.empty_like(matrix), float("inf")
     for _ in range(20):
@@ -107,13 +128,9 @@ def _matrix_gflop_per_s() -> float:
     return 2 * _MATRIX**3 / least_s / 1e9
 
 
-def _real_work(path: Path | None) -> tuple[Any, list]:
-    from api.grammar.pipeline import TextPipeline
-    from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
-    from worker.model.weights import load_weights
-
+def _real_work(plan: Plan, number: int) -> _Work:
     pipeline, requests = TextPipeline.load(), []
-    for text in prompts.load(path, seed=0)[:NUM_REQUESTS]:
+    for text in prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)[:number]:
         for draft in pipeline.prepare_text(text).sentences:
             ids, words = draft.prompt.token_ids, draft.prompt.word_numbers
             name = f"r{len(requests)}"
@@ -121,12 +138,7 @@ def _real_work(path: Path | None) -> tuple[Any, list]:
     return load_weights(), requests
 
 
-def _random_work() -> tuple[Any, list]:
-    import numpy as np
-
-    from scheduler.messages import CorrectionRequest
-    from worker.model.weights import ModelConfig, expected_shapes, fold
-
+def _random_work(number: int) -> _Work:
     rng = np.random.default_rng(0)
     config = ModelConfig(3072, 4, 4, 128, 160, 65, eos_bias=2.0)
     tensors = {
@@ -134,19 +146,24 @@ def _random_work() -> tuple[Any, list]:
         for name, shape in expected_shapes(config).items()
     }
     requests = []
-    for number in range(NUM_REQUESTS):
+    for each in range(number):
         length = int(rng.integers(8, 20))
         num_out = 1 if rng.random() < 0.4 else int(rng.integers(4, 9))
         prompt = tuple(rng.integers(110, 3000, length).tolist())
-        requests.append(CorrectionRequest(f"r{number}", prompt, (0,) * length, num_out, "none"))
+        requests.append(CorrectionRequest(f"r{each}", prompt, (0,) * length, num_out, "none"))
     return fold(tensors, config, "none"), requests
 
 
-def _multiply_by_whole_matrices() -> None:
-    import numpy as np
+@contextmanager
+def _multiplying(multiply: Callable[..., None]) -> Iterator[None]:
+    usual, forward.multiply = forward.multiply, multiply
+    try:
+        yield
+    finally:
+        forward.multiply = usual
 
-    from worker.model import forward
 
+def _by_whole_matrices() -> Callable[..., None]:
     whole: dict[int, tuple[forward.BlockedMatrix, np.ndarray]] = {}  # the matrix is kept, so that its id stays its own
 
     def multiply(rows: np.ndarray, matrix: forward.BlockedMatrix, blocks: np.ndarray) -> None:
@@ -155,8 +172,4 @@ def _multiply_by_whole_matrices() -> None:
             whole[id(matrix)] = (matrix, np.ascontiguousarray(columns))
         np.matmul(rows, whole[id(matrix)][1], out=blocks.transpose(1, 0, 2).reshape(len(rows), -1))
 
-    forward.multiply = multiply
-
-
-if __name__ == "__main__":
-    main()
+    return multiply
