@@ -12,7 +12,7 @@
 | what the drill on alerts has seen, and who gets its alerts | course, inbox |
 | workers of the drills | poisoned_worker, slow_worker, random_model |
 | all of them by name | catalogue |
-| options, the table, the file | command, table, report |
+| options, the tables, the file | command, table |
 
 docs/reliability.md says what is promised, and what was measured.
 """

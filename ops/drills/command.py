@@ -29,6 +29,8 @@ _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
 @option("--list", is_flag=True, help="Say what the drills do and what they ask, and hold none.")
 @option("--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
         help="JSON file for the figures.")  # fmt: skip
+@option("--report", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+        help="Hold none: print the figures of such a file as the rows of docs/reliability.md.")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True,
         help="Of the times of the faults and of the load.")  # fmt: skip
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
@@ -46,6 +48,9 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     drills = [DRILLS[name] for name in dict.fromkeys(names)] or list(DRILLS.values())
     if asked["list"]:
         click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in drills))
+        return
+    if asked["report"]:
+        click.echo("\n".join(table.markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
         return
     file: Path | None = asked["json"]
     if file is not None and not file.absolute().parent.is_dir():

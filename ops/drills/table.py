@@ -1,6 +1,8 @@
-"""The live table: a line for each drill as it ends, and below it what it missed."""
+"""The live table: a line for each drill as it ends, and below it what it missed; and the table for the document."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from ops.drills.drill import Check, Result
 
@@ -38,3 +40,15 @@ def _ms(value: float | None) -> str:
 
 def _words(check: Check) -> str:
     return f"{check.what}: {check.value}, asked {check.bar}"
+
+
+def markdown(document: dict[str, Any]) -> list[str]:
+    """Where and when the file of `--json` was made, and a row for each of its drills."""
+    machine = f"commit {document['commit']}, {document['machine']['cpu']}, {document['form']} form"
+    return [f"{document['date']}, {machine}", *map(_markdown_row, document["drills"])]
+
+
+def _markdown_row(drill: dict[str, Any]) -> str:
+    figures = [f"{check['what']} {check['value']}" for check in drill["checks"]]
+    words = f"{drill['requests']:,} requests; {'; '.join(figures)}"
+    return f"| `{drill['name']}` | {drill['bar']} | {words} | {'yes' if drill['passed'] else 'no'} |"

@@ -1,4 +1,4 @@
-"""rq-dashboard for a container: `python -m ops.observe.dashboard` takes its options, and never runs without a log-in.
+"""`miniserve dashboard`: rq-dashboard for a container; it never runs without a log-in.
 
 Where no password is given (RQ_DASHBOARD_PASSWORD) one is made and told on standard error, new at each start, so that
 there is none that everybody knows.
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
 USERNAME, PASSWORD = "RQ_DASHBOARD_USERNAME", "RQ_DASHBOARD_PASSWORD"
 _PASSWORD_BYTES = 12
 
@@ -22,13 +24,12 @@ def with_credentials(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, **{name: env.get(name) or value for name, value in made.items()}}
 
 
-def main(arguments: list[str]) -> None:
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION]...")
+def dashboard(options: tuple[str, ...]) -> None:
+    """Run rq-dashboard with its own OPTIONs, and never without a log-in."""
     env = with_credentials(os.environ)
     if env[PASSWORD] != os.environ.get(PASSWORD):
         print(f"dashboard: log in as {env[USERNAME]} with password {env[PASSWORD]}", file=sys.stderr, flush=True)
     script = str(Path(sys.executable).with_name("rq-dashboard"))
-    os.execve(script, [script, *arguments], env)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    os.execve(script, [script, *options], env)

@@ -1,7 +1,7 @@
 """A sign of life in a file, for health checks of a container whose root file system is read-only.
 
 The file lies in TMPDIR or, without one, in memory (/dev/shm, which containers have) or /tmp, and its time of change is
-the beat. `ops/observe/monitor_health.py` looks at it.
+the beat. `ops/run/health.py` looks at it.
 """
 
 from __future__ import annotations

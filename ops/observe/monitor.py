@@ -88,7 +88,7 @@ def _heartbeat() -> HeartbeatFile | None:
     try:
         return HeartbeatFile()
     except OSError as error:
-        logger.warning("no heartbeat: python -m ops.observe.monitor_health will say unhealthy", reason=error.strerror)
+        logger.warning("no heartbeat: python -m ops.run.health monitor will say unhealthy", reason=error.strerror)
         return None
 
 

@@ -41,7 +41,7 @@ class Monitor:
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
 
     def is_healthy(self) -> bool:
-        return subprocess.run([sys.executable, "-m", "ops.observe.monitor_health"], env=self.env).returncode == 0
+        return subprocess.run([sys.executable, "-m", "ops.run.health", "monitor"], env=self.env).returncode == 0
 
 
 @pytest.fixture

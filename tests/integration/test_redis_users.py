@@ -19,7 +19,7 @@ from rq.serializers import JSONSerializer
 from rq_dashboard.cli import make_flask_app
 from rq_dashboard.web import setup_rq_connection
 
-from ops.run import worker_health
+from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from scheduler.traces import FoundTrace
@@ -147,7 +147,7 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     observatory.close()
     assert (seen.num_api_replicas, seen.totals["http_requests"]) == (1, 3.0)
     assert seen.redis_memory_bytes > 0
-    assert worker_health.is_healthy(server.url("worker"), worker.name.rsplit("-", 2)[0])
+    assert health.has_lease(server.url("worker"), worker.name.rsplit("-", 2)[0])
 
 
 FORBIDDEN = (

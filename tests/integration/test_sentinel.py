@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 
 from ops.drills.fleet import RedisFleet
-from ops.run import processes, worker_health
+from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
@@ -198,7 +198,7 @@ def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guar
         assert {(one.status, one.body.get("corrected")) for one in answers} == {(200, "He went to school")}
         assert guarded_fleet.primary() is not dead
         wait_until(lambda: is_ready(url), FAILOVER_S, "a system that is ready again")
-        wait_until(lambda: worker_health.is_healthy(worker_url, os.uname().nodename), FAILOVER_S, "a healthy worker")
+        wait_until(lambda: health.has_lease(worker_url, os.uname().nodename), FAILOVER_S, "a healthy worker")
     finally:
         for member in reversed(members):
             processes.stop(member, 15)

@@ -16,7 +16,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from ops.drills.fleet import RedisFleet
-from ops.run import processes, worker_health
+from ops.run import health, processes
 from ops.run.embedded_redis import free_port
 from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
@@ -64,7 +64,7 @@ def test_a_request_goes_its_whole_way_over_tls(server: GuardedRedis) -> None:
         answer(worker, "r")
 
         assert api.wait(ticket, 5) == an_answer("r")
-        assert worker_health.is_healthy(server.url("worker"), os.uname().nodename)
+        assert health.has_lease(server.url("worker"), os.uname().nodename)
     finally:
         house.close()
 

@@ -9,7 +9,7 @@ import fakeredis
 import pytest
 from click.testing import CliRunner
 
-from ops.drills import report, table
+from ops.drills import table
 from ops.drills.catalogue import DRILLS
 from ops.drills.command import chaos
 from ops.drills.conservation import Books
@@ -80,7 +80,7 @@ def test_the_markdown_rows_hold_the_figures_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
     file.write_text(json.dumps(document | {"drills": [result(at_most("p99 ms", 4, 3)).document()]}))
 
-    said = CliRunner().invoke(report.main, [str(file)], catch_exceptions=False).output
+    said = CliRunner().invoke(chaos, ["--report", str(file)], catch_exceptions=False).output
 
     assert said.splitlines()[1] == "| `kill-worker` | 0 lost | 10 requests; p99 ms 4 | no |"
 

@@ -86,7 +86,7 @@ def test_every_container_is_looked_after_by_a_probe(objects: list[dict[str, Any]
     worker = containers(find(objects, "Deployment", "worker"))[0]
     assert api["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert api["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert worker["readinessProbe"]["exec"]["command"] == ["python", "-m", "ops.run.worker_health"]
+    assert worker["readinessProbe"]["exec"]["command"] == ["python", "-m", "ops.run.health", "worker"]
     assert "livenessProbe" not in worker, "a Redis that is away would end all workers"
 
 

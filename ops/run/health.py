@@ -1,0 +1,66 @@
+"""Health checks of containers: `python -m ops.run.health http PORT PATH STATUS | worker | monitor`.
+
+Exits 0 or says in one line what is wrong. It is run every few seconds for as long as a container lives, and so is no
+command of `miniserve`: what a check does not need is not imported.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+
+PATIENCE_S = 3.0
+
+
+def http_fault(port: str, path: str, wanted: str) -> str:
+    """What is wrong with the answer to GET `path` on loopback; nothing if its status is the wanted one."""
+    asked = f"GET {path} on port {port}"
+    try:
+        with socket.create_connection(("127.0.0.1", int(port)), PATIENCE_S) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+            with connection.makefile("rb") as answer:
+                version, _, rest = answer.readline(256).partition(b" ")
+        status = int(rest[:3])
+    except (OSError, ValueError) as error:
+        return f"{asked}: {error}"
+    if not version.startswith(b"HTTP/1."):
+        return f"{asked}: the answer is no HTTP"
+    return "" if status == int(wanted) else f"{asked} answers {status}, not {wanted}"
+
+
+def worker_fault() -> str:
+    """A worker renews its lease only while its loop turns, so that a hung one is unhealthy, not only a dead one."""
+    from redis import RedisError
+
+    from scheduler.settings import Settings
+
+    try:
+        is_healthy = has_lease(Settings.from_env(os.environ).redis_url, socket.gethostname())
+    except RedisError as error:
+        return f"Redis does not answer: {error}"
+    return "" if is_healthy else "no worker of this host holds a lease"
+
+
+def has_lease(redis_url: str, hostname: str) -> bool:
+    """True if a lease of a worker on this host, which is part of its name, has not run out."""
+    from worker.mailbox.connection import connect
+
+    prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
+    with connect(redis_url) as client:
+        seconds, _ = client.time()
+        leases = client.zrangebyscore("miniserve:leases", seconds, "+inf")
+    return any(name.decode().startswith(prefix) for name in leases)
+
+
+def monitor_fault() -> str:
+    """A monitor is healthy while Redis is away: it is there to say so, and a new start would forget what it said."""
+    from ops.observe.heartbeat_file import FRESH_S, is_fresh
+
+    return "" if is_fresh(time.time()) else f"no monitor has turned within {FRESH_S:g} s"
+
+
+if __name__ == "__main__":
+    checks = {"http": http_fault, "worker": worker_fault, "monitor": monitor_fault}
+    sys.exit(checks[sys.argv[1]](*sys.argv[2:]) or 0)
