@@ -1,9 +1,8 @@
 """Clients that keep at it: connected until they are answered, however often something behind them dies.
 
-One thread, one selector. A client sends again where a balancer or a patient user would: at another replica when a
-connection is refused, or closed before any byte of an answer, or the replica says that it is being stopped; and after
-the seconds of Retry-After when it is refused. Times are those of `time.monotonic`, so that a drill can compare them
-with what it did.
+A client sends again where a balancer or a patient user would: at another replica when a connection is refused or closed
+before any byte of an answer, or the replica says that it is being stopped; and after the seconds of Retry-After when it
+is refused.
 """
 
 from __future__ import annotations
@@ -11,19 +10,17 @@ from __future__ import annotations
 import heapq
 import json
 import secrets
-import selectors
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.server.open_files import allow_connections
 from ops.load.arrivals import Arrivals, Limits
+from ops.load.clients import Clients, Request
 from ops.load.connection import Connection, Reply, Target
 
 PATIENCE_S = 30.0  # a client without a 200 by then counts as lost
-_TICK_S = 0.1
 _PAUSE_S = 0.05  # from the second attempt on at replicas that are away
 _REFUSED = ("queue-full", "not-ready")
 
@@ -40,16 +37,13 @@ class Habits:
     obeys_once: bool = False  # a refused one comes back after Retry-After, once
 
 
-@dataclass(slots=True)
-class Exchange:
+@dataclass(slots=True, kw_only=True)
+class Exchange(Request):
     """One request of one client, over all its attempts."""
 
     number: int
     question: Question
     key: str
-    due_s: float
-    replica: int
-    sent_s: float = 0.0  # the last attempt
     ended_s: float = 0.0
     status: int = 0  # 0: no answer at all
     slug: str = ""  # of the last problem
@@ -58,7 +52,6 @@ class Exchange:
     server_timing: bytes = b""  # of the last answer
     failovers: list[str] = field(default_factory=list)  # why another replica was tried
     refusals: list[tuple[float, float]] = field(default_factory=list)  # seconds until said, Retry-After
-    connection: Connection | None = None  # while an attempt is under way
 
     @property
     def is_ok(self) -> bool:
@@ -69,7 +62,7 @@ class Exchange:
         return self.ended_s - self.due_s
 
 
-class Traffic:
+class Traffic(Clients):
     """A load in a thread of its own; as a context manager it is waited for, or ended where the drill has failed."""
 
     def __init__(
@@ -80,28 +73,18 @@ class Traffic:
         limits: Limits = ENDLESS,
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
+        super().__init__([Target.from_url(url) for url in urls], arrivals, limits)
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0
-        self._targets = [Target.from_url(url) for url in urls]
         self._questions = questions
         self._bodies = [json.dumps(question).encode() for question in questions]
-        self._arrivals = arrivals
-        self._limits = limits
         self._habits = habits
-        self._idle: list[list[Connection]] = [[] for _ in urls]
         self._open: dict[int, Exchange] = {}
         self._again: list[tuple[float, int]] = []  # heap: when, number
-        self._selector = selectors.DefaultSelector()
-        self._num_begun = 0
-        self._started_s = 0.0
-        self._looked_s = 0.0
-        self._takes_more, self._is_aborted = True, False
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="traffic", daemon=True)
 
     def __enter__(self) -> Traffic:
-        allow_connections(self._arrivals.max_connections)
-        self._started_s = time.monotonic()
         self._thread.start()
         return self
 
@@ -118,7 +101,7 @@ class Traffic:
 
     @property
     def num_open(self) -> int:
-        """Clients that wait."""
+        """Clients that wait, for an answer or to send again."""
         return len(self._open)
 
     def send_no_more(self) -> None:
@@ -127,73 +110,24 @@ class Traffic:
 
     def _run(self) -> None:
         try:
-            while not self._is_aborted and (self._begin_due() or self._open):
-                for key, _ in self._selector.select(self._rest_s()):
-                    self._receive(key.data)
-                self._send_again()
-                self._give_up()
+            self._loop()
         except BaseException as error:
             self._fault = error
-        finally:
-            self._close()
 
-    def _begin_due(self) -> bool:
-        """Whether more is to come."""
-        while self._takes_more:
-            elapsed_s = time.monotonic() - self._started_s
-            if self._limits.are_reached(self._num_begun, elapsed_s):
-                return False
-            due_s = self._arrivals.take(elapsed_s, len(self._open))
-            if due_s is None:
-                return True
-            self._begin(self._started_s + due_s)
-        return False
-
-    def _begin(self, due_s: float) -> None:
-        number = self._num_begun
-        self._num_begun += 1
+    def _begin(self, number: int, due_s: float) -> None:
         key = secrets.token_hex(8) if self._habits.is_keyed else ""
-        question = self._questions[number % len(self._questions)]
-        self._open[number] = Exchange(number, question, key, due_s, number % len(self._targets))
-        self._send(self._open[number])
+        question, replica = self._questions[number % len(self._questions)], number % len(self._targets)
+        self._open[number] = Exchange(number=number, question=question, key=key, due_s=due_s, replica=replica)
+        self._attempt(self._open[number])
 
-    def _send(self, exchange: Exchange) -> None:
-        idle = self._idle[exchange.replica]
-        connection = idle.pop() if idle else Connection(self._targets[exchange.replica])
-        exchange.sent_s, exchange.connection = time.monotonic(), connection
+    def _attempt(self, exchange: Exchange) -> None:
         headers = key_header(exchange.key) if exchange.key else b""
-        try:
-            connection.send(self._bodies[exchange.number % len(self._bodies)], headers)
-        except OSError:
-            self._break(exchange, "connection refused")
-            return
-        self._selector.register(connection, selectors.EVENT_READ, exchange)
+        self._send(exchange, self._bodies[exchange.number % len(self._bodies)], headers)
 
-    def _rest_s(self) -> float:
-        """Until something is due that no answer wakes us for. With all connections taken only an answer helps."""
-        now = time.monotonic()
-        next_s = self._arrivals.next_s() if len(self._open) < self._arrivals.max_connections else None
-        due = [self._started_s + next_s] if next_s is not None and self._takes_more else []
-        due += [self._again[0][0]] if self._again else []
-        return min([_TICK_S, *(max(0.0, at_s - now) for at_s in due)])
+    def _wakes_s(self) -> list[float]:
+        return [self._again[0][0]] if self._again else []
 
-    def _receive(self, exchange: Exchange) -> None:
-        connection = exchange.connection
-        try:
-            reply = connection.receive()
-        except OSError:
-            self._selector.unregister(connection)
-            self._break(exchange, "closed before the answer")
-            return
-        if reply is None:
-            return
-        self._selector.unregister(connection)
-        if connection.is_over:
-            connection.close()
-        self._put_back(exchange)
-        self._take_answer(exchange, reply)
-
-    def _take_answer(self, exchange: Exchange, reply: Reply) -> None:
+    def _answered(self, exchange: Exchange, reply: Reply) -> None:
         exchange.status, exchange.answer = reply.status, document_of(reply.body)
         exchange.server_timing = reply.server_timing
         exchange.request_id = str(exchange.answer.pop("request_id", ""))
@@ -209,11 +143,9 @@ class Traffic:
             return
         self._end(exchange)
 
-    def _break(self, exchange: Exchange, why: str) -> None:
-        is_unanswered = not exchange.connection.has_begun
-        exchange.connection.close()
-        self._put_back(exchange)
-        if self._habits.retries and (is_unanswered or exchange.key):
+    def _broken(self, exchange: Exchange, error: OSError, connection: Connection) -> None:
+        why = "closed before the answer" if connection.has_sent else "connection refused"
+        if self._habits.retries and (not connection.has_begun or exchange.key):
             self._fail_over(exchange, why)
         else:
             exchange.status, exchange.slug = 0, why
@@ -227,26 +159,15 @@ class Traffic:
     def _plan(self, exchange: Exchange, after_s: float) -> None:
         heapq.heappush(self._again, (time.monotonic() + after_s, exchange.number))
 
-    def _put_back(self, exchange: Exchange) -> None:
-        self._idle[exchange.replica].append(exchange.connection)
-        exchange.connection = None
-
-    def _send_again(self) -> None:
-        now = time.monotonic()
-        while self._again and self._again[0][0] <= now:
+    def _go_on(self, now_s: float) -> None:
+        while self._again and self._again[0][0] <= now_s:
             exchange = self._open.get(heapq.heappop(self._again)[1])
             if exchange is not None:
-                self._send(exchange)
+                self._attempt(exchange)
 
-    def _give_up(self) -> None:
-        now = time.monotonic()
-        if now - self._looked_s < _TICK_S:
-            return
-        self._looked_s = now
-        for exchange in [one for one in self._open.values() if now - one.due_s > PATIENCE_S]:
-            if exchange.connection is not None:
-                self._selector.unregister(exchange.connection)
-                exchange.connection.close()
+    def _look(self, now_s: float) -> None:
+        for exchange in [one for one in self._open.values() if now_s - one.due_s > PATIENCE_S]:
+            self._hang_up(exchange)
             exchange.status, exchange.slug = 0, f"no 200 within {PATIENCE_S:g} s, last: {exchange.slug or 'nothing'}"
             self._end(exchange)
 
@@ -256,14 +177,6 @@ class Traffic:
             self.last_ok_s = exchange.ended_s
         del self._open[exchange.number]
         self.ended.append(exchange)
-
-    def _close(self) -> None:
-        for exchange in self._open.values():
-            if exchange.connection is not None:
-                exchange.connection.close()
-        for connection in (one for idle in self._idle for one in idle):
-            connection.close()
-        self._selector.close()
 
 
 def key_header(key: str) -> bytes:

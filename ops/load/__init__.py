@@ -5,7 +5,8 @@
 | what is sent | prompts (with prompts.txt) |
 | one HTTP connection | connection |
 | when it is sent | arrivals |
-| the loop | generator |
+| the loop | clients |
+| the load of this command | generator |
 | what came back | measurements |
 | how fast the generator itself is | ceiling |
 | options and progress | command |

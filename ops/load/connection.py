@@ -44,6 +44,7 @@ class Connection:
         self._target = target
         self._socket: socket.socket | None = None
         self._received = bytearray()
+        self.has_sent = False  # the last request got out
         self.is_over = False  # the server closes it after this answer: it is to be closed here, too
 
     def fileno(self) -> int:
@@ -57,12 +58,14 @@ class Connection:
     def send(self, body: bytes, more_headers: bytes = b"") -> None:
         """`more_headers`: lines, each with its end. Raises OSError."""
         self._received.clear()
+        self.has_sent = False
         if self._is_closed_by_server():
             self.close()
         if self._socket is None:
             self._socket = socket.create_connection((self._target.host, self._target.port), _PATIENCE_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(b"%s%d\r\n%s\r\n%s" % (self._target.head, len(body), more_headers, body))
+        self.has_sent = True
 
     def _is_closed_by_server(self) -> bool:
         """Servers close what was idle for long. A request sent into it would be a failure of ours, not of theirs."""

@@ -27,7 +27,9 @@ SOUND: dict[str, Any] = {
 def exchange(due_s: float, latency_s: float = 0.1, queue_ms: float = 10.0) -> Exchange:
     timing = f"queue;dur={queue_ms}, prefill;dur=1, decode;dur=2, total;dur=20".encode()
     due_s += STARTED_S
-    return Exchange(0, {}, "", due_s, 0, ended_s=due_s + latency_s, status=200, server_timing=timing)
+    return Exchange(
+        number=0, question={}, key="", due_s=due_s, ended_s=due_s + latency_s, status=200, server_timing=timing
+    )
 
 
 def course(*exchanges: Exchange, samples: tuple[Sample, ...] = (), told: tuple[Told, ...] = ()) -> Course:

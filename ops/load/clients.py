@@ -1,0 +1,161 @@
+"""Clients on kept connections: the loop that the load generator and the traffic of the drills share.
+
+One thread, one selector; only connecting blocks besides. Times are those of `time.monotonic`. A subclass says what is
+sent, and what becomes of an answer or of a connection that breaks.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.server.open_files import allow_connections
+from ops.load.arrivals import Arrivals, Limits
+from ops.load.connection import Connection, Reply, Target
+
+TICK_S = 0.1
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """What a subclass sends is one of these, with more."""
+
+    due_s: float
+    replica: int = 0  # the target that it goes to
+    sent_s: float = 0.0  # the last attempt
+    connection: Connection | None = None  # while an attempt is under way
+
+
+class Clients:
+    """One load. `_begin`, `_answered` and `_broken` are the subclass's; `_go_on` and `_look` may be."""
+
+    def __init__(self, targets: Sequence[Target], arrivals: Arrivals, limits: Limits) -> None:
+        self._targets = targets
+        self._arrivals = arrivals
+        self._limits = limits
+        self._idle: list[list[Connection]] = [[] for _ in targets]
+        self._selector = selectors.DefaultSelector()
+        self._num_begun = 0
+        self._started_s = 0.0
+        self._takes_more, self._is_aborted = True, False
+
+    @property
+    def num_open(self) -> int:
+        """Clients that wait."""
+        return len(self._selector.get_map())
+
+    def _begin(self, number: int, due_s: float) -> None:
+        """Send the request of that number."""
+        raise NotImplementedError
+
+    def _answered(self, request: Request, reply: Reply) -> None:
+        raise NotImplementedError
+
+    def _broken(self, request: Request, error: OSError, connection: Connection) -> None:
+        """The connection is closed by now; it knows what it had sent and received."""
+        raise NotImplementedError
+
+    def _go_on(self, now_s: float) -> None:
+        """After each round of answers."""
+
+    def _look(self, now_s: float) -> None:
+        """Every tick."""
+
+    def _wakes_s(self) -> list[float]:
+        """When there is something to do for which no answer wakes the loop."""
+        return []
+
+    def _loop(self) -> None:
+        """Until the limits are reached and everything on its way has ended."""
+        allow_connections(self._arrivals.max_connections)
+        self._started_s = looked_s = time.monotonic()
+        try:
+            while not self._is_aborted and (self._begin_due() or self.num_open):
+                for key, _ in self._selector.select(self._rest_s()):
+                    self._receive(key.data)
+                now_s = time.monotonic()
+                self._go_on(now_s)
+                if now_s - looked_s >= TICK_S:
+                    looked_s = now_s
+                    self._look(now_s)
+        finally:
+            self._close()
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._started_s
+
+    def _begin_due(self) -> bool:
+        """Whether more is to come. What was due in time is sent, however late: to leave it out would hide the wait."""
+        while self._takes_more:
+            now_s, next_s = self._elapsed_s(), self._arrivals.next_s()
+            if self._limits.are_reached(self._num_begun, now_s if next_s is None else next_s):
+                return not self._limits.are_reached(self._num_begun, now_s)
+            due_s = self._arrivals.take(now_s, self.num_open)
+            if due_s is None:
+                return True
+            self._num_begun += 1
+            self._begin(self._num_begun - 1, self._started_s + due_s)
+        return False
+
+    def _rest_s(self) -> float:
+        """Until something is due that no answer wakes us for. With all connections taken only an answer helps."""
+        now_s, due = time.monotonic(), self._wakes_s()
+        next_s, end_s = self._arrivals.next_s(), self._limits.duration_s
+        has_connection = self.num_open < self._arrivals.max_connections
+        is_reached = self._limits.are_reached(self._num_begun, now_s - self._started_s)
+        if next_s is not None and has_connection and self._takes_more and not is_reached:
+            due.append(self._started_s + (next_s if end_s is None else min(next_s, end_s)))
+        return min([TICK_S, *(max(0.0, at_s - now_s) for at_s in due)])
+
+    def _send(self, request: Request, body: bytes, headers: bytes = b"") -> None:
+        idle = self._idle[request.replica]
+        connection = request.connection = idle.pop() if idle else Connection(self._targets[request.replica])
+        request.sent_s = time.monotonic()
+        try:
+            connection.send(body, headers)
+        except OSError as error:
+            self._break(request, error)
+            return
+        self._selector.register(connection, selectors.EVENT_READ, request)
+
+    def _receive(self, request: Request) -> None:
+        connection = request.connection
+        try:
+            reply = connection.receive()
+        except OSError as error:
+            self._selector.unregister(connection)
+            self._break(request, error)
+            return
+        if reply is None:
+            return
+        self._selector.unregister(connection)
+        if connection.is_over:
+            connection.close()
+        self._put_back(request)
+        self._answered(request, reply)
+
+    def _hang_up(self, request: Request) -> None:
+        """Where an attempt is under way."""
+        if request.connection is not None:
+            self._selector.unregister(request.connection)
+            request.connection.close()
+            self._put_back(request)
+
+    def _break(self, request: Request, error: OSError) -> None:
+        connection = request.connection
+        connection.close()
+        self._put_back(request)
+        self._broken(request, error, connection)
+
+    def _put_back(self, request: Request) -> None:
+        self._idle[request.replica].append(request.connection)
+        request.connection = None
+
+    def _close(self) -> None:
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()
+        for connection in (one for idle in self._idle for one in idle):
+            connection.close()
+        self._selector.close()
