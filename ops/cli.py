@@ -11,7 +11,7 @@ import os
 
 import click
 
-from ops.options import ALL_SETTINGS, check_spans, with_settings
+from ops.options import ALL_SETTINGS, check_spans, option, with_settings
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
 
@@ -80,13 +80,9 @@ def main() -> None:
 
 @main.command()
 @with_settings(*ALL_SETTINGS)
-@click.option(
-    "--dashboard", is_flag=True, envvar="MINISERVE_DASHBOARD", show_envvar=True, help="Start rq-dashboard, too."
-)
-@click.option(
-    "--die-with-parent", is_flag=True, envvar="MINISERVE_DIE_WITH_PARENT", show_envvar=True,
-    help="Stop when the process that started this one is gone, as `make up` wants it.",
-)  # fmt: skip
+@option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
+@option("--die-with-parent", is_flag=True,
+        help="Stop when the process that started this one is gone, as `make up` wants it.")  # fmt: skip
 def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system
@@ -131,9 +127,9 @@ def worker(settings: Settings) -> None:
 
 @main.command(cls=_TakesSentence)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *_LOGGING)
-@click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print JSON objects.")
+@option("--json", is_flag=True, help="Print JSON objects.")
 @click.argument("sentence")
-def correct(settings: Settings, sentence: str, as_json: bool) -> None:
+def correct(settings: Settings, sentence: str, json: bool) -> None:
     """Correct SENTENCE without any server.
 
     With - for SENTENCE, correct each line of standard input and print one line for each: the corrected sentence,
@@ -142,7 +138,7 @@ def correct(settings: Settings, sentence: str, as_json: bool) -> None:
     _prepare("correct", settings)
     from ops.run import offline
 
-    raise SystemExit(offline.run(settings, sentence, as_json))
+    raise SystemExit(offline.run(settings, sentence, json))
 
 
 def _prepare(process: str, settings: Settings) -> None:

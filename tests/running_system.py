@@ -113,19 +113,12 @@ class RunningSystem:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        processes.stop(self.process, 30)
         self._log.close()
 
     def output(self) -> str:
         """All that it and its children have written so far."""
-        size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
+        return processes.said(self._log)
 
     def wait_for_line(self, pattern: str, within_s: float) -> re.Match[str]:
         deadline = time.monotonic() + within_s

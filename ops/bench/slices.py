@@ -10,7 +10,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,11 +26,8 @@ from ops.load.connection import Target
 from ops.load.generator import Generator
 from ops.run import processes
 from ops.run.embedded_redis import free_port
-from scheduler.settings import PREFIX
 
 ROLES = ("api", "worker", "redis", "other")
-_START_PATIENCE_S = 60.0
-_STOP_PATIENCE_S = 30.0
 _WARM_UP_S = 2.0
 _PAUSE_S = 0.5  # between slices, so that what is left of one is not counted in the next
 
@@ -79,19 +75,14 @@ def all_up(servers: Sequence[Server], sentences: Sequence[str]) -> Iterator[list
 
 @contextmanager
 def _up(server: Server) -> Iterator[Running]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)} | dict(server.env)
     port = free_port()
-    process = processes.spawn([*server.command, str(port)], env, output=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + _START_PATIENCE_S
-        while not answers(port, server.path):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{server.name} does not start: {' '.join(process.args)}")
-            time.sleep(0.1)
-        head = f"POST {server.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
+    head = f"POST {server.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
+
+    def why_not() -> str | None:
+        return None if answers(port, server.path) else "no answer"
+
+    with processes.running([*server.command, str(port)], processes.environment(server.env), why_not) as (process, _):
         yield Running(server, Target("127.0.0.1", port, head.encode()), process.pid)
-    finally:
-        processes.stop(process, _STOP_PATIENCE_S)
 
 
 def answers(port: int, path: str) -> bool:

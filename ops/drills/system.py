@@ -7,7 +7,6 @@ here somebody kills it on purpose. All are started from the main thread, which t
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -23,7 +22,7 @@ from ops.drills.fleet import RedisFleet
 from ops.drills.proxy import CountingProxy
 from ops.run import embedded_redis, processes
 from ops.run.up import why_not_ready
-from scheduler.settings import PREFIX, Settings
+from scheduler.settings import Settings
 from worker.mailbox.connection import connect
 
 START_PATIENCE_S = 60.0
@@ -116,9 +115,8 @@ class System:
         command = processes.miniserve_command(role)
         if role == "worker" and self.shape.worker_command:
             command = list(self.shape.worker_command)
-        surroundings = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
         log = self._directory / f"{name.replace(' ', '-')}.log"
-        return Member(name, command, {**surroundings, **settings.to_env()}, log)
+        return Member(name, command, processes.environment(settings.to_env()), log)
 
     def start(self) -> None:
         if self.fleet is not None:

@@ -11,12 +11,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from scheduler.settings import PREFIX
+
 _PR_SET_PDEATHSIG = 1
+_START_PATIENCE_S = 60.0
+STOP_PATIENCE_S = 30.0
+_LOOK_EVERY_S = 0.05
 
 
 def die_with_parent(death_signal: int = signal.SIGKILL, parent_pid: int | None = None) -> None:
@@ -100,6 +107,36 @@ def stop(process: subprocess.Popen[bytes], patience_s: float) -> int:
             process.wait(patience_s)
     kill_group(process.pid)
     return process.wait()
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """Ours without the variables of our options, and `more`: what a child does must not depend on what the shell has
+    set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)} | dict(more)
+
+
+@contextmanager
+def running(
+    command: Sequence[str], env: Mapping[str, str], why_not: Callable[[], str | None]
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """A child and its output, once `why_not` has no reason left. Raises RuntimeError, with what it said, where it does
+    not start."""
+    with tempfile.TemporaryFile() as log:
+        process = spawn(command, env, output=log)
+        try:
+            deadline = time.monotonic() + _START_PATIENCE_S
+            while (reason := why_not()) is not None:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"`{' '.join(command)}` does not start ({reason}):\n{said(log)}")
+                time.sleep(_LOOK_EVERY_S)
+            yield process, log
+        finally:
+            stop(process, STOP_PATIENCE_S)
+
+
+def said(log: IO[bytes]) -> str:
+    """All that a child has written so far. The place at which it writes on stays."""
+    return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace")
 
 
 def last_lines(log: Path, most: int = 3) -> str:

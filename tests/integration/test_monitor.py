@@ -38,7 +38,7 @@ class Monitor:
         self._log.close()
 
     def said(self) -> str:
-        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode()
+        return processes.said(self._log)
 
     def is_healthy(self) -> bool:
         return subprocess.run([sys.executable, "-m", "ops.run.health", "monitor"], env=self.env).returncode == 0
