@@ -45,11 +45,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def path_to_redis() -> str:
+    """A PATH on which the system's redis-server comes first: the bundled one knows no TLS."""
+    return os.pathsep.join((str(Path(system_tools.find("redis-server")).parent), os.environ["PATH"]))
+
+
 @pytest.fixture(scope="module")
 def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
     folder = tmp_path_factory.mktemp("guarded")
-    folder_of_redis = str(Path(system_tools.find("redis-server")).parent)
-    variables = {"PATH": os.pathsep.join((folder_of_redis, os.environ["PATH"])), "TLS_DIR": str(certificates)}
+    variables = {"PATH": path_to_redis(), "TLS_DIR": str(certificates)}
     server = guarded_redis.start(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}")
     yield server
     server.stop()
@@ -96,7 +100,8 @@ def _is_ready(url: str) -> bool:
 
 
 def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
-    fleet = RedisFleet(tmp_path, {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates)}, num_nodes=3)
+    variables = {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates), "PATH": path_to_redis()}
+    fleet = RedisFleet(tmp_path, variables, num_nodes=3)
     try:
         fleet.start()
         line = RedisConnection(connect(fleet.url("api:api-secret@")))
