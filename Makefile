@@ -41,7 +41,7 @@ $(STAMP): pyproject.toml
 up: install ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
 	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)
 
-test: install ## all tests but the drills and the training's
+test: lint ## lint, and all tests but the drills and the training's
 	@$(PYTEST_PARALLEL)
 
 test-unit test-contract test-integration test-e2e: test-%: install ## one ring of tests
@@ -66,8 +66,8 @@ test-training: install ## the tests of the training and of its sentences; instal
 	@$(INSTALL_TRAINING)
 	@$(PYTEST_PARALLEL) tests/training
 
-lint: install ## ruff
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: install ## ruff, and mypy for api, scheduler and worker
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 format: install ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

@@ -72,7 +72,8 @@ class Engine:
     def step(self) -> list[Completion]:
         """One iteration: drop the late, admit, one forward pass, a token for each, retire. Returns what ended."""
         planned_s = self._clock()
-        late = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(planned_s)]
+        ended = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(planned_s)]
+        late = [completion for completion in ended if completion is not None]
         if late and self.policy.due_in_s(planned_s) != 0.0:
             return late
         plan = self.policy.plan(planned_s)

@@ -27,8 +27,9 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
 from api.server.open_files import allow_connections
-from scheduler.settings import AUTO, Settings, hide_password
+from scheduler.settings import AUTO, Settings
 from scheduler.traces import SpanSink
+from scheduler.urls import hide_password
 from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:

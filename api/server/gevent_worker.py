@@ -49,6 +49,7 @@ class OneWriteResponse(wsgi.Response):
     """gunicorn's response, whose head leaves in one write with the first bytes of the body: one packet and one system
     call where gunicorn takes two. gunicorn's checks of the headers stay."""
 
+    headers_sent: bool
     _unsent = b""
 
     def default_headers(self) -> list[str]:
@@ -155,7 +156,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
-        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         settings, recorder = self.wsgi.settings, self.wsgi.recorder
         status_client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), recorder.tallies.totals)
         self._readiness = self.wsgi.readiness = Readiness(status_client.status)

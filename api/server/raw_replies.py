@@ -56,4 +56,5 @@ def _written(reply: Reply, request_id: str, keeps_alive: bool) -> bytes:
         f"X-Request-ID: {request_id}",
         f"Connection: {connection}",
     ]
+    assert isinstance(reply.body, bytes)  # no stream is given here
     return "\r\n".join([*lines, "", ""]).encode() + reply.body

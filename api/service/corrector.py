@@ -69,7 +69,7 @@ class Corrector:
                 self.mailbox.abandon(ticket)
             raise
         job.exchange.request_id = accepted.request_id
-        return outcomes if job.is_batch else outcomes[0]
+        return outcomes if job.is_batch else _only(outcomes)
 
     def follow(self, job: Job) -> Generator[Edit | Correction | None]:
         """The edits as they are decoded, and then the correction; None while there is nothing new.
@@ -79,7 +79,8 @@ class Corrector:
         job.limit_wait(self._timeout_s)
         drafts = self._drafts(job)
         accepted = self.submit(job, drafts, job.left_s(), ReplyMode.FOLLOW)
-        events = self._events(job, accepted, drafts[0])
+        (draft,) = [draft for draft in drafts if isinstance(draft, TextDraft)]
+        events = self._events(job, accepted, draft)
         next(events)  # from here on closing the generator abandons the request
         job.exchange.request_id = accepted.request_id
         return events
@@ -94,7 +95,8 @@ class Corrector:
             outcome = self.find(accepted.request_id, exchange)
             exchange.request_id = accepted.request_id
             return outcome
-        return Phase.QUEUED if any(isinstance(draft, TextDraft) for draft in drafts) else drafts
+        refusals = [draft for draft in drafts if isinstance(draft, ServingError)]
+        return refusals if len(refusals) == len(drafts) else Phase.QUEUED
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
@@ -108,11 +110,7 @@ class Corrector:
             raise NotFound("The request was taken by another version of this server; send it again.")
         complete = lambda jobs: [completion_of(one.state) for one in jobs]  # noqa: E731
         outcomes = list(self._outcomes(exchange, drafts, found.jobs, complete))
-        if job.is_batch:
-            return outcomes
-        if isinstance(outcomes[0], ServingError):
-            raise outcomes[0]
-        return outcomes[0]
+        return outcomes if job.is_batch else _only(outcomes)
 
     def cancel(self, request_id: str) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -132,7 +130,7 @@ class Corrector:
     def _drafts(self, job: Job) -> list[TextDraft | ServingError]:
         """One for each text. Raises what is wrong with the whole job."""
         if not job.is_batch:
-            return [self._pipeline.prepare_text(job.texts[0])]
+            return [self._pipeline.prepare_text(text) for text in job.texts if isinstance(text, str)]
         num_characters = sum(len(text) for text in job.texts if isinstance(text, str))
         if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
             raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
@@ -239,9 +237,18 @@ class Corrector:
                 raise job.explained(error) from None
             finally:
                 job.exchange.accepted_s = accepted.accepted_s
-        job.exchange.note_answers(outputs)
-        job.exchange.timings = longest([completion.timings for completion in outputs])
-        yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in outputs])
+        completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
+        job.exchange.note_answers(completions)
+        job.exchange.timings = longest([completion.timings for completion in completions])
+        yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+
+
+def _only(outcomes: BatchOutcome) -> Correction:
+    """The one of a request that is no batch. Raises what it has ended in."""
+    (outcome,) = outcomes
+    if isinstance(outcome, ServingError):
+        raise outcome
+    return outcome
 
 
 def _concerns_all(job: Job, accepted: Accepted, error: ServingError) -> bool:

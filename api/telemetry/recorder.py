@@ -76,7 +76,7 @@ class RequestRecorder:
         elapsed_s = time.perf_counter() - exchange.received_s
         slug = exchange.slug
         is_rejection = exchange.is_shed or (slug in _BEFORE_THE_QUEUE and exchange.route in _CORRECTIONS)
-        self.tallies.note_response(exchange.route, exchange.status, slug if is_rejection else "")
+        self.tallies.note_response(exchange.route, exchange.status, (slug or "") if is_rejection else "")
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
         elif not exchange.parsed_s:

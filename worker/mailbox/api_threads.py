@@ -118,7 +118,7 @@ class Sender:
         for is_enqueue, some in groupby(calls, key=lambda call: isinstance(call.what, EnqueueRequest)):
             for group in [list(some)] if is_enqueue else ([call] for call in some):
                 groups.append(group)
-                wanted = [call.what for call in group]
+                wanted: list[Any] = [call.what for call in group]
                 commands.append(enqueue_command(self._channel, self._limits, wanted) if is_enqueue else wanted[0])
         try:
             replies = self._connection.ask(*commands)

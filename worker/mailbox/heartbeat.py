@@ -149,7 +149,8 @@ class Heartbeat:
             return self._last_report
 
     def _command(self, report: WorkerReport) -> Command:
-        facts = report.gauges | {
+        facts: dict[str, object] = dict(report.gauges)
+        facts |= {
             "birth": self._birth,
             "successful_job_count": self.num_successful,
             "failed_job_count": self.num_failed,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import inf
 
 from scheduler.capacity.observed import Observed, WorkerFacts
-from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Phase
 from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob
 from worker.mailbox import admission, formats
 from worker.mailbox.formats import EnqueueRequest
@@ -25,7 +25,6 @@ from worker.mailbox.protocol import (
     FoundJob,
     MailboxLimits,
     MailboxStatus,
-    Phase,
     ReplyMode,
     WorkerReport,
 )
@@ -62,7 +61,9 @@ class InMemoryMailbox(WaitingMailbox):
     def _under_its_key(self, wanted: EnqueueRequest) -> EnqueueRequest:
         """In the name of the request that its key stands for, if there is one. Raises IdempotencyConflict."""
         own, queue = wanted.record, self._queue
-        known = queue.requests.get(queue.keys.get(own.key, "")) if own is not None and own.key else None
+        if own is None or not own.key:
+            return wanted
+        known = queue.requests.get(queue.keys.get(own.key, ""))
         if known is None:
             return wanted
         if known.record.digest != own.digest:

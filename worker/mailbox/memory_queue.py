@@ -275,8 +275,9 @@ class InMemoryWorkerMailbox:
         return [Delivery(job.request, job.attempts, now - job.accepted_s, job.deadline_s - now, job.streams)]
 
     def _newly_cancelled(self) -> tuple[str, ...]:
-        own = [job for job in self._held() if job.cancel_reason is not None]
-        for job in own:
-            self._queue.end(job, Completion(job.request_id, job.cancel_reason))
-        self._cancelled.update(job.request_id for job in own)
-        return tuple(job.request_id for job in own)
+        own = [(job, job.cancel_reason) for job in self._held() if job.cancel_reason is not None]
+        for job, reason in own:
+            self._queue.end(job, Completion(job.request_id, reason))
+        ids = tuple(job.request_id for job, _ in own)
+        self._cancelled.update(ids)
+        return ids

@@ -9,7 +9,7 @@ once; of several answers the first one counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -225,7 +225,7 @@ class ApiMailbox(Protocol):
 
     def follow(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
         """As `wait_all`, and what there is so far, at every change and every HEARTBEAT_S; ends with all completions.
 
         Of requests that were submitted to be followed; of others nothing is seen before their completions.

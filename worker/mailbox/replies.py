@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import RequestFailed, ServingError
-from scheduler.messages import Completion, FinishReason, WireError
+from scheduler.messages import Completion, FinishReason, Phase, WireError
 from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
 from worker.mailbox import admission, formats
 from worker.mailbox.connection import Command
-from worker.mailbox.protocol import Found, FoundJob, MailboxStatus, Phase
+from worker.mailbox.protocol import Found, FoundJob, MailboxStatus
 
 T = TypeVar("T")
 _MOMENT = tuple(spec.name for spec in fields(Moment))
@@ -25,7 +25,9 @@ _RECORD_FIELDS = ("document", "maker", "jobs", "open")
 
 def status_of(reply: list[Any]) -> MailboxStatus:
     """Of STATUS' reply."""
-    return MailboxStatus(True, *reply[:4], float(reply[4]), reply[5].decode())
+    *numbers, rate, invariance = reply[:6]
+    status: tuple[Any, ...] = (True, *numbers, float(rate), invariance.decode())
+    return MailboxStatus(*status)
 
 
 def observed_of(reply: list[Any]) -> Observed:
@@ -66,8 +68,9 @@ def _moment(raw: bytes) -> Moment:
 
 def _facts(row: list[bytes]) -> WorkerFacts:
     name, num_running, num_waiting, reserved, budget, slots, tokens_per_s = row
-    whole = [int(float(value or 0)) for value in (num_running, num_waiting, reserved, budget, slots)]
-    return WorkerFacts(name.decode(), *whole, float(tokens_per_s or 0))
+    whole = (int(float(value or 0)) for value in (num_running, num_waiting, reserved, budget, slots))
+    facts: tuple[Any, ...] = (name.decode(), *whole, float(tokens_per_s or 0))
+    return WorkerFacts(*facts)
 
 
 def record_commands(request_id: str) -> tuple[Command, ...]:
@@ -122,9 +125,10 @@ def outcome_of(job_id: str, state: bytes, payload: bytes) -> Completion | Servin
     """None where there is none yet, or none any more."""
     if state == b"done":
         try:
-            return formats.decode_news(payload)
+            news = formats.decode_news(payload)
         except WireError as error:
             return RequestFailed(f"the answer cannot be read: {error}")
+        return news if isinstance(news, Completion) else RequestFailed("the answer is not complete")
     return Completion(job_id, _ENDS[state]) if state in _ENDS else None
 
 

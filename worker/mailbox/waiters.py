@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -79,10 +79,10 @@ class _Wait:
 
     def completions(self) -> list[Completion]:
         """All answers in order. Raises the first failure among those that are there."""
-        for waiter in self.waiters:
-            if waiter.outcome is not None and _is_failure(waiter.outcome):
-                completion_of(waiter.outcome)
-        return [completion_of(waiter.outcome) for waiter in self.waiters]
+        outcomes = [waiter.outcome for waiter in self.waiters if waiter.outcome is not None]
+        for outcome in filter(_is_failure, outcomes):
+            completion_of(outcome)
+        return [completion_of(outcome) for outcome in outcomes]
 
     def _left_s(self) -> float:
         return max(0.0, self._until_s - time.monotonic())
@@ -235,7 +235,7 @@ class WaitingMailbox(ApiMailbox):
 
     def follow(
         self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Iterator[Sequence[Completion | tuple[int, ...]]]:
+    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
         with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
             while True:
                 wait.wait_for_news()
