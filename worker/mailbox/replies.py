@@ -74,20 +74,21 @@ def _facts(row: list[bytes]) -> WorkerFacts:
 
 
 def record_commands(request_id: str) -> tuple[Command, ...]:
-    """Read the record of a request, which may be in its only job."""
+    """Read the record of a request; without one its text and its only job."""
     return (
         ("HMGET", f"miniserve:request:{request_id}", *_RECORD_FIELDS),
-        ("HMGET", f"rq:job:{request_id}", "document", "maker"),
+        ("GET", f"miniserve:text:{request_id}"),
+        ("HGET", f"rq:job:{request_id}", "maker"),
         ("GET", f"miniserve:trace:{request_id}"),
     )
 
 
 def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
     """The jobs of the request whose record was read; none where it is not known."""
-    (_, _, job_ids, _), (document, _), trace = replies
+    (_, _, job_ids, _), _, tokenizer, trace = replies
     if job_ids is not None:
         return job_ids.decode().split()
-    if document is not None:
+    if tokenizer is not None:
         return [request_id]
     part = _part(partial(RequestPart.from_text, request_id), trace)
     return [] if part is None else list(part.job_ids)
@@ -95,10 +96,10 @@ def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
 
 def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found | None:
     """The request and what became of its jobs; None where it is not known, or not any more."""
-    (document, tokenizer, _, num_open), own, _ = replies
+    (document, tokenizer, _, num_open), text, own_tokenizer, _ = replies
     if document is None:
-        document, tokenizer = own
-    if document is None:
+        document, tokenizer = text, own_tokenizer
+    if document is None or tokenizer is None:
         return None
     is_forgotten = num_open is None or int(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
     if is_forgotten and any(state == b"gone" for state, _, _ in states):
@@ -113,7 +114,7 @@ def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: li
         TracedJob(job_id, _part(SequencePart.from_text, text), _PHASES.get(state) or _ENDS.get(state))
         for job_id, (state, _, text) in zip(job_ids, states, strict=True)
     ]
-    part = _part(partial(RequestPart.from_text, request_id), replies[2])
+    part = _part(partial(RequestPart.from_text, request_id), replies[3])
     return FoundTrace(part, tuple(jobs)) if jobs else None
 
 

@@ -27,7 +27,8 @@
 --   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
 --                                       its body, `maker`: tokenizer of its answers; lives as long as the answer that ended
 --                                       last.
---                                       A single job that nobody asks for later has these fields in its own hash instead
+--   miniserve:text:<id>           STRING  in its place for a single job that nobody asks for later: the document. `maker` is
+--                                       a field of the job then. No text is in rq:*: a dashboard's user may read all of that
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 --   miniserve:trace:<id>          STRING  what the API replica saw of an HTTP request; the worker's part is the field
 --                                       `trace` of each job

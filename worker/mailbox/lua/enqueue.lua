@@ -100,8 +100,8 @@ local function enqueue(first, stop)
 
   local channel = is_async == '1' and NOBODY or own_channel
   local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-  local record = request_id ~= '' and { 'document', document, 'digest', digest, 'maker', tokenizer } or {}
-  local own_fields = has_record == '1' and { 'request', request_id } or record
+  local has_text = request_id ~= '' and has_record ~= '1'
+  local own_fields = request_id == '' and {} or has_text and { 'maker', tokenizer } or { 'request', request_id }
   local ids = {}
   for at = first_job, stop, JOB_WORDS do
     local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
@@ -127,7 +127,12 @@ local function enqueue(first, stop)
     end
   end
   num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
-  if has_record == '1' then keep_record(request_id, record, ids, num_running + num_new, record_ttl, key) end
+  if has_text then
+    redis.call('SET', 'miniserve:text:' .. request_id, document, 'EX', record_ttl)
+  elseif has_record == '1' then
+    local record = { 'document', document, 'digest', digest, 'maker', tokenizer }
+    keep_record(request_id, record, ids, num_running + num_new, record_ttl, key)
+  end
   return { num_known > 0 and 'attached' or 'accepted' }
 end
 
