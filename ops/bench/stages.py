@@ -18,7 +18,7 @@ _TABLE = (
     ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
     ("metrics", r"api/(tallies|metrics)|scheduler/observ|:Reporter\."
                 r"|worker/observer|:\w+\._observe|telemetry/"),
-    ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:(check|deadline|idemp|correl|prefers)"),
+    ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:_?(read_json|check|deadline|idemp|correl|prefers)"),
     ("split", r"(api|grammar)/sentences|:\w+\.prepare_text"),
     ("tokenize", r":Tokenizer\.encode|:\w+\.(prepare|_encode)$"),
     ("conclude", r"api/grammar/(?!words|memo)|api/(edit_|guard|explanations|surface|verb|subjects|noun_|following_)"

@@ -40,7 +40,7 @@ class WorkerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Everything that /metrics tells."""
+    """Everything that /metrics reports."""
 
     now: Moment
     history: tuple[Moment, ...] = ()  # oldest first

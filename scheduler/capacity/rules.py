@@ -95,7 +95,7 @@ def _outage_rules() -> tuple[Rule, ...]:
         ),
         Rule(
             "no-progress", Severity.CRITICAL,
-            Bars(raise_above=2.0, clear_at=1.0, raise_after_s=0.0, clear_after_s=2.0),
+            Bars(raise_above=2.0, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
             read=_stuck_s,
             raised="Sentences wait, the first for {value:.3g} s, the limit is {limit:g} s, and no live worker computes "
                    "one: restart the workers, and keep their logs.",

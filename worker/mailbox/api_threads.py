@@ -196,9 +196,9 @@ class Listener:
             except (RedisError, OSError) as error:
                 self.error = error
                 level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
-                logger.log(level, "the subscription to answers broke, it is made anew: %s", error)
-            except Exception:  # whatever one message does to us, the process must go on hearing the others
-                logger.exception("a message or a look-up broke the subscription; it is made anew")
+                logger.log(level, "the subscription to answers broke; subscribing again: %s", error)
+            except Exception:  # one message must not keep the process from hearing the others
+                logger.exception("a message or a look-up broke the subscription; subscribing again")
             finally:
                 _drop(pubsub)
             # A subscription that lasted starts over quickly.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -34,7 +35,7 @@ def observed_of(reply: list[Any]) -> Observed:
     """Of OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
     oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory = reply[8:]
-    *history, now = map(_moment, moments)
+    *history, now = map(_moment, _comparable(moments))
     counted = {name: int(float(value)) for name, value in _pairs(counts)}
     return Observed(
         now=now,
@@ -57,6 +58,12 @@ def observed_of(reply: list[Any]) -> Observed:
 
 def _pairs(flat: list[bytes]) -> list[tuple[str, bytes]]:
     return [(name.decode(), value) for name, value in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def _comparable(rows: list[bytes]) -> list[bytes]:
+    """The latest rows that count answers and failures: replicas up to 0.7, beside us or before, write others."""
+    latest = takewhile(lambda row: b'"done"' in row, reversed(rows))
+    return list(latest)[::-1]
 
 
 def _moment(raw: bytes) -> Moment:

@@ -56,9 +56,9 @@ class _Wait:
 
     def note(self, outcome: Outcome) -> None:
         self._num_missing -= 1
-        self.news.set()
         if self._num_missing == 0 or _is_failure(outcome):
             self.is_over.set()
+        self.news.set()  # last: who wakes by it must see that it is over
 
     def wait(self) -> None:
         """Return when it is over. Raises DeadlineExceeded, and Cancelled once the client has left."""
