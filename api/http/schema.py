@@ -65,7 +65,7 @@ def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
     try:
         body = kind.model_validate(document)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise _invalid(error, example) from None
     if body.learner_id is not None:
         check_learner_id(body.learner_id)
     return body
@@ -131,10 +131,10 @@ def _refuse_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # json.loads would make a new one every time: 9 us
 
 
-def _invalid(error: ValidationError) -> InvalidRequest:
+def _invalid(error: ValidationError, example: str) -> InvalidRequest:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     field = str(first["loc"][0])
     if first["type"] == "missing":
-        return InvalidRequest(field, f"`{field}` is missing.")
+        return InvalidRequest(field, f"`{field}` is missing; send {example}.")
     kind = "list of strings" if first["type"] == "list_type" else "string"
     return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {kind}.")

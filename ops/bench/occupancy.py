@@ -113,7 +113,7 @@ def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 def summary(rows: list[Row]) -> list[str]:
     facts = {(row["policy"], row["state"]): row["number"] for row in rows if row["slot"] == ""}
     iterations = {row["policy"]: row["iteration"] + 1 for row in rows if row["slot"] != ""}
-    lines = [f"  {SLOTS} places, {_NUM_REQUESTS} sentences, all waiting from the start"]
+    lines = [f"  {SLOTS} places, the sentences of {_NUM_REQUESTS} requests, all waiting from the start"]
     for policy, share in shares(rows).items():
         lines.append(
             f"  {policy:<14} {iterations[policy]:>6.0f} iterations; slot-steps idle {share['idle']:.1%}, "

@@ -69,7 +69,7 @@ def test_what_is_wrong_with_one_item_is_told_in_its_place(client: FlaskClient) -
 @pytest.mark.parametrize(
     ("body", "field", "detail"),
     [
-        ("{}", "sentences", "`sentences` is missing."),
+        ("{}", "sentences", '`sentences` is missing; send {"sentences": ["He goed to school"]}.'),
         ('{"sentences": "He goed"}', "sentences", "`sentences` has the wrong type; it must be a list of strings."),
         ('{"sentences": []}', "sentences", "`sentences` has 0 items; allowed are 1 to 64."),
         (json.dumps({"sentences": ["He goed"] * 65}), "sentences", "`sentences` has 65 items; allowed are 1 to 64."),
