@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-nightly test-training lint format train clean
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint format train clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -56,6 +56,9 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
+
+test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
+	@./ops/deploy/compose_drill.sh
 
 test-nightly: install ## the drills in full, half an hour, and the tests of the training
 	@./ops/deploy/system_tools.sh

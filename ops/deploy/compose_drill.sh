@@ -14,8 +14,8 @@ PATIENCE_S=120
 REQUESTS=2000 CLIENTS=32 SPREAD_PERCENT=20
 
 if ! docker info >/dev/null 2>&1; then
-  echo "compose drill: no Docker daemon answers"
-  [ "${1:-}" = --if-available ] && exit 0
+  if [ "${1:-}" = --if-available ]; then echo "Docker Compose was NOT run: no Docker daemon answers here"; exit 0; fi
+  echo "Docker Compose was not run: no Docker daemon answers. Start one (systemctl start docker), or look with: docker info" >&2
   exit 1
 fi
 if docker compose version >/dev/null 2>&1; then COMPOSE="docker compose"; else COMPOSE=docker-compose; fi
