@@ -108,9 +108,9 @@ def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiPr
 
 def test_readyz_shows_what_the_workers_self_test_found(api: ApiProcess, redis_url: str) -> None:
     with real_worker(redis_url):
-        eventually(lambda: send(api.url, "GET", "/readyz").status == 200, within_s=30)
-
-        document = send(api.url, "GET", "/readyz").body
+        document = eventually(
+            lambda: (reply := send(api.url, "GET", "/readyz")).status == 200 and reply.body, within_s=30
+        )
 
     assert document["batch_invariance"] in ("bit-identical", "same-tokens")
     assert (document["status"], document["live_workers"], document["queue_depth"]) == ("ready", 1, 0)

@@ -2,15 +2,12 @@
 -- worst of those workers found out about answers in a batch ('' if none says). ARGV: seconds without a turn allowed.
 -- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
 -- the worker is stopped.
-local ASSUMED_LEASE_S = 1.2
 local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
 local oldest = clock() - tonumber(ARGV[1])
 local num_live, worst = 0, ''
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
   local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'batch_invariance')
-  -- A worker of 0.5.0 does not say: its lease speaks for it.
-  local turned_at = tonumber(facts[1] or '') or tonumber(redis.call('ZSCORE', LEASES, worker)) - ASSUMED_LEASE_S
-  if turned_at >= oldest then
+  if (tonumber(facts[1] or '') or 0) >= oldest then -- none before its first beat
     num_live = num_live + 1
     local found = facts[2] or ''
     if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
