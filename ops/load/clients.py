@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import selectors
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class Request:
     connection: Connection | None = None  # while an attempt is under way
 
 
-class Clients:
+class Clients(ABC):
     """One load. `_begin`, `_answered` and `_broken` are the subclass's; `_go_on` and `_look` may be."""
 
     def __init__(self, targets: Sequence[Target], arrivals: Arrivals, limits: Limits) -> None:
@@ -46,21 +47,22 @@ class Clients:
         """Clients that wait."""
         return len(self._selector.get_map())
 
+    @abstractmethod
     def _begin(self, number: int, due_s: float) -> None:
         """Send the request of that number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _answered(self, request: Request, reply: Reply) -> None:
-        raise NotImplementedError
+        """Take the whole reply in."""
 
+    @abstractmethod
     def _broken(self, request: Request, error: OSError, connection: Connection) -> None:
         """The connection is closed by now; it knows what it had sent and received."""
-        raise NotImplementedError
 
-    def _go_on(self, now_s: float) -> None:
+    def _go_on(self, now_s: float) -> None:  # noqa: B027 - may stay empty
         """After each round of answers."""
 
-    def _look(self, now_s: float) -> None:
+    def _look(self, now_s: float) -> None:  # noqa: B027 - as that
         """Every tick."""
 
     def _wakes_s(self) -> list[float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -203,12 +204,13 @@ class WaitingMailbox(ApiMailbox):
         self._limits = limits or MailboxLimits()
         self._is_closed = False
 
+    @abstractmethod
     def _waiters(self) -> Waiters:
-        raise NotImplementedError
+        """Those of this process."""
 
+    @abstractmethod
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
         """The request may fit into an empty queue, and its ids are well-formed."""
-        raise NotImplementedError
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
         return self._submit(EnqueueRequest(tuple(requests), within_s)).tickets
