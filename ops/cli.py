@@ -92,7 +92,7 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
 
 @main.command()
 @with_settings(
-    "redis_url", "host", "port", "api_processes", "mode", "model_threads", "strictness", "grace_s",
+    "redis_url", "host", "port", "trusted_proxies", "api_processes", "mode", "model_threads", "strictness", "grace_s",
     "request_timeout_s", "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms",
     *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from scheduler.addresses import proxies_fault
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.urls import hide_password, redis_url_fault, webhook_fault
@@ -64,6 +65,9 @@ class Settings:
     redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
+    trusted_proxies: str = _setting(
+        "", "Proxies whose X-Forwarded-For names the client: addresses and networks, by commas; empty: none.", Range()
+    )
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
     api_processes: str = _setting(
         AUTO,
@@ -115,6 +119,8 @@ class Settings:
             raise SettingsError(f"{told}; it must begin with http:// or https://, as http://host:4318")
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
+        if fault := proxies_fault(self.trusted_proxies):
+            raise SettingsError(f"{variable('trusted_proxies')} is {self.trusted_proxies!r}; {fault}")
         if fault := webhook_fault(self.alert_webhook):
             raise SettingsError(f"{variable('alert_webhook')} {fault}")
 

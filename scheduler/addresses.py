@@ -1,0 +1,83 @@
+"""Whose address a request comes from: the connection's own, or behind a trusted proxy the one that the proxy names.
+
+Shares of connections and of the queue are counted by it. Pure text; nothing is looked up.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+
+_LONGEST_LIST = 1024  # characters of X-Forwarded-For that are read, from its end: the proxies nearest to us wrote it
+_SITE_BITS = 64  # one customer has at least so large an IPv6 network, so one address of it stands for all
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class ClientAddresses:
+    """Finds the client of a request, given the proxies that are trusted."""
+
+    def __init__(self, proxies: str) -> None:
+        self._networks = networks_of(proxies)
+        # Not a method with a cache: that would keep the object alive.
+        self.of = lru_cache(4096)(self._find) if self._networks else lru_cache(4096)(self._peer)
+
+    def is_proxy(self, address: str) -> bool:
+        return bool(self._networks) and self._is_trusted(address)
+
+    def _peer(self, peer: str, forwarded_for: str = "") -> str:
+        """Return the client of a connection from `peer`, whatever the request claims."""
+        return _key(peer)
+
+    def _find(self, peer: str, forwarded_for: str = "") -> str:
+        """Return the last address of the chain that is no trusted proxy; what is left of it anybody may have written."""
+        client = peer
+        for named in reversed([peer, *forwarded_for[-_LONGEST_LIST:].split(",")][1:]):
+            if not self._is_trusted(client) or not _is_address(named.strip()):
+                break
+            client = named.strip()
+        return _key(client)
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            found = _read(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._networks)
+
+
+def networks_of(proxies: str) -> tuple[Network, ...]:
+    """Read addresses and networks that commas separate. Raises ValueError."""
+    return tuple(ipaddress.ip_network(each.strip()) for each in proxies.split(",") if each.strip())
+
+
+def proxies_fault(proxies: str) -> str:
+    """Return what is wrong with a list of proxies, in words; nothing where it is sound."""
+    try:
+        networks_of(proxies)
+    except ValueError as error:
+        return f"it takes addresses and networks such as 10.0.0.7, 172.18.0.0/16; {error}"
+    return ""
+
+
+def _read(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(_read(text))
+    except ValueError:
+        return False
+
+
+def _key(address: str) -> str:
+    """Return the address as text, of IPv6 its site's; of a socket without addresses what it gave."""
+    try:
+        found = _read(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    return str(ipaddress.ip_network((found, _SITE_BITS), strict=False).network_address)

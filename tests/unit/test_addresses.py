@@ -1,0 +1,48 @@
+"""Whose address a request counts for, with and without proxies that are trusted."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.addresses import ClientAddresses
+from scheduler.errors import SettingsError
+from scheduler.settings import Settings
+
+PROXIES = "10.0.0.7, 172.18.0.0/16, fd00::/8"
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded_for", "client"),
+    [
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.9", "192.0.2.1"),
+        ("10.0.0.7", "198.51.100.9", "198.51.100.9"),
+        ("10.0.0.7", "", "10.0.0.7"),
+        ("10.0.0.7", "not an address", "10.0.0.7"),
+        ("10.0.0.7", "203.0.113.5, 198.51.100.9", "198.51.100.9"),
+        ("10.0.0.7", "203.0.113.5, 198.51.100.9,172.18.3.4", "198.51.100.9"),
+        ("::ffff:10.0.0.7", "198.51.100.9", "198.51.100.9"),
+        ("fd00::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("2001:db8:1:2:ffff::", "", "2001:db8:1:2::"),
+        ("::ffff:192.0.2.1", "", "192.0.2.1"),
+        ("", "", ""),
+    ],
+)
+def test_the_client_is_the_last_address_that_no_trusted_proxy_has(peer: str, forwarded_for: str, client: str) -> None:
+    assert ClientAddresses(PROXIES).of(peer, forwarded_for) == client
+
+
+def test_without_trusted_proxies_nobody_may_name_another() -> None:
+    assert ClientAddresses("").of("10.0.0.7", "198.51.100.9") == "10.0.0.7"
+
+
+def test_a_chain_of_any_length_costs_no_more_than_its_end() -> None:
+    chain = "198.51.100.9," + "10.0.0.7," * 100_000
+
+    assert ClientAddresses(PROXIES).of("10.0.0.7", chain + "192.0.2.4") == "192.0.2.4"
+
+
+@pytest.mark.parametrize("text", ["proxy.example", "10.0.0.0/33", "10.0.0.7 10.0.0.8"])
+def test_a_proxy_that_is_no_address_is_refused_at_start(text: str) -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_TRUSTED_PROXIES"):
+        Settings(trusted_proxies=text)
