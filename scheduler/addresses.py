@@ -30,7 +30,7 @@ class ClientAddresses:
         return _key(peer)
 
     def _find(self, peer: str, forwarded_for: str = "") -> str:
-        """Return the last address of the chain that is no trusted proxy; what is left of it anybody may have written."""
+        """Return the last address of the chain that is no trusted proxy; anybody may have written those before it."""
         client = peer
         for named in reversed([peer, *forwarded_for[-_LONGEST_LIST:].split(",")][1:]):
             if not self._is_trusted(client) or not _is_address(named.strip()):
