@@ -13,6 +13,7 @@ import click
 
 from api.telemetry.metrics import goals_of
 from ops.observe.scrape import Scrape, ScrapeError, scrape
+from ops.observe.top import words
 from ops.options import option, with_settings
 from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Observed
@@ -129,7 +130,7 @@ def advice(figures: Figures, max_utilization: float) -> str:
     if figures.utilization <= 0:
         return start + "nothing has come of late."
     who = "it is" if figures.num_workers == 1 else f"all {figures.num_workers} are"
-    used = f"{figures.utilization:.0%}" if figures.utilization >= _LITTLE_USED else f"{figures.utilization:.1%}"
+    used = words.percent(figures.utilization)
     start += f"at the present {_rate(figures.arrival_rate_per_s)} requests/s {who} {used} used. "
     return start + _next_step(figures, max_utilization)
 
@@ -162,9 +163,9 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
     yield "lambda", "requests accepted", f"{figures.arrival_rate_per_s:,.2f}", "1/s"
     yield "L", "requests in the system, mean", f"{figures.number_in_system:,.2f}", ""
     yield "W", "time in the system, mean", f"{1e3 * figures.time_in_system_s:,.1f}", "ms"
-    yield "|L - lambda W| / L", "residual of Little's law", f"{100 * figures.residual:.1f}", "%"
+    yield "|L - lambda W| / L", "residual of Little's law", words.percent(figures.residual), ""
     yield "mu", "service rate of all workers, batches full", f"{figures.service_rate_tokens_per_s:,.0f}", "tokens/s"
-    yield "rho", "utilization", f"{100 * figures.utilization:.1f}", "%"
+    yield "rho", "utilization", words.percent(figures.utilization), ""
     yield "Wq", "predicted wait of who comes now", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms"
     yield "B", "queue bound that keeps the deadline", f"{figures.queue_bound_tokens:,}", "tokens"
     yield "", "waiting now", f"{figures.num_waiting:,}", ""

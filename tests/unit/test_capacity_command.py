@@ -83,7 +83,7 @@ def test_every_row_has_its_own_meaning_and_units_are_told() -> None:
 
     assert len(table) == 12
     assert table["time in the system, mean"] == ("W", "150.0", "ms")
-    assert table["utilization"] == ("rho", "31.0", "%")
+    assert table["utilization"] == ("rho", "31%", "")
 
 
 def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_a_terminal_of_80_by_24_holds_everything() -> None:
     for words_of_it in (
         "http://far:8000", "12:00:00 UTC", "q quits", "workers 2, API replicas 3", "20/256 +2", "1,500/4,096", "4,101",
         "waiting  15  oldest 412 ms", "56 of 2,048", "5,120 of 131,072", "arrivals 238/s", "tokens   5,400/s",
-        "15.0/s  queue-full", "56.1, 238/s, 235 ms", "0.4 % (L - lambda W)", "73 %", "48.0 ms",
+        "15.0/s  queue-full", "56.1, 238/s, 235 ms", "0.4% (L - lambda W)", "73%", "48.0 ms",
         "2 live, 2 needed", "95.9 ms", "no alerts",
     ):  # fmt: skip
         assert words_of_it in shown, words_of_it
@@ -193,8 +193,8 @@ def test_times_are_told_with_three_digits(value: float | None, said: str) -> Non
     ("say", "value", "said"),
     [
         (words.count, 1234, "1,234"), (words.count, float("inf"), "no end"), (words.rate, 41, "41.0/s"),
-        (words.rate, 238.4, "238/s"), (words.percent, 0.004, "0.4 %"), (words.percent, 0.83, "83 %"),
-        (words.percent, 0.0996, "10 %"), (words.percent, None, "-"), (words.number, 56.1, "56.1"),
+        (words.rate, 238.4, "238/s"), (words.percent, 0.004, "0.4%"), (words.percent, 0.83, "83%"),
+        (words.percent, 0.0996, "10%"), (words.percent, None, "-"), (words.number, 56.1, "56.1"),
         (words.number, 1234.5, "1,234"), (words.rate, float("nan"), "-"),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
@@ -18,7 +19,7 @@ from ops.observe.top import words
 from ops.observe.top.alarms import Alert
 from ops.observe.top.bars import Bar
 from ops.observe.top.panels import framed, panels_of
-from ops.observe.top.view import View, Worker
+from ops.observe.top.view import View
 from ops.observe.top.watch import Frame
 
 _WORKER_FRAME_LINES = 3  # two of the border, one of the headings
@@ -109,13 +110,13 @@ def _workers(view: View, room: int) -> Panel:
     return framed(f"workers {len(view.workers)}, API replicas {replicas}", table)
 
 
-def _worker_cells(worker: Worker) -> list[RenderableType]:
-    waiting = f" +{words.count(worker.waiting)}" if worker.waiting else ""
+def _worker_cells(worker: dict[str, Any]) -> list[RenderableType]:
+    waiting = f" +{words.count(worker['waiting'])}" if worker["waiting"] else ""
     return [
-        Text(words.printable(worker.name)),  # as text: brackets would be markup
-        Bar(worker.running, worker.slots, "cyan"),
-        f"{words.count(worker.running)}/{words.count(worker.slots)}{waiting}",
-        Bar(worker.kv_tokens, worker.kv_budget_tokens, "blue"),
-        f"{words.count(worker.kv_tokens)}/{words.count(worker.kv_budget_tokens)}",
-        words.count(worker.tokens_per_s),
+        Text(words.printable(worker["name"])),  # as text: brackets would be markup
+        Bar(worker["running"], worker["slots"], "cyan"),
+        f"{words.count(worker['running'])}/{words.count(worker['slots'])}{waiting}",
+        Bar(worker["kv_tokens"], worker["kv_budget_tokens"], "blue"),
+        f"{words.count(worker['kv_tokens'])}/{words.count(worker['kv_budget_tokens'])}",
+        words.count(worker["tokens_per_s"]),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich import box
 from rich.console import RenderableType
 from rich.panel import Panel
@@ -10,7 +12,7 @@ from rich.text import Text
 
 from ops.observe.top import words
 from ops.observe.top.bars import Bar
-from ops.observe.top.view import Capacity, Latency, Law, Queue, Rates, View
+from ops.observe.top.view import Figures, Latency, View
 
 _LATENCIES = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E", "queue": "queue"}
 
@@ -35,15 +37,15 @@ def fullness(used: float | None, limit: float | None) -> str:
     return "green" if share <= 0.8 else "yellow" if share < 1 else "red"
 
 
-def _queue(queue: Queue) -> Table:
+def _queue(queue: Figures) -> Table:
     rows = _rows()
-    held = None if queue.waiting is None or queue.running is None else queue.waiting + queue.running
-    dead = _alarming(words.count(queue.dead_letters), bool(queue.dead_letters))
-    rows.add_row("waiting", _told(words.count(queue.waiting), _oldest(queue.oldest_waiting_s)))
-    rows.add_row("in Redis", Text.assemble(words.count(queue.depth), ("  dead letters ", "dim"), dead))
-    rows.add_row("running", _told(words.count(queue.running), _oldest(queue.oldest_running_s)))
-    rows.add_row("requests", _bar(held, queue.max_requests))
-    rows.add_row("tokens", _bar(queue.reserved_tokens, queue.max_tokens))
+    held = None if queue["waiting"] is None or queue["running"] is None else queue["waiting"] + queue["running"]
+    dead = _alarming(words.count(queue["dead_letters"]), bool(queue["dead_letters"]))
+    rows.add_row("waiting", _told(words.count(queue["waiting"]), _oldest(queue["oldest_waiting_s"])))
+    rows.add_row("in Redis", Text.assemble(words.count(queue["depth"]), ("  dead letters ", "dim"), dead))
+    rows.add_row("running", _told(words.count(queue["running"]), _oldest(queue["oldest_running_s"])))
+    rows.add_row("requests", _bar(held, queue["max_requests"]))
+    rows.add_row("tokens", _bar(queue["reserved_tokens"], queue["max_tokens"]))
     return rows
 
 
@@ -51,13 +53,13 @@ def _oldest(age_s: float | None) -> str:
     return f"oldest {words.seconds(age_s)}" if age_s else ""
 
 
-def _rates(rates: Rates) -> Table:
+def _rates(rates: dict[str, Any]) -> Table:
     rows = _rows()
-    rows.add_row("arrivals", words.rate(rates.arrivals_per_s))
-    rows.add_row("done", words.rate(rates.done_per_s))
-    rows.add_row("tokens", words.rate(rates.tokens_per_s))
-    rows.add_row("refused", _with_most(rates.refused_per_s, rates.refused_by_type))
-    rows.add_row("failed", _with_most(rates.failed_per_s, rates.failed_by_type))
+    rows.add_row("arrivals", words.rate(rates["arrivals_per_s"]))
+    rows.add_row("done", words.rate(rates["done_per_s"]))
+    rows.add_row("tokens", words.rate(rates["tokens_per_s"]))
+    rows.add_row("refused", _with_most(rates["refused_per_s"], rates["refused_by_type"]))
+    rows.add_row("failed", _with_most(rates["failed_per_s"], rates["failed_by_type"]))
     return rows
 
 
@@ -84,15 +86,15 @@ def _percentile(value_s: float | None, highest_s: float | None) -> str:
     return (">= " if is_beyond else "") + words.seconds(value_s)
 
 
-def _capacity(law: Law, capacity: Capacity) -> Table:
+def _capacity(law: Figures, capacity: Figures) -> Table:
     rows = _rows()
     # No equation: the server takes lambda over a shorter window than L and W, and the residual over one for all three.
-    rate, time = words.rate(law.arrival_rate_per_s), words.seconds(law.time_in_system_s)
-    rows.add_row("L, lambda, W", f"{words.number(law.number_in_system)}, {rate}, {time}")
-    rows.add_row("residual", f"{words.percent(law.residual)} (L - lambda W)")
-    rows.add_row("utilization", _bar(capacity.utilization, 1.0, words.percent(capacity.utilization)))
-    rows.add_row("next waits", f"{words.seconds(capacity.predicted_wait_s)} (predicted)")
-    needed, live = capacity.workers_needed, capacity.workers_live
+    rate, time = words.rate(law["arrival_rate_per_s"]), words.seconds(law["time_in_system_s"])
+    rows.add_row("L, lambda, W", f"{words.number(law['number_in_system'])}, {rate}, {time}")
+    rows.add_row("residual", f"{words.percent(law['residual'])} (L - lambda W)")
+    rows.add_row("utilization", _bar(capacity["utilization"], 1.0, words.percent(capacity["utilization"])))
+    rows.add_row("next waits", f"{words.seconds(capacity['predicted_wait_s'])} (predicted)")
+    needed, live = capacity["workers_needed"], capacity["workers_live"]
     is_short = needed is not None and live is not None and live < needed
     rows.add_row("workers", _alarming(f"{words.count(live)} live, {words.count(needed)} needed", is_short))
     return rows

@@ -11,10 +11,35 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ops.observe.capacity import METRICS
 from ops.observe.scrape import Scrape
 from ops.observe.top.alarms import Alert, alerts_of
 from scheduler.capacity.measure import Goals
 
+Figures = dict[str, float | None]
+# Of each worker, as of its last beat; `waiting` is held by it and not admitted yet.
+_WORKER = {
+    "running": "running", "waiting": "waiting", "slots": "slots", "kv_tokens": "kv_tokens",
+    "kv_budget_tokens": "kv_budget_tokens", "tokens_per_s": "tokens_per_second",
+}  # fmt: skip
+# What was accepted and is unfinished, against its two bounds. `depth`: in the Redis list, given to no worker yet;
+# `waiting`: these, and those that workers hold and have not admitted; `max_requests`: waiting and running together.
+_QUEUE = {
+    "depth": "queue_depth", "waiting": "num_requests_waiting", "running": "num_requests_running",
+    "max_requests": "max_queue_requests", "reserved_tokens": "reserved_tokens", "max_tokens": "max_queue_tokens",
+    "oldest_waiting_s": "oldest_waiting_seconds", "oldest_running_s": "oldest_running_seconds",
+    "dead_letters": "dead_letters",
+}  # fmt: skip
+# As `miniserve capacity` has them. L and W are of the server's last minute, lambda of its last ten seconds.
+_LAW = ("number_in_system", "arrival_rate_per_s", "time_in_system_s", "residual")
+_CAPACITY = ("utilization", "predicted_wait_s", "service_rate_tokens_per_s", "workers_needed", "queue_bound_tokens")
+# Of the window: accepted, ended with an answer, ended otherwise, refused; prompts read and tokens made.
+_RATES = {
+    "arrivals_per_s": ("requests_accepted",), "done_per_s": ("request_success",),
+    "failed_per_s": ("request_failure",), "refused_per_s": ("admission_rejections",),
+    "tokens_per_s": ("prompt_tokens", "generation_tokens"),
+}  # fmt: skip
+_RATES_BY_TYPE = {"failed_by_type": "request_failure", "refused_by_type": "admission_rejections"}
 _HISTOGRAMS = {
     "ttft": "miniserve_time_to_first_token_seconds",
     "itl": "miniserve_inter_token_latency_seconds",
@@ -32,47 +57,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """One live worker, as of its last beat."""
-
-    name: str
-    running: float | None
-    waiting: float | None  # held by it, and not admitted yet
-    slots: float | None
-    kv_tokens: float | None
-    kv_budget_tokens: float | None
-    tokens_per_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """What was accepted and is unfinished, against its two bounds."""
-
-    depth: float | None  # in the Redis list, given to no worker yet
-    waiting: float | None  # these, and those that workers hold and have not admitted
-    running: float | None
-    max_requests: float | None  # waiting and running together
-    reserved_tokens: float | None
-    max_tokens: float | None
-    oldest_waiting_s: float | None
-    oldest_running_s: float | None
-    dead_letters: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Of the window."""
-
-    arrivals_per_s: float | None  # accepted ones
-    done_per_s: float | None
-    failed_per_s: float | None  # accepted, and ended otherwise
-    failed_by_type: dict[str, float]
-    refused_per_s: float | None
-    refused_by_type: dict[str, float]
-    tokens_per_s: float | None  # prompts read and tokens made
-
-
-@dataclass(frozen=True, slots=True)
 class Latency:
     """What one histogram gained in the window."""
 
@@ -85,39 +69,17 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """Little's law, as the server takes it: L and W over its last minute, lambda over its last ten seconds."""
-
-    number_in_system: float | None
-    arrival_rate_per_s: float | None
-    time_in_system_s: float | None
-    residual: float | None  # |L - lambda W| / L, all three over the last minute
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What the server computes of itself (scheduler/capacity/measure.py)."""
-
-    utilization: float | None
-    predicted_wait_s: float | None
-    service_rate_tokens_per_s: float | None
-    workers_live: float | None
-    workers_needed: float | None
-    queue_bound_tokens: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """The whole screen."""
 
     window_s: float
     api_replicas: float | None
-    workers: tuple[Worker, ...]
-    queue: Queue
-    rates: Rates
+    workers: tuple[dict[str, Any], ...]
+    queue: Figures
+    rates: dict[str, Any]
     latency: dict[str, Latency]
-    law: Law
-    capacity: Capacity
+    law: Figures
+    capacity: Figures
     alerts: tuple[Alert, ...]
 
 
@@ -129,16 +91,13 @@ def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
         window_s=window.seconds,
         api_replicas=scrape.value("miniserve_api_replicas"),
         workers=_workers(scrape),
-        queue=_queue(scrape),
-        rates=_rates(window),
+        queue={name: scrape.value(f"miniserve_{metric}") for name, metric in _QUEUE.items()},
+        rates={name: window.rate(*counters) for name, counters in _RATES.items()}
+        | {name: window.rates_by(counter) for name, counter in _RATES_BY_TYPE.items()},
         latency={name: _latency(window, metric) for name, metric in _HISTOGRAMS.items()},
-        law=Law(
-            scrape.value("miniserve_number_in_system"),
-            scrape.value("miniserve_arrival_rate"),
-            scrape.value("miniserve_time_in_system_seconds"),
-            scrape.value("miniserve_littles_law_residual"),
-        ),
-        capacity=_capacity(scrape),
+        law={name: scrape.value(METRICS[name]) for name in _LAW},
+        capacity={"workers_live": scrape.value(METRICS["num_workers"])}
+        | {name: scrape.value(METRICS[name]) for name in _CAPACITY},
         alerts=alerts_of(window.earlier, scrape, window.seconds, goals),
     )
 
@@ -162,56 +121,30 @@ class _Window:
     earlier: Scrape
     later: Scrape
 
-    def rate(self, *names: str) -> float | None:
+    def rate(self, *counters: str) -> float | None:
         """Of some counters together; None where the server has none of them or no time has passed."""
-        known = [name for name in names if name in self.later.samples]
-        if not known or self.seconds <= 0:
+        names = [name for name in map(_total, counters) if name in self.later.samples]
+        if not names or self.seconds <= 0:
             return None
-        return sum(self.later.increase(name, self.earlier) for name in known) / self.seconds
+        return sum(self.later.increase(name, self.earlier) for name in names) / self.seconds
 
-    def rates_by(self, name: str, label: str) -> dict[str, float]:
+    def rates_by(self, counter: str, label: str = "type") -> dict[str, float]:
         """Without those that stood still."""
         if self.seconds <= 0:
             return {}
-        grown = {
-            value: self.later.increase(name, self.earlier, **{label: value}) for value in self.later.by(name, label)
-        }
-        return {value: increase / self.seconds for value, increase in sorted(grown.items()) if increase > 0}
+        values = sorted(self.later.by(_total(counter), label))
+        grown = {value: self.later.increase(_total(counter), self.earlier, **{label: value}) for value in values}
+        return {value: increase / self.seconds for value, increase in grown.items() if increase > 0}
 
 
-def _workers(scrape: Scrape) -> tuple[Worker, ...]:
-    figures = {
-        figure: scrape.by(f"miniserve_worker_{figure}", "worker")
-        for figure in ("running", "waiting", "slots", "kv_tokens", "kv_budget_tokens", "tokens_per_second")
-    }
+def _total(counter: str) -> str:
+    return f"miniserve_{counter}_total"
+
+
+def _workers(scrape: Scrape) -> tuple[dict[str, Any], ...]:
+    figures = {name: scrape.by(f"miniserve_worker_{metric}", "worker") for name, metric in _WORKER.items()}
     names = sorted(set().union(*figures.values()))
-    return tuple(Worker(name, *(values.get(name) for values in figures.values())) for name in names)
-
-
-def _queue(scrape: Scrape) -> Queue:
-    return Queue(
-        depth=scrape.value("miniserve_queue_depth"),
-        waiting=scrape.value("miniserve_num_requests_waiting"),
-        running=scrape.value("miniserve_num_requests_running"),
-        max_requests=scrape.value("miniserve_max_queue_requests"),
-        reserved_tokens=scrape.value("miniserve_reserved_tokens"),
-        max_tokens=scrape.value("miniserve_max_queue_tokens"),
-        oldest_waiting_s=scrape.value("miniserve_oldest_waiting_seconds"),
-        oldest_running_s=scrape.value("miniserve_oldest_running_seconds"),
-        dead_letters=scrape.value("miniserve_dead_letters"),
-    )
-
-
-def _rates(window: _Window) -> Rates:
-    return Rates(
-        arrivals_per_s=window.rate("miniserve_requests_accepted_total"),
-        done_per_s=window.rate("miniserve_request_success_total"),
-        failed_per_s=window.rate("miniserve_request_failure_total"),
-        failed_by_type=window.rates_by("miniserve_request_failure_total", "type"),
-        refused_per_s=window.rate("miniserve_admission_rejections_total"),
-        refused_by_type=window.rates_by("miniserve_admission_rejections_total", "type"),
-        tokens_per_s=window.rate("miniserve_prompt_tokens_total", "miniserve_generation_tokens_total"),
-    )
+    return tuple({"name": name} | {one: values.get(name) for one, values in figures.items()} for name in names)
 
 
 def _latency(window: _Window, metric: str) -> Latency:
@@ -226,14 +159,3 @@ def _latency(window: _Window, metric: str) -> Latency:
     highest_s = max((bound for bound, _ in gained.buckets if math.isfinite(bound)), default=None)
     p50_s, p95_s, p99_s = (gained.quantile(share) for share in (0.50, 0.95, 0.99))
     return Latency(gained.count, gained.mean, p50_s, p95_s, p99_s, highest_s)
-
-
-def _capacity(scrape: Scrape) -> Capacity:
-    return Capacity(
-        utilization=scrape.value("miniserve_utilization"),
-        predicted_wait_s=scrape.value("miniserve_predicted_wait_seconds"),
-        service_rate_tokens_per_s=scrape.value("miniserve_service_rate"),
-        workers_live=scrape.value("miniserve_workers"),
-        workers_needed=scrape.value("miniserve_workers_needed"),
-        queue_bound_tokens=scrape.value("miniserve_queue_bound_tokens"),
-    )

@@ -34,12 +34,12 @@ def rate(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`0.4 %`, `62 %`."""
+    """`0.4%`, `62%`."""
     if share is None or math.isnan(share):
         return UNKNOWN
     if math.isinf(share):
         return "no end"
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:,.0f} %"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}"
 
 
 def seconds(value: float | None) -> str:
