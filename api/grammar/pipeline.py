@@ -15,8 +15,9 @@ from typing import Protocol
 
 from api.grammar.edit_script import ScriptEdit, TokenDecoder, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
-from api.grammar.explain.templates import NOTHING_WRONG, explain
+from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
+from api.grammar.language import nothing_found
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences
 from api.grammar.surface import match_case
@@ -32,7 +33,6 @@ _LONG = 2_000  # characters; no usual sentence of 64 words is as long, so the wo
 MAX_CHARACTERS = 8_000
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms.
 MAX_TEXT_CHARACTERS = 40_000
-NOTHING_WRONG_ANYWHERE = "The sentences look correct: no verb mistakes found."
 _LONGEST_MOVE = 10  # words
 _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
@@ -162,7 +162,7 @@ class TextPipeline:
             for at, part in zip([sentence.start for sentence in draft.sentences], parts, strict=True)
             for edit in part.edits
         )
-        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG_ANYWHERE
+        explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.text)
         counts = [sum(getattr(part, name) for part in parts) for name in ("num_dropped", "num_malformed", "num_tokens")]
         return Correction(_apply(draft.text, edits), edits, explanation, *counts)
 
@@ -172,7 +172,7 @@ class TextPipeline:
         found = self._found(draft, [_proposal(draft, edit) for edit in script.edits])
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
-        explanation = " ".join(edit.explanation for edit in edits) if edits else NOTHING_WRONG
+        explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.sentence)
         corrected = _apply(draft.sentence, edits)
         return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
 

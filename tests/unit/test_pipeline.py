@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, TAG_IDS, ScriptEdit
-from api.grammar.explain.templates import NOTHING_WRONG
+from api.grammar.language import NOTHING_FOUND
 from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
@@ -83,7 +83,7 @@ def test_the_answer_for_several_edits_joins_their_explanations_in_order() -> Non
 
 @pytest.mark.parametrize("sentence", ["He went.", "  \u201cHi\u201d \t x ", "\U0001f600", "...", "e\u0301 _ \u00a0x"])
 def test_a_correct_sentence_comes_back_unchanged_and_says_so(sentence: str) -> None:
-    assert conclude(sentence) == Correction(sentence, (), NOTHING_WRONG, 0)
+    assert conclude(sentence) == Correction(sentence, (), NOTHING_FOUND, 0)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_correct_sentence_comes_back_unchanged_and_says_so(sentence: str) -> N
     ],
 )
 def test_an_edit_that_makes_no_sense_is_dropped_and_counted(sentence: str, edits: list[ScriptEdit]) -> None:
-    assert conclude(sentence, *edits) == Correction(sentence, (), NOTHING_WRONG, 1)
+    assert conclude(sentence, *edits) == Correction(sentence, (), NOTHING_FOUND, 1)
 
 
 def test_overlapping_edits_keep_the_first_and_count_the_other() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.edit_script import EOS_ID, ScriptEdit
-from api.grammar.explain.templates import NOTHING_WRONG
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, NOTHING_WRONG_ANYWHERE, Correction, TextPipeline
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.http.problems import problem
@@ -73,9 +73,15 @@ def test_edits_that_make_no_sense_are_counted_over_all_sentences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("He came.", NOTHING_WRONG), ("He came. She left.", NOTHING_WRONG_ANYWHERE)]
+    ("text", "said"),
+    [
+        ("He came.", NOTHING_FOUND),
+        ("He came. She left.", NOTHING_FOUND),
+        ("Er kam nach Hause.", NOT_ENGLISH),
+        ("Er kam. Dann ging er wieder.", NOT_ENGLISH),
+    ],
 )
-def test_a_text_without_mistakes_says_so(text: str, said: str) -> None:
+def test_a_text_without_edits_says_what_was_checked(text: str, said: str) -> None:
     assert conclude(text, *[[] for _ in text.split(". ")]) == Correction(text, (), said, 0)
 
 

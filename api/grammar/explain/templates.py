@@ -19,8 +19,6 @@ from api.grammar.reasons import Reason
 from api.grammar.verb_words import plain
 from api.grammar.verbs import VerbForms
 
-NOTHING_WRONG = "The sentence looks correct: no verb mistakes found."
-
 _SUBJECT_STARTS = (
     word_sets.SUBJECT_PRONOUNS | word_sets.DETERMINERS | word_sets.AMOUNTS | word_sets.INDEFINITE_PRONOUNS | {""}
 )

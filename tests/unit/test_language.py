@@ -1,0 +1,60 @@
+"""Texts without edits are told what was checked, and those in other languages that only English is."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, nothing_found, seems_english
+
+TESTS = Path(__file__).resolve().parents[1]
+# Written for this test, after the lists; no part of either.
+SAMPLES: dict[str, list[str]] = defaultdict(list)
+for line in (TESTS / "unit" / "other_languages.tsv").read_text(encoding="utf-8").splitlines():
+    SAMPLES[line.partition("\t")[0]].append(line.partition("\t")[2])
+
+
+def test_ten_languages_are_sampled_with_twenty_sentences_each() -> None:
+    assert len(SAMPLES) == 10 and all(len(set(sentences)) >= 20 for sentences in SAMPLES.values())
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_19_of_20_sentences_of_another_language_are_recognised(language: str) -> None:
+    missed = [sentence for sentence in SAMPLES[language] if seems_english(sentence)]
+
+    assert len(missed) <= 0.05 * len(SAMPLES[language]), missed
+
+
+@pytest.mark.parametrize("name", ["right", "wrong"])
+def test_english_sentences_pass_for_english(name: str) -> None:
+    rows = (TESTS / "heldout" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    sentences = [json.loads(row)["sentence"] for row in rows]
+
+    doubted = [sentence for sentence in sentences if not seems_english(sentence)]
+
+    assert len(sentences) >= 300
+    assert len(doubted) <= 0.005 * len(sentences), doubted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "42", "?!", "Hello", "Obama visits Chicago.", "To the café!", "I have 25 years old.",
+     "We met Zoë at the café.", "Signora Rossi said \u201carrivederci\u201d and left.", "for i in range(10): print(i)"],
+)  # fmt: skip
+def test_names_borrowed_words_and_short_texts_raise_no_doubt(text: str) -> None:
+    assert nothing_found(text) == NOTHING_FOUND
+
+
+def test_a_long_text_is_judged_by_its_beginning_in_bounded_time() -> None:
+    assert nothing_found("Das ist nicht gut. " * 50 + "word " * 100_000) == NOT_ENGLISH
+
+
+def test_no_listed_word_belongs_to_english_and_to_another_language() -> None:
+    from api.grammar.language import _frequent_words
+
+    english, foreign = _frequent_words()
+
+    assert english.isdisjoint(foreign) and len(english) > 150 and len(foreign) > 400
