@@ -18,7 +18,7 @@ INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-c
 
 define TRAIN_USAGE
 make train needs sentences to learn from:
-  make train TRAIN_OPTIONS="--corpus sentences.tsv.gz --out runs/train"
+  make train TRAIN_OPTIONS="--corpus sentences.tsv.gz --run-dir runs/train"
 Each line of the file is a tagged sentence (ops/training/text/corpus.py says how); --corpus may be given more than once.
 All options: $(BIN)/miniserve train --help    How the shipped model was trained: docs/model-card.md
 endef

@@ -12,11 +12,13 @@ import os
 import click
 
 from ops.options import ALL_SETTINGS, check_spans, option, with_settings
+from ops.variables import unknown_variables
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
 _TRACING = ("traces", "otel_endpoint", "otel_share")
+_UNDER_A_SUPERVISOR = ("api", "worker", "monitor")  # these warn in their log, and serve
 # Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
@@ -46,6 +48,15 @@ class _Commands(click.Group):
         if not module.startswith("training."):  # those do it when they run: PyTorch may want its threads
             configure_blas(os.environ)
         return getattr(importlib.import_module(f"ops.{module}"), attribute)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        is_judged = name not in _UNDER_A_SUPERVISOR and not {"-h", "--help"} & {*rest}
+        if is_judged and (faults := unknown_variables(os.environ)):
+            raise click.UsageError("; ".join(faults))
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
@@ -127,7 +138,7 @@ def worker(settings: Settings) -> None:
 
 @main.command(cls=_TakesSentence)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *_LOGGING)
-@option("--json", is_flag=True, help="Print JSON objects.")
+@option("--json", is_flag=True)
 @click.argument("sentence")
 def correct(settings: Settings, sentence: str, json: bool) -> None:
     """Correct SENTENCE without any server.

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
 from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
 from scheduler.urls import webhook_fault
@@ -42,9 +43,14 @@ def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Cal
     return decorate
 
 
-def option(name: str, **about: Any) -> Callable[[Any], Any]:
-    """An option that is no setting, with its environment variable."""
-    return click.option(name, envvar=variable(name.removeprefix("--").replace("-", "_")), show_envvar=True, **about)
+def option(name: str, *other_names: str, help: str = "", **about: Any) -> Callable[[Any], Any]:
+    """An option that is no setting, with its environment variable. One that several commands have needs no help here.
+
+    `other_names` are what it was called when its variable meant another thing elsewhere.
+    """
+    plain = name.removeprefix("--").replace("-", "_")
+    help = help or SHARED_HELP[plain]
+    return click.option(name, *other_names, envvar=variable(plain), show_envvar=True, help=help, **about)
 
 
 def build_settings(env: Mapping[str, str], chosen: Mapping[str, Any]) -> Settings:

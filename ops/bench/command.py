@@ -30,15 +30,13 @@ _QUICK = 0.1
 @option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
         help="Folder for the folders of results.")  # fmt: skip
 @option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; figures show medians.")
-@option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True,
-        help="Clients of static-sweep and modes.")  # fmt: skip
-@option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True,
-        help="Requests of one load of static-sweep and modes.")  # fmt: skip
-@option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of random times.")
-@option("--quick", is_flag=True, help="A first look: one round, a tenth of every duration.")
+@option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True)
+@option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True)
+@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@option("--quick", is_flag=True)
 @option("--against", multiple=True, metavar="NAME=DIR[,VARIABLE=VALUE...]",
         help="Of peers and profile: measure this checkout, too, with its own .venv and these settings.")  # fmt: skip
-@option("--sentences", type=click.Path(exists=True, dir_okay=False), help="Of peers, profile and engine: one a line.")
+@option("--sentences", type=click.Path(exists=True, dir_okay=False))
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
 def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: Any) -> None:
@@ -56,6 +54,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     slots          the capacity of one worker, found three ways
 
     \b
+    --concurrency and --total are those of static-sweep and modes, --sentences is of peers, profile and engine.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Leave the machine

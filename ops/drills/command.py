@@ -25,14 +25,12 @@ _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(DRILLS)), metavar="[NAME]...")
-@option("--quick", is_flag=True, help="The short form: seconds for each drill. Its figures prove little.")
+@option("--quick", is_flag=True)
 @option("--list", is_flag=True, help="Say what the drills do and what they ask, and hold none.")
-@option("--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
-        help="JSON file for the figures.")  # fmt: skip
+@option("--save", "--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE")
 @option("--report", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Hold none: print the figures of such a file as the rows of docs/reliability.md.")  # fmt: skip
-@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True,
-        help="Of the times of the faults and of the load.")  # fmt: skip
+@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     """Hold the fault drills NAME..., or all of them.
 
@@ -52,9 +50,9 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     if asked["report"]:
         click.echo("\n".join(table.markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
         return
-    file: Path | None = asked["json"]
+    file: Path | None = asked["save"]
     if file is not None and not file.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--json")
+        raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--save")
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
         signal.signal(number, _stop)
     results: list[Result] = []

@@ -102,19 +102,18 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 
 
 @click.command()
-@option("--url", default="http://127.0.0.1:8000", show_default=True, help="Base URL of the server.")
-@option("--concurrency", type=click.IntRange(1, 4096),
-        help="Closed loop: clients, each with one request at a time; 8 unless told.")  # fmt: skip
-@option("--total", type=click.IntRange(1, 10_000_000), help="End after so many requests.")
+@option("--url", default="http://127.0.0.1:8000", show_default=True)
+@option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
+@option("--total", type=click.IntRange(1, 10_000_000))
 @option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
 @option("--rate", type=RangedType(float, Range(0.01, 100_000)),
         help="Open loop: requests per second, at random times (Poisson).")  # fmt: skip
-@option("--seed", type=int, default=0, show_default=True, help="Of the order of the sentences and of the times.")
-@option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="File with one sentence a line, instead of the 1,200 that ship.")  # fmt: skip
-@option("--slo-ms", type=click.FloatRange(0.1, 600_000), help="Latency target: goodput counts what keeps it.")
+@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@option("--target-ms", "--slo-ms", type=click.FloatRange(0.1, 600_000),
+        help="Target for a whole answer: goodput counts what keeps it.")  # fmt: skip
 @option("--expect", is_flag=True, help="Compare every answer with that of the model run here, without a server.")
-@option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="JSON file for the figures.")
+@option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path))
 @option("--ceiling", is_flag=True, help="First measure the generator itself, against fixed answers.")
 @with_settings("strictness")
 def loadtest(settings: Settings, **asked: Any) -> None:
@@ -166,7 +165,7 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
         Target.from_url(asked["url"])
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["slo_ms"])
+    return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["target_ms"])
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:

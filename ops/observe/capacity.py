@@ -86,8 +86,8 @@ METRICS = {
 
 
 @click.command()
-@option("--url", help=f"Base URL of any replica, or of the balancer; {DEFAULT_URL} unless told.")
-@option("--json", is_flag=True, help="Print one JSON object.")
+@option("--url", show_default=f"{DEFAULT_URL} without --redis-url")
+@option("--json", is_flag=True)
 @with_settings("redis_url", "slo_ms", "request_timeout_s")
 def capacity(settings: Settings, url: str | None, json: bool) -> None:
     """Print Little's law of the running system, and whether it needs another worker.

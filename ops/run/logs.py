@@ -6,10 +6,12 @@ Libraries only call `logging.getLogger(__name__)` or `structlog.get_logger()`. N
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 import structlog
 
+from ops.variables import unknown_variables
 from scheduler.settings import Settings
 
 _SHARED = (
@@ -41,6 +43,8 @@ def configure(settings: Settings, process: str) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+    for fault in unknown_variables(os.environ):
+        logging.getLogger(__name__).warning(fault)
 
 
 def _rendering(log_format: str) -> list[structlog.typing.Processor]:

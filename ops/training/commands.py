@@ -24,14 +24,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @option("--corpus", type=_FILE, multiple=True, required=True,
         help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.")  # fmt: skip
-@option("--out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out, show_default=True,
-        help="Folder for checkpoints, metrics and weights.")  # fmt: skip
+@option("--run-dir", "--out", "out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out,
+        show_default=True, help="Folder for checkpoints, metrics and weights.")  # fmt: skip
 @option("--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
         help="Examples to see in all, 1 to 1,000,000,000.")  # fmt: skip
 @option("--max-minutes", type=RangedType(float, Range(0.1, 100_000)),
         help="End after so many minutes (from 0.1), wherever the examples are.")  # fmt: skip
-@option("--seed", type=RangedType(int, Range(0, 1_000_000_000)), default=_DEFAULTS.seed, show_default=True,
-        help="Seed of the weights and of the examples, from 0.")  # fmt: skip
+@option("--training-seed", "--seed", "seed", type=RangedType(int, Range(0, 1_000_000_000)),
+        default=_DEFAULTS.seed, show_default=True, help="Seed of the weights and of the examples, from 0.")  # fmt: skip
 @option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
         help="Where to compute.")  # fmt: skip
 @option("--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
@@ -42,9 +42,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
         help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of "
              "--start-from.")  # fmt: skip
-@option("--resume", is_flag=True, help="Go on from the checkpoint in OUT; a new run where there is none.")
+@option("--resume", is_flag=True, help="Go on from the checkpoint in RUN_DIR; a new run where there is none.")
 def train(**values: object) -> None:
-    """Train the Mini-GPT and write mini-gpt.safetensors into the folder of --out.
+    """Train the Mini-GPT and write mini-gpt.safetensors into the folder of --run-dir.
 
     Mistakes are made in the sentences of the corpus; two in five examples come from lines that were
     generated with a language model and are part of the repository. Needs PyTorch, which make train installs.
@@ -66,7 +66,7 @@ def train(**values: object) -> None:
 @click.command()
 @click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
-@click.option("--json", "as_json", is_flag=True, envvar="MINISERVE_JSON", show_envvar=True, help="Print a JSON object.")
+@option("--json", "as_json", is_flag=True)
 @option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
         help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
              "given twice.")  # fmt: skip

@@ -28,7 +28,7 @@ WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judg
 @pytest.mark.parametrize("name", LONGEST_S)
 def test_the_full_form_of_a_drill_loses_nothing_and_doubles_nothing(name: str, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
-    command = processes.miniserve_command("chaos", name, "--json", str(file))
+    command = processes.miniserve_command("chaos", name, "--save", str(file))
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S[name])
 

@@ -88,7 +88,7 @@ def test_an_overload_and_an_outage_are_told_and_cleared() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
-    command = processes.miniserve_command("chaos", "kill-worker", "--json", str(file))
+    command = processes.miniserve_command("chaos", "kill-worker", "--save", str(file))
     drill = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     wait_until(lambda: len(descendants(drill.pid)) >= 5, 30, "Redis, a replica and two workers")
     started = descendants(drill.pid)

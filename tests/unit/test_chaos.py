@@ -158,7 +158,7 @@ def test_the_list_of_drills_names_each_with_its_bar() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [(["no-such-drill"], "kill-worker"), (["--seed", "-1"], "--seed"), (["--json", "/no/such/folder/f"], "--json")],
+    [(["no-such-drill"], "kill-worker"), (["--seed", "-1"], "--seed"), (["--save", "/no/such/folder/f"], "--save")],
 )
 def test_a_bad_value_ends_the_command_with_status_2_and_names_it(arguments: list[str], named: str) -> None:
     ended = CliRunner().invoke(chaos, arguments)

@@ -36,7 +36,7 @@ def test_the_ceiling_is_measured_against_fixed_answers():
 
 def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
     server = serve(lambda n: http(503, FULL) if n == 1 else http(200, OK))
-    options = ["--url", server.url, "--total", "5", "--slo-ms", "1000", "--save", str(tmp_path / "load.json")]
+    options = ["--url", server.url, "--total", "5", "--target-ms", "1000", "--save", str(tmp_path / "load.json")]
 
     first, second = CliRunner().invoke(loadtest, options), CliRunner().invoke(loadtest, options)
 

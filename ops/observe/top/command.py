@@ -25,11 +25,11 @@ _SVG_WIDTH = 100
 
 
 @click.command()
-@option("--url", default="http://127.0.0.1:8000", show_default=True, help="Base URL of any API replica, near or far.")
+@option("--url", default="http://127.0.0.1:8000", show_default=True)
 @option("--every", type=RangedType(float, Range(0.1, 3600)), default=1.0, show_default=True,
         help="Seconds between two readings.")  # fmt: skip
 @option("--once", is_flag=True, help="Print one picture of the time between two readings, and end.")
-@option("--json", is_flag=True, help="Print it as one JSON document instead, and end.")
+@option("--json", is_flag=True)
 @option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
         help="Save the picture as SVG, too, and end.")  # fmt: skip
 @with_settings("slo_ms")

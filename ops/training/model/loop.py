@@ -45,7 +45,7 @@ def train(options: TrainOptions) -> Path:
     """
     checkpoint = options.out / "checkpoint.pt"
     if checkpoint.exists() and not options.resume:
-        raise FileExistsError(f"{checkpoint} holds another run: go on with it by --resume, or choose another --out")
+        raise FileExistsError(f"{checkpoint} holds another run: go on with it by --resume, or choose another --run-dir")
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.load()

@@ -1,0 +1,49 @@
+"""The MINISERVE_* variables of all commands: one meaning each, and a word for one that does not exist.
+
+Settings have theirs in scheduler/settings.py. A variable that nobody reads is a misspelt one: a command that a person
+types refuses it, a process under a supervisor warns of it and serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+
+from scheduler.settings import PREFIX, Settings, variable
+
+# Options that several commands have mean the same in each, and so their help is written once.
+SHARED_HELP = {
+    "concurrency": "Closed loop: clients, each with one request at a time.",
+    "json": "Print JSON.",
+    "quick": "The short form, in a fraction of the time. Its figures prove little.",
+    "save": "JSON file for the figures.",
+    "seed": "Seed of what is random: order of the sentences, times of requests and of faults.",
+    "sentences": "File with one sentence a line, instead of the 1,200 that ship.",
+    "total": "Requests of one load.",
+    "url": "Base URL of a running server: a replica, or the balancer.",
+}
+_OTHER_OPTIONS = frozenset(
+    """
+    against ceiling compile corpus dashboard device die_with_parent duration every examples expect list max_minutes once
+    processes rate redraw report resume run_dir out runs show start_from svg target_ms top_rate training_seed
+    """.split()
+) | SHARED_HELP.keys()  # fmt: skip
+# Read by docker-compose.yml, where a shell has them set for it.
+_OF_COMPOSE = frozenset(
+    """
+    dashboard_username dashboard_password dashboard_disable_delete prometheus_port grafana_port grafana_password
+    """.split()
+)
+KNOWN = frozenset(map(variable, {spec.name for spec in fields(Settings)} | _OTHER_OPTIONS | _OF_COMPOSE))
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """What is wrong with each variable of ours that nobody reads; an empty one counts as unset."""
+    found = [name for name, text in env.items() if name.startswith(PREFIX) and text and name not in KNOWN]
+    return [_advice(name) for name in sorted(found)]
+
+
+def _advice(name: str) -> str:
+    nearest = get_close_matches(name, KNOWN, n=1, cutoff=0.0)[0]
+    return f"there is no variable {name}; the nearest name is {nearest}"
