@@ -21,7 +21,7 @@ COPY worker /src/worker
 # No image is made that cannot correct, or cannot show the dashboard.
 RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps '/src[dashboard]' \
  && /opt/miniserve/bin/miniserve correct 'He goed to school' \
- && /opt/miniserve/bin/miniserve api --help >/dev/null && /opt/miniserve/bin/rq-dashboard --help >/dev/null
+ && /opt/miniserve/bin/miniserve api --help >/dev/null && /opt/miniserve/bin/miniserve dashboard --help >/dev/null
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title=miniserve org.opencontainers.image.licenses=MIT

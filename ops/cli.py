@@ -28,7 +28,7 @@ _COMMANDS_ELSEWHERE = {
     "top": ("observe.top.command", "top", "Watch a running system in the terminal."),
     "loadtest": ("load.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
-    "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard, with a log-in and its own options."),
+    "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard: it reads JSON alone, and asks for a log-in."),
     "chaos": ("drills.command", "chaos", "Kill processes under load, and show that nothing is lost."),
     "train": ("training.commands", "train", "Train the Mini-GPT from sentences."),
     "eval": ("training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),

@@ -1,4 +1,4 @@
-"""rq-dashboard during a load, seen by a real browser. Needs Chromium and `miniserve[dashboard]`.
+"""The dashboard during a load, seen by a real browser. Needs Chromium and `miniserve[dashboard]`.
 
 Starts a system of its own with a slowed engine, so that there is something to see: requests wait, run, have ended, and
 one is a dead letter.
@@ -6,16 +6,12 @@ one is a dead letter.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from ops.drills.drill import NUM_SENTENCES
 from ops.drills.random_model import SlowShape
@@ -24,7 +20,7 @@ from ops.drills.system import DRILL_SETTINGS, Shape, System, running
 from ops.drills.traffic import Traffic
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
-from ops.run import embedded_redis, processes
+from tests.dashboard_process import dashboard_of
 
 PAGES = {"queues": "/0/view/queues", "workers": "/0/view/workers", "waiting": "/0/view/jobs/correct/queued/5/asc/1"}
 _SHAPE = Shape(num_workers=2, settings=DRILL_SETTINGS, worker_command=command(SlowShape(num_layers=4)))
@@ -60,19 +56,12 @@ def dashboard_under_load() -> Iterator[tuple[str, System]]:
     """The URL of a dashboard, while hundreds of requests wait and run."""
     sentences = [{"sentence": text} for text in prompts.load(None, 0)[:NUM_SENTENCES]]
     with running(_SHAPE) as system, Traffic(system.urls, sentences, ClosedLoop(NUM_CLIENTS)) as traffic:
-        port = embedded_redis.free_port()
-        script = Path(sys.executable).with_name("rq-dashboard")
-        arguments = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(port), "--json"]
-        env = {**os.environ, "RQ_DASHBOARD_REDIS_URL": system.server.url}
-        dashboard = processes.spawn(arguments, env, output=subprocess.DEVNULL, errors=subprocess.DEVNULL)
         try:
-            url = f"http://127.0.0.1:{port}"
-            system.wait_until(lambda: _answers(url), 30.0, "the dashboard")
-            system.wait_until(lambda: len(traffic.ended) > NUM_CLIENTS, 60.0, "some answers")
-            _spoil_one(system)
-            yield url, system
+            with dashboard_of(system.server.url) as url:
+                system.wait_until(lambda: len(traffic.ended) > NUM_CLIENTS, 60.0, "some answers")
+                _spoil_one(system)
+                yield url, system
         finally:
-            processes.stop(dashboard, 5.0)
             traffic.send_no_more()
             while not traffic.is_over:
                 time.sleep(0.05)
@@ -84,11 +73,3 @@ def _spoil_one(system: System) -> None:
     request_id = (system.redis.lindex("rq:queue:correct", -1) or b"").decode()
     system.redis.hset(f"rq:job:{request_id}", "data", "spoilt for the picture")
     system.wait_until(lambda: system.redis.zcard("rq:failed:correct") > 0, 30.0, "a dead letter")
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2.0):
-            return True
-    except OSError:
-        return False

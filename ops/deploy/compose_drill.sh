@@ -98,7 +98,7 @@ done
 job=$(ask -H 'Prefer: respond-async' | grep -oE '[0-9a-f]{32}')
 shows_job() { logged_in -f -o /dev/null "$DASHBOARD/0/view/job/$job"; }
 wait_for "the job of a request is on its page" shows_job
-logged_in -X POST "$DASHBOARD/job/$job/delete" | grep -q DISABLED || fail "the dashboard deletes"
+logged_in -X POST -H "Origin: $DASHBOARD" "$DASHBOARD/job/$job/delete" | grep -q DISABLED || fail "the dashboard deletes"
 say "the dashboard's pages open with a log-in alone, and nothing can be deleted"
 
 ask -i -H 'X-Request-ID: drill-1' | grep -qi '^x-request-id: drill-1' || fail "X-Request-ID does not come back"

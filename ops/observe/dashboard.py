@@ -1,35 +1,88 @@
-"""`miniserve dashboard`: rq-dashboard for a container; it never runs without a log-in.
+"""`miniserve dashboard`: rq-dashboard behind `dashboard_app.py`, with a log-in unless only this machine reaches it.
 
-Where no password is given (RQ_DASHBOARD_PASSWORD) one is made and told on standard error, new at each start, so that
-there is none that everybody knows.
+Where no password is given one is made and printed on standard error, new at each start, so that there is none that
+everybody knows. `miniserve up --dashboard` starts it on loopback.
 """
 
 from __future__ import annotations
 
-import os
+import ipaddress
 import secrets
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from gunicorn.app.base import BaseApplication
 
-USERNAME, PASSWORD = "RQ_DASHBOARD_USERNAME", "RQ_DASHBOARD_PASSWORD"
+from ops.options import option, with_settings
+from scheduler.settings import Settings, hide_password
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from ops.observe.dashboard_app import Access
+
 _PASSWORD_BYTES = 12
+_THREADS = 8
 
 
-def with_credentials(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with a user and a password in any case."""
-    made = {USERNAME: "operator", PASSWORD: secrets.token_urlsafe(_PASSWORD_BYTES)}
-    return {**env, **{name: env.get(name) or value for name, value in made.items()}}
+@click.command()
+@with_settings("redis_url", "host", "dashboard_port", is_redis_required=True)
+@option("--dashboard-username", default="operator", show_default=True, help="Of the log-in.")
+@option("--dashboard-password", default="", help="Of the log-in; use the variable, ps shows options. Empty: a new one.")
+@option("--dashboard-hosts", default="", metavar="NAME,...",
+        help="Host names that it is reached by, besides localhost and addresses.")  # fmt: skip
+@click.option("--dashboard-disable-delete/--dashboard-delete", "is_delete_disabled", default=True,
+              envvar="MINISERVE_DASHBOARD_DISABLE_DELETE", show_envvar=True,
+              help="Whether deleting jobs and emptying queues is refused; it is unless told otherwise.")  # fmt: skip
+@option("--dashboard-open", is_flag=True, help="Ask for no log-in; on a loopback address only.")
+def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> None:
+    """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.
+
+    It reads JSON alone: what else is in Redis is never unpickled. It takes a change only from its own pages, and none
+    that deletes unless told so.
+    """
+    if asked["dashboard_open"] and not _is_loopback(settings.host):
+        raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")
+    access = _access(asked, may_delete=not is_delete_disabled)
+    _Server(settings, access).run()
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
-@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION]...")
-def dashboard(options: tuple[str, ...]) -> None:
-    """Run rq-dashboard with its own OPTIONs, and never without a log-in."""
-    env = with_credentials(os.environ)
-    if env[PASSWORD] != os.environ.get(PASSWORD):
-        print(f"dashboard: log in as {env[USERNAME]} with password {env[PASSWORD]}", file=sys.stderr, flush=True)
-    script = str(Path(sys.executable).with_name("rq-dashboard"))
-    os.execve(script, [script, *options], env)
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _access(asked: dict[str, Any], may_delete: bool) -> Access:
+    from ops.observe.dashboard_app import Access
+
+    username, password = asked["dashboard_username"], asked["dashboard_password"]
+    if not password and not asked["dashboard_open"]:
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        print(f"dashboard: log in as {username} with password {password}", file=sys.stderr, flush=True)
+    hosts = tuple(name.strip().lower() for name in asked["dashboard_hosts"].split(",") if name.strip())
+    return Access(username, password, hosts, may_delete)
+
+
+class _Server(BaseApplication):
+    """One process with threads; its pages ask for little, and a browser keeps several connections."""
+
+    def __init__(self, settings: Settings, access: Access) -> None:
+        self._settings, self._access = settings, access
+        super().__init__()
+
+    def load_config(self) -> None:
+        host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
+        config = {"bind": f"{host}:{self._settings.dashboard_port}", "worker_class": "gthread", "threads": _THREADS}
+        config |= {"loglevel": "warning", "control_socket_disable": True, "proc_name": "miniserve dashboard"}
+        for name, value in config.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        from ops.observe.dashboard_app import create_app
+        from worker.mailbox.connection import connect
+
+        url = self._settings.redis_url
+        return create_app(connect(url), hide_password(url), self._access)

@@ -18,7 +18,6 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -35,7 +34,6 @@ from ops.run.faults import fault_of
 from ops.run.model_facts import read_model_facts
 from ops.run.supervisor import Child, Signals, Supervisor
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
-from scheduler.urls import SentinelUrl, is_sentinel_url
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
@@ -123,15 +121,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     if with_dashboard:
         if importlib.util.find_spec("rq_dashboard") is None:
             raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
-        _check_dashboards_redis(settings.redis_url)
         _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
-
-
-def _check_dashboards_redis(url: str) -> None:
-    """The library by which rq-dashboard asks sentinels knows neither TLS nor users."""
-    if is_sentinel_url(url) and (url.startswith("rediss") or SentinelUrl.parse(url).has_user):
-        raise click.UsageError("rq-dashboard reaches a Redis behind sentinels without TLS and users only: "
-                               "leave out --dashboard, and start one with a redis:// or rediss:// URL")  # fmt: skip
 
 
 def _check_mode(settings: Settings, with_dashboard: bool) -> None:
@@ -207,18 +197,15 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
     num_workers = settings.workers if settings.uses_queue else 0
     workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
     api = [role("api", "api")]
-    dashboard = [_dashboard(settings, env)] if with_dashboard else []
+    dashboard = [_dashboard(env)] if with_dashboard else []
     monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []
     children = [*redis_stage, *workers, *api, *dashboard, *monitor]
     return Supervisor(children, [monitor, api, workers, dashboard, redis_stage], _say)
 
 
-def _dashboard(settings: Settings, env: dict[str, str]) -> Child:
-    """On loopback only: rq-dashboard can delete jobs and has no log-in of its own. The URL may hold a password,
-    hence the variable instead of an argument that `ps` shows."""
-    script = Path(sys.executable).with_name("rq-dashboard")
-    command = [sys.executable, str(script), "--bind", "127.0.0.1", "--port", str(settings.dashboard_port), "--json"]
-    env = {**env, "RQ_DASHBOARD_REDIS_URL": settings.redis_url}
+def _dashboard(env: dict[str, str]) -> Child:
+    """On loopback only, whatever MINISERVE_HOST says, and therefore without a log-in."""
+    command = processes.miniserve_command("dashboard", "--host", "127.0.0.1", "--dashboard-open")
 
     def launch() -> subprocess.Popen[bytes]:
         return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)

@@ -16,17 +16,17 @@ from redis.exceptions import NoPermissionError, RedisError
 from rq import Queue, Worker
 from rq.job import Job
 from rq.serializers import JSONSerializer
-from rq_dashboard.cli import make_flask_app
-from rq_dashboard.web import setup_rq_connection
 
 from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from scheduler.traces import FoundTrace
 from tests import guarded_redis
+from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
+from tests.running_system import send
 from worker.mailbox.connection import script_sources
 from worker.mailbox.operator_end import DeadLetters, StatusClient, SystemReader
 from worker.mailbox.protocol import CancelResult, Phase
@@ -236,21 +236,18 @@ def test_the_dashboards_user_reads_what_rq_shows(house: GuardedHouse, server: Gu
     answer(worker, "shown")
 
 
-def test_rq_dashboard_shows_its_pages_by_the_rights_of_its_user_and_deletes_nothing(
+def test_the_dashboard_shows_its_pages_by_the_rights_of_its_user_and_deletes_nothing(
     house: GuardedHouse, server: GuardedRedis
 ) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("kept"))
-    app = make_flask_app(None, None, None, "")
-    app.config |= {"RQ_DASHBOARD_REDIS_URL": server.url("dashboard"), "PROPAGATE_EXCEPTIONS": True}
-    setup_rq_connection(app)
-    browser = app.test_client()
 
-    pages = [f"/0/data/{page}.json" for page in ("queues", "workers", "job/kept", "jobs/correct/queued/10/asc/1")]
-    statuses = {page: browser.get(page).status_code for page in pages}
-    with pytest.raises(NoPermissionError):
-        browser.post("/job/kept/delete")
+    with dashboard_of(server.url("dashboard"), *OPEN, "--dashboard-delete") as url:
+        pages = [f"/0/data/{page}.json" for page in ("queues", "workers", "job/kept", "jobs/correct/queued/10/asc/1")]
+        statuses = {page: send(url, "GET", page).status for page in pages}
+        deleted = send(url, "POST", "/job/kept/delete", headers={"Origin": url}).status
 
+    assert deleted == 503
     assert set(statuses.values()) == {200}
     assert take(worker) == ["kept"]
     answer(worker, "kept")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.observe import dashboard
 from ops.run import health
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
@@ -107,21 +106,12 @@ def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
     assert {name for name, service in SERVICES.items() if "profiles" in service} == set(OBSERVERS)
 
 
-def test_the_dashboard_wants_a_login_reads_json_and_deletes_nothing() -> None:
+def test_the_dashboard_wants_a_login_and_deletes_nothing() -> None:
     service = SERVICES["dashboard"]
 
-    assert service["command"][:2] == ["miniserve", "dashboard"] and "--json" in service["command"]
-    assert service["environment"]["RQ_DASHBOARD_DISABLE_DELETE"].endswith(":-1}")
+    assert service["command"] == ["miniserve", "dashboard", "--host", "0.0.0.0"]
+    assert service["environment"]["MINISERVE_DASHBOARD_DISABLE_DELETE"].endswith(":-1}")
     assert service["healthcheck"]["test"][-1] == "401"
-
-
-def test_a_password_is_made_where_none_is_given() -> None:
-    one, other = dashboard.with_credentials({dashboard.PASSWORD: ""}), dashboard.with_credentials({})
-    given = dashboard.with_credentials({dashboard.USERNAME: "eva", dashboard.PASSWORD: "secret"})
-
-    assert len(one[dashboard.PASSWORD]) >= 16 and one[dashboard.PASSWORD] != other[dashboard.PASSWORD]
-    assert one[dashboard.USERNAME] == "operator"
-    assert given == {dashboard.USERNAME: "eva", dashboard.PASSWORD: "secret"}
 
 
 def test_an_old_compose_and_a_plain_builder_can_read_it() -> None:

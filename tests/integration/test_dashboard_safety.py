@@ -1,0 +1,200 @@
+"""`miniserve dashboard` against whoever can write to Redis, and against pages of other sites in the same browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from redis import Redis
+
+from ops.cli import main
+from ops.run.embedded_redis import EmbeddedRedis
+from tests.dashboard_process import OPEN, dashboard_of
+from tests.mailbox_house import RedisHouse, a_request
+from tests.running_system import send
+
+CREATED_AT = "2026-11-23T10:00:00.000000Z"
+NAME_AND_PASSWORD = base64.b64encode(b"eva:p@ss").decode()
+LOGIN = {"Authorization": f"Basic {NAME_AND_PASSWORD}"}
+LOGIN_ENV = {"MINISERVE_DASHBOARD_USERNAME": "eva", "MINISERVE_DASHBOARD_PASSWORD": "p@ss"}
+PAGES = ("/", "/0/view/workers", "/0/view/jobs", "/0/view/job/kept")
+
+
+class _Creates:
+    """Unpickled, it creates a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self._path), "w")
+
+
+def _job(data: bytes = b'["f", null, [], {}]', **fields: Any) -> dict[str, Any]:
+    return {"data": data, "created_at": CREATED_AT, "status": "finished", "origin": "correct", **fields}
+
+
+def _worker_that_runs_it(client: Redis, bomb: bytes) -> None:
+    client.sadd("rq:workers", "rq:worker:w")
+    client.hset("rq:worker:w", mapping={"birth": CREATED_AT, "queues": "correct", "current_job": "bomb"})
+    client.hset("rq:job:bomb", mapping=_job(bomb))
+
+
+def _job_with_it_as_meta(client: Redis, bomb: bytes) -> None:
+    client.hset("rq:job:bomb", mapping=_job(meta=bomb))
+
+
+def _job_with_it_as_result(client: Redis, bomb: bytes) -> None:
+    client.hset("rq:job:bomb", mapping=_job(result=bomb))
+    value = base64.b64encode(bomb)
+    client.xadd("rq:results:bomb", {"return_value": value, "type": 1, "created_at": CREATED_AT})
+
+
+@pytest.fixture(scope="module")
+def dashboard(redis_server: EmbeddedRedis) -> Iterator[str]:
+    with dashboard_of(redis_server.url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def permissive(redis_server: EmbeddedRedis) -> Iterator[str]:
+    """One that may delete, and is reached by further names."""
+    with dashboard_of(
+        redis_server.url, *OPEN, "--dashboard-delete", "--dashboard-hosts", "a.example, B.Example"
+    ) as url:
+        yield url
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[Redis]:
+    with Redis.from_url(redis_url) as client:
+        yield client
+
+
+def submit(house: RedisHouse, *request_ids: str) -> None:
+    api = house.api()
+    for request_id in request_ids:
+        api.submit(a_request(request_id))
+
+
+@pytest.mark.parametrize("hide", [_worker_that_runs_it, _job_with_it_as_meta, _job_with_it_as_result])
+def test_what_was_pickled_is_never_unpickled_and_its_page_still_opens(
+    hide: Any, dashboard: str, client: Redis, tmp_path: Path
+) -> None:
+    created = tmp_path / "created"
+    hide(client, pickle.dumps(_Creates(created)))
+
+    pages = ("/0/data/workers.json", "/0/view/job/bomb", "/0/data/job/bomb.json")
+    statuses = {page: send(dashboard, "GET", page).status for page in pages}
+
+    assert not created.exists()
+    assert statuses == dict.fromkeys(pages, 200)
+
+
+def test_a_job_that_cannot_be_read_leaves_the_others_on_the_page(
+    dashboard: str, house: RedisHouse, client: Redis
+) -> None:
+    submit(house, "sound", "spoilt")
+    client.hset("rq:job:spoilt", mapping={"data": b"\x80\xff", "meta": b"[" * 100_000})
+
+    listing = send(dashboard, "GET", "/0/data/jobs/correct/queued/8/asc/1.json").body
+
+    assert [job["id"] for job in listing["jobs"]] == ["sound", "spoilt"]
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://127.0.0.1:1", "null", None, "https://evil.example@127.0.0.1:{port}"]
+)
+def test_a_page_of_another_origin_changes_nothing(
+    origin: str | None, permissive: str, house: RedisHouse, client: Redis
+) -> None:
+    submit(house, "kept")
+    headers = {} if origin is None else {"Origin": origin.format(port=permissive.rpartition(":")[2])}
+    empty, requeue = "/queue/correct/queued/empty", "/requeue/correct"
+
+    refused = [send(permissive, "POST", path, headers=headers).status for path in (empty, requeue)]
+    by_image = send(permissive, "GET", requeue, headers=headers).status
+
+    assert (refused, by_image) == ([403, 403], 405)
+    assert client.llen("rq:queue:correct") == 1
+
+
+def test_deleting_emptying_and_compacting_are_off_until_an_option_turns_them_on(
+    dashboard: str, permissive: str, house: RedisHouse, client: Redis
+) -> None:
+    submit(house, "kept", "gone")
+    writes = ("/job/gone/delete", "/queue/correct/compact", "/queue/correct/queued/empty")
+
+    refused = [send(dashboard, "POST", path, headers={"Origin": dashboard}).body for path in writes]
+    num_before = client.llen("rq:queue:correct")
+    deleted = send(permissive, "POST", writes[0], headers={"Origin": permissive}).body
+
+    assert refused == [{"status": "DISABLED"}] * 3
+    assert (num_before, deleted, client.lrange("rq:queue:correct", 0, -1)) == (2, {"status": "OK"}, [b"kept"])
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9181", "localhost.evil.example", "127.0.0.1.evil.example"]
+)
+def test_a_foreign_name_that_resolves_to_this_machine_is_refused(host: str, dashboard: str) -> None:
+    answers = [send(dashboard, "GET", page, headers={"Host": host}) for page in ("/", "/0/data/queues.json")]
+
+    assert [answer.status for answer in answers] == [403, 403]
+    assert not any("correct" in str(answer.body) for answer in answers)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9181", "127.0.0.1:1", "[::1]:9181", "b.example"])
+def test_addresses_localhost_and_names_that_were_given_are_served(host: str, permissive: str) -> None:
+    assert send(permissive, "GET", "/", headers={"Host": host}).status == 200
+
+
+def test_nobody_sees_a_page_without_the_log_in_and_no_page_shows_a_password(client: Redis, redis_url: str) -> None:
+    client.config_set("requirepass", "s3cret@1")
+    try:
+        client.execute_command("AUTH", "s3cret@1")
+        client.hset("rq:job:kept", mapping=_job())
+        with dashboard_of(redis_url.replace("//", "//:s3cret%401@"), "--host", "127.0.0.1", env=LOGIN_ENV) as url:
+            closed = {send(url, "GET", page).status for page in (*PAGES, "/0/data/queues.json", "/static/css/main.css")}
+            wrong = send(url, "GET", "/", headers={"Authorization": "Basic " + base64.b64encode(b"eva:x").decode()})
+            pages = [send(url, "GET", page, headers=LOGIN) for page in PAGES]
+    finally:
+        client.config_set("requirepass", "")
+
+    assert (closed, wrong.status) == ({401}, 401)
+    assert [page.status for page in pages] == [200] * len(PAGES)
+    assert not any("s3cret" in page.body or "401@" in page.body for page in pages)
+
+
+def test_every_answer_has_the_headers_that_a_browser_protects_by(dashboard: str) -> None:
+    for path in ("/", "/0/data/queues.json", "/nowhere", "/0/view/job/none", "/7/view/queues"):
+        headers = send(dashboard, "GET", path).headers
+
+        assert headers["X-Content-Type-Options"] == "nosniff", path
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"], path
+        assert "script-src 'self' 'nonce-" in headers["Content-Security-Policy"], path
+
+
+@pytest.mark.parametrize("path", ["/0/view/job/none", "/0/data/job/none.json", "/7/view/queues"])
+def test_what_is_not_there_is_404(path: str, dashboard: str) -> None:
+    assert send(dashboard, "GET", path).status == 404
+
+
+def test_the_name_of_a_queue_in_the_path_is_text_within_the_page_s_script(dashboard: str) -> None:
+    page = send(dashboard, "GET", "/0/view/jobs/x');alert(1);('/queued/8/asc/1").body
+
+    assert "x');alert(1)" not in page
+    assert json.dumps("x\\u0027);alert(1);(\\u0027").replace("\\\\", "\\") in page
+
+
+def test_an_open_dashboard_is_refused_where_other_machines_reach_it() -> None:
+    command = ["dashboard", "--redis-url", "redis://127.0.0.1:1/0", *OPEN, "--host", "0.0.0.0"]
+
+    refused = CliRunner().invoke(main, command)
+
+    assert (refused.exit_code, "--dashboard-open is for a loopback address" in refused.output) == (2, True)
