@@ -25,6 +25,7 @@ _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id
 _TRACEPARENT_KEY = b',"traceparent":'
 _TRACEPARENT = re.compile(_TRACEPARENT_KEY + rb'"[^"]*"')
 _LONGEST_RUN_S = 60
+_MAX_DATA_BYTES = 65_536  # a request of the most tokens takes 2 kB; a few bytes of zlib could hold gigabytes
 _STATUS = {
     FinishReason.LENGTH: "length",
     FinishReason.CANCELLED: "canceled",
@@ -53,9 +54,13 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
     """Read `data`, plain or zlib'd (as RQ's own tools write it back). Raises WireError."""
     try:
         if raw[:1] != b"[":
-            raw = zlib.decompress(raw)
+            raw = zlib.decompressobj().decompress(raw, _MAX_DATA_BYTES + 1)
+        if len(raw) > _MAX_DATA_BYTES:
+            raise OverflowError
         function_name, _, arguments, _ = json.loads(raw)
         wire = arguments[0]
+    except OverflowError:
+        raise WireError(f"the job's data is longer than {_MAX_DATA_BYTES:,} bytes") from None
     except (zlib.error, ValueError, TypeError, LookupError, RecursionError) as error:
         raise WireError(f"the job's data cannot be read: {type(error).__name__}") from error
     if function_name != FUNCTION_NAME:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import partial
 from itertools import takewhile
+from math import isfinite
 from typing import Any, TypeVar
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -27,7 +28,7 @@ _RECORD_FIELDS = ("document", "maker", "jobs", "open")
 def status_of(reply: list[Any]) -> MailboxStatus:
     """Of STATUS' reply."""
     *numbers, rate, invariance = reply[:6]
-    status: tuple[Any, ...] = (True, *numbers, float(rate), invariance.decode())
+    status: tuple[Any, ...] = (True, *numbers, number(rate), invariance.decode())
     return MailboxStatus(*status)
 
 
@@ -35,15 +36,14 @@ def observed_of(reply: list[Any]) -> Observed:
     """Of OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
     oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory = reply[8:]
-    *history, now = map(_moment, _comparable(moments))
-    counted = {name: int(float(value)) for name, value in _pairs(counts)}
+    counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
-        now=now,
-        history=tuple(history),
+        now=_moment(moments[-1]) or Moment(0.0),
+        history=tuple(filter(None, map(_moment, _comparable(moments[:-1])))),
         workers=tuple(map(_facts, workers)),
         num_api_replicas=num_apis,
         counts={"duplicates": 0} | counted,
-        totals={name: float(value) for name, value in _pairs(totals)},
+        totals=dict(_numbers(totals)),
         queue_depth=depth,
         num_waiting=num_open - min(num_running, num_open),
         num_running=min(num_running, num_open),
@@ -56,8 +56,17 @@ def observed_of(reply: list[Any]) -> Observed:
     )
 
 
-def _pairs(flat: list[bytes]) -> list[tuple[str, bytes]]:
-    return [(name.decode(), value) for name, value in zip(flat[::2], flat[1::2], strict=True)]
+def number(text: bytes | None) -> float:
+    """Return 0 for what is no number: somebody else wrote it."""
+    try:
+        value = float(text or 0)
+    except ValueError:
+        return 0.0
+    return value if isfinite(value) else 0.0
+
+
+def _numbers(flat: list[bytes]) -> Iterable[tuple[str, float]]:
+    return ((name.decode(errors="replace"), number(value)) for name, value in zip(flat[::2], flat[1::2], strict=True))
 
 
 def _comparable(rows: list[bytes]) -> list[bytes]:
@@ -66,17 +75,23 @@ def _comparable(rows: list[bytes]) -> list[bytes]:
     return list(latest)[::-1]
 
 
-def _moment(raw: bytes) -> Moment:
-    row = json.loads(raw)
-    known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
-    # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
-    return Moment(**known | {"iterations": row["iterations"] or {}})
+def _moment(raw: bytes) -> Moment | None:
+    """None for a row that no script of ours wrote."""
+    try:
+        row = json.loads(raw)
+        known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
+        # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
+        known["iterations"] = dict(known.get("iterations") or {})
+        sums = [*known["iterations"].values(), *(value for name, value in known.items() if name != "iterations")]
+        return Moment(**known) if all(isinstance(each, int | float) and isfinite(each) for each in sums) else None
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _facts(row: list[bytes]) -> WorkerFacts:
-    name, num_running, num_waiting, reserved, budget, slots, tokens_per_s = row
-    whole = (int(float(value or 0)) for value in (num_running, num_waiting, reserved, budget, slots))
-    facts: tuple[Any, ...] = (name.decode(), *whole, float(tokens_per_s or 0))
+    name, *whole, tokens_per_s = row
+    numbers = (int(number(each)) for each in whole)
+    facts: tuple[Any, ...] = (name.decode(errors="replace"), *numbers, number(tokens_per_s))
     return WorkerFacts(*facts)
 
 
@@ -94,7 +109,7 @@ def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
     """The jobs of the request whose record was read; none where it is not known."""
     (_, _, job_ids, _), _, tokenizer, trace = replies
     if job_ids is not None:
-        return job_ids.decode().split()
+        return job_ids.decode(errors="replace").split()
     if tokenizer is not None:
         return [request_id]
     part = _part(partial(RequestPart.from_text, request_id), trace)
@@ -108,11 +123,11 @@ def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found
         document, tokenizer = text, own_tokenizer
     if document is None or tokenizer is None:
         return None
-    is_forgotten = num_open is None or int(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
+    is_forgotten = number(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
     if is_forgotten and any(state == b"gone" for state, _, _ in states):
         return None
     jobs = [_found_job(job_id, state, payload) for job_id, (state, payload, _) in zip(job_ids, states, strict=True)]
-    return Found(document.decode(), tokenizer.decode(), tuple(jobs))
+    return Found(document.decode(errors="replace"), tokenizer.decode(errors="replace"), tuple(jobs))
 
 
 def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
@@ -144,5 +159,5 @@ def _part(read: Callable[[str], T], text: bytes | None) -> T | None:
     """A part of a trace; None where there is none, or one of another version."""
     try:
         return read(text.decode()) if text else None
-    except TraceError:
+    except (TraceError, UnicodeDecodeError):
         return None

@@ -12,7 +12,7 @@ local key, batch = 'rq:worker:' .. worker, 'batch-' .. worker
 redis.call('SADD', 'rq:queues', QUEUE)
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
-redis.call('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
+write('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('EXPIRE', key, 60)
 redis.call('HSET', RATES, worker, rate)
@@ -24,7 +24,7 @@ if num_held == '0' then
   redis.call('HDEL', key, 'current_job')
 else
   redis.call('HSET', key, 'current_job', batch)
-  redis.call('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', now_iso, 'origin', 'correct',
+  write('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', now_iso, 'origin', 'correct',
     'status', 'started', 'description', 'continuous batch: ' .. num_held .. ' sequences')
   redis.call('EXPIRE', job_key(batch), 60)
 end
@@ -54,11 +54,11 @@ end
 
 -- Replicas and workers up to 0.7 keep two sums of the accounts in keys of their own. What they did since the last beat is
 -- taken over; RECONCILE adds up the tokens.
-local law_of_old = redis.call('HGET', 'miniserve:law', 'us')
-if law_of_old then count('law_us', tonumber(law_of_old)) end
+local law_of_old = number(hash_of('miniserve:law', 'us').us)
+if law_of_old then count('law_us', law_of_old) end
 local has_old = redis.call('DEL', 'miniserve:law', 'miniserve:reserved_tokens') > 0
 -- And what they cancel while it runs stands in a set of its worker's.
-for _, id in ipairs(redis.call('SMEMBERS', 'miniserve:cancel:' .. worker)) do
+for _, id in ipairs(redis.pcall('SMEMBERS', 'miniserve:cancel:' .. worker)) do
   redis.call('HSET', inbox_key(worker), id, 'cancelled')
 end
 redis.call('DEL', 'miniserve:cancel:' .. worker)

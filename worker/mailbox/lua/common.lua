@@ -71,24 +71,50 @@ local function iso(now)
     math.floor(rest / 3600), math.floor(rest / 60) % 60, rest % 60, math.floor((now - seconds) * 1000000))
 end
 
-local function hash_of(key)
-  local hash, flat = {}, redis.call('HGETALL', key)
-  for at = 1, #flat, 2 do hash[flat[at]] = flat[at + 1] end
+-- What is read may have been written by anybody, and a script that fails fails all requests that it moves. So a value that
+-- is no number of ours is nil, and so is all that a key of another type holds.
+local function number(text, least, most)
+  local value = tonumber(text or '')
+  if value and value >= (least or -1e21) and value <= (most or 1e21) then return value end -- neither is true of nan
+end
+
+local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
+
+-- A hash by name; with `names` these fields.
+local function hash_of(key, ...)
+  local hash, names = {}, { ... }
+  local flat = #names > 0 and redis.pcall('HMGET', key, ...) or redis.pcall('HGETALL', key)
+  if flat.err then return hash end
+  for at = 1, #names do hash[names[at]] = flat[at] or nil end
+  for at = 1, #names == 0 and #flat or 0, 2 do hash[flat[at]] = flat[at + 1] end
   return hash
 end
 
--- Some fields of a job by name; one that is missing or empty is nil.
+-- A write that puts a key of another type away.
+local function write(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.find(reply.err, 'WRONGTYPE', 1, true) then redis.call('DEL', key) end
+  return redis.call(command, key, ...)
+end
+
+-- Some fields of a job; one that is missing or empty is nil, and so are all under an id that no job may have.
 local function read(id, ...)
-  local job, names, values = {}, { ... }, redis.call('HMGET', job_key(id), ...)
-  for at = 1, #names do job[names[at]] = values[at] ~= '' and values[at] or nil end
+  local job = string.find(id, '^[%w_-]+$') and #id <= 128 and hash_of(job_key(id), ...) or {}
+  for name, value in pairs(job) do
+    if value == '' then job[name] = nil end
+  end
   return job
 end
 
 -- What a worker gets of a job: { id, attempt, waited us, data, streams, us until its deadline or -1 }.
+local MAX_DATA_BYTES = 65536 -- as in formats.py; without this one a worker would read any length
 local function delivery(id, job, attempt, accepted_at)
-  local function us_between(from, to) return math.max(0, math.floor((to - from) * 1000000)) end
-  local left_us = job.deadline and us_between(clock(), tonumber(job.deadline)) or -1
-  return { id, attempt, us_between(accepted_at, clock()), job.data or '', job.streams or '', left_us }
+  local function us_between(from, to) return math.max(0, math.min(math.floor((to - from) * 1000000), 1e15)) end
+  local deadline, data = number(job.deadline), job.data or ''
+  local left_us = deadline and us_between(clock(), deadline) or -1
+  return { id, attempt, us_between(accepted_at, clock()), string.sub(data, 1, MAX_DATA_BYTES + 1), job.streams or '',
+    left_us }
 end
 
 -- Back to the front of the queue, in their order.
@@ -113,13 +139,13 @@ end
 -- kind with one command whatever the number of jobs. Every script that notes something must end in `close`.
 local reserved, released, counted, ended, outgoing = {}, {}, {}, {}, {}
 
-local function count(what, number) counted[what] = (counted[what] or 0) + (number or 1) end
+local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
 
 local known_counts -- read once: nobody else changes them meanwhile
 local function counts()
   if not known_counts then
     known_counts = {}
-    for what, number in pairs(hash_of(COUNTS)) do known_counts[what] = tonumber(number) end
+    for what, text in pairs(hash_of(COUNTS)) do known_counts[what] = number(text) end
   end
   return known_counts
 end
@@ -137,14 +163,14 @@ end
 -- its job was deleted by hand. `tokens`: of the reservation, false or 0 for none, nil where the caller has not read it.
 local function release(id, outcome, accepted_at, tokens)
   if tokens == nil then tokens = redis.call('HGET', RESERVATIONS, id) end
-  tokens = tonumber(tokens or 0)
-  if tokens == 0 or released[id] then return end
+  if not tokens or released[id] then return end
+  tokens = number(tokens) or 0
   released[id] = true
   released[#released + 1] = id
   count('reserved_tokens', -tokens)
   count('law_us', law_us())
   count(outcome or 'removed')
-  local since = tonumber(accepted_at or redis.call('HGET', job_key(id), 'accepted_at') or nil)
+  local since = number(accepted_at or read(id, 'accepted_at').accepted_at, 0)
   if since then count('stay_us', math.max(0, math.floor((clock() - since) * 1000000))) end
 end
 
@@ -162,8 +188,8 @@ local function close()
   if #reserved > 0 then in_slices('HSET', RESERVATIONS, reserved) end
   if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end
   local sums = {}
-  for what, number in pairs(counted) do
-    counts()[what] = (counts()[what] or 0) + number
+  for what, by in pairs(counted) do
+    counts()[what] = (counts()[what] or 0) + by
     sums[#sums + 1] = what
     sums[#sums + 1] = string.format('%.0f', counts()[what])
   end
@@ -187,9 +213,9 @@ local function settle(id, status, job)
   ended[status] = entries
   entries[#entries + 1] = now + job.ttl
   entries[#entries + 1] = id
-  if job.request and redis.call('EXISTS', request_key(job.request)) == 1 and
-    redis.call('HINCRBY', request_key(job.request), 'open', -1) <= 0 then
-    redis.call('EXPIRE', request_key(job.request), job.ttl)
+  if job.request and redis.call('EXISTS', request_key(job.request)) == 1 then
+    local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
+    if type(open) == 'number' and open <= 0 then redis.call('EXPIRE', request_key(job.request), job.ttl) end
   end
   release(id, job.outcome, job.accepted_at, job.tokens)
 end
@@ -200,7 +226,7 @@ local function cancel_job(id, why, place)
   local tokens = redis.call('HGET', RESERVATIONS, id)
   local is_expired = why == 'expired'
   if is_expired and tokens then count('expired_' .. place) end
-  settle(id, 'canceled', { ttl = tonumber(job.result_ttl) or 60, outcome = is_expired and 'expired' or 'cancelled',
+  settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
     accepted_at = job.accepted_at, request = job.request, tokens = tokens, fields = is_expired and { 'expired', 1 } })
   queue_publish(job.reply_to, '-' .. id)
 end
@@ -211,7 +237,7 @@ local function state_of(id)
   local status, trace = job.status or 'gone', job.trace or ''
   if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '', trace } end
   if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
-  local last = redis.call('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)
+  local last = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1) -- an error has no first
   for field = 1, last[1] and #last[1][2] or 0, 2 do
     if last[1][2][field] == 'return_value' then return { 'done', last[1][2][field + 1], trace } end
   end
@@ -246,10 +272,10 @@ local function moment(now)
   row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
   row.iterations = {}
   local totals = hash_of(TOTALS)
-  row.refused = row.refused + (totals['rejected:queue-full'] or 0)
-  for field, number in pairs(totals) do
+  row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
+  for field, text in pairs(totals) do
     local name = string.match(field, '^iteration:(.*)$')
-    if name then row.iterations[name] = tonumber(number) end
+    if name then row.iterations[name] = number(text) end
   end
   return row
 end
@@ -257,7 +283,7 @@ end
 local function remember(now)
   local last = redis.call('LINDEX', HISTORY, -1)
   local last_s = last and string.match(last, '"at_s":([%d.]+)') -- all of it is decoded 20 times as slowly
-  if last_s and math.abs(now - tonumber(last_s)) < HISTORY_STEP_S then return end
+  if math.abs(now - (number(last_s) or 0)) < HISTORY_STEP_S then return end
   redis.call('RPUSH', HISTORY, cjson.encode(moment(now)))
   redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end
@@ -266,15 +292,13 @@ end
 local function requeue(ids, attempts_back)
   local waiting, since = {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at')
+    local job = read(id, 'status', 'accepted_at', 'attempts')
     if not job.status then
       release(id) -- the job was deleted by hand
     elseif job.status == 'started' or job.status == 'queued' then
-      waiting[#waiting + 1], since[id] = id, tonumber(job.accepted_at) or 0
-      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
-      if attempts_back > 0 and job.status == 'started' then
-        redis.call('HINCRBY', job_key(id), 'attempts', -attempts_back)
-      end
+      waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
+      local attempts = (number(job.attempts, 0, 99) or 0) - (job.status == 'started' and attempts_back or 0)
+      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '', 'attempts', math.max(0, attempts))
     end
   end
   table.sort(waiting, function(one, other) return since[one] < since[other] end)
@@ -293,7 +317,7 @@ end
 
 local function sum_rates()
   local sum = 0
-  for _, rate in ipairs(redis.call('HVALS', RATES)) do sum = sum + tonumber(rate) end
+  for _, rate in ipairs(redis.call('HVALS', RATES)) do sum = sum + (number(rate, 0) or 0) end
   redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum))
 end
 

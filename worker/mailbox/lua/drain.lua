@@ -30,12 +30,12 @@ if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) 
 local started, deliveries = {}, {}
 
 local function start(id, job)
-  local attempt, accepted_at = (tonumber(job.attempts) or 0) + 1, tonumber(job.accepted_at)
+  local attempt, accepted_at = (number(job.attempts, 0, 99) or 0) + 1, number(job.accepted_at)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso(now), 'worker_name', worker, 'attempts', attempt)
   if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     accepted_at = now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
-    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, tonumber(job.reserved_tokens) or 1) end
+    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, number(job.reserved_tokens, 1) or 1) end
   end
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker
@@ -51,7 +51,7 @@ local function load(id)
     release(id)
     return nil
   end
-  local is_late = job.deadline and tonumber(job.deadline) < now + needed_s
+  local is_late = job.deadline and (number(job.deadline) or 0) < now + needed_s
   local why = is_late and 'expired' or job.cancel_requested
   if why then
     cancel_job(id, why, 'waiting')
@@ -66,7 +66,7 @@ local function take(id)
   if must_wait == 1 or has_suspect or #deliveries >= max_jobs then return false end
   local job = load(id)
   if not job then return true end
-  local tokens, is_suspect = tonumber(job.reserved_tokens) or 1, (tonumber(job.attempts) or 0) > 0
+  local tokens, is_suspect = number(job.reserved_tokens, 1) or 1, (number(job.attempts, 0, 99) or 0) > 0
   if is_suspect and num_held + #deliveries > 0 then
     must_wait = 1
     return false

@@ -53,7 +53,7 @@ local function attach(id, reply_to, channel, deadline, streams)
   local job, fields = read(id, 'deadline', 'worker_name'), {}
   local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
   -- Somebody waits for it longer now, or without end.
-  if job.deadline and (deadline == '' or tonumber(deadline) > tonumber(job.deadline)) then set('deadline', deadline) end
+  if job.deadline and (deadline == '' or tonumber(deadline) > (number(job.deadline) or 0)) then set('deadline', deadline) end
   if streams == '1' then set('streams', streams) end -- from its next start on
   if reply_to == '' then -- the last one has just left, and the worker may not know it yet
     set('cancel_requested', '')
@@ -80,11 +80,11 @@ local function enqueue(first, stop)
   local first_job = first + REQUEST_WORDS
   local is_same_body = false
   if key ~= '' then
-    local known = redis.call('GET', 'miniserve:key:' .. key)
-    local found = known and redis.call('HMGET', request_key(known), 'digest', 'maker') or {}
-    if found[1] and found[1] ~= digest then return { 'conflict' } end
-    if found[1] and found[2] == tokenizer and known ~= request_id then return { 'known', known } end
-    is_same_body = found[1] == digest and found[2] == tokenizer
+    local known = redis.pcall('GET', 'miniserve:key:' .. key)
+    local found = type(known) == 'string' and hash_of(request_key(known), 'digest', 'maker') or {}
+    if found.digest and found.digest ~= digest then return { 'conflict' } end
+    if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
+    is_same_body = found.digest == digest and found.maker == tokenizer
   end
   local reply_to_of, num_known, num_running = {}, 0, 0
   if may_be_known == '1' then
@@ -110,7 +110,7 @@ local function enqueue(first, stop)
       attach(id, reply_to_of[id], channel, deadline, streams)
     else
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
-      redis.call('HSET', job_key(id),
+      write('HSET', job_key(id),
         'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
         'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel,

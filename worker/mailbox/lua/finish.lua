@@ -13,7 +13,7 @@ local function store(id, status, payload, error_text, ttl)
     fields[#fields + 1] = 'exc_string'
     fields[#fields + 1] = error_text
   end
-  redis.call('XADD', 'rq:results:' .. id, 'MAXLEN', 10, '*', unpack(fields))
+  write('XADD', 'rq:results:' .. id, 'MAXLEN', 10, '*', unpack(fields))
   redis.call('EXPIRE', 'rq:results:' .. id, ttl)
 end
 
@@ -27,16 +27,16 @@ for at = FIRST, #ARGV, STEP do
       redis.call('HSET', job_key(id), 'trace', trace)
     end
     -- The worker counts by its own clock.
-    local is_late = status == 'expired' and job.deadline and tonumber(job.deadline) <= clock() + 0.01
+    local is_late = status == 'expired' and job.deadline and (number(job.deadline) or 0) <= clock() + 0.01
     local why = is_late and 'expired' or job.cancel_requested
     if status ~= 'canceled' and status ~= 'expired' then
       local is_cut = status == 'length'
       if is_cut then status = 'finished' end
-      local ttl = tonumber((status == 'failed' and job.failure_ttl or job.result_ttl) or 60)
+      local ttl = ttl_of(status == 'failed' and job.failure_ttl or job.result_ttl)
       store(id, status, payload, error_text, ttl)
       if is_cut then count('done_length') end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job.accepted_at,
-        request = job.request, tokens = job.reserved_tokens, fields = trace ~= '' and { 'trace', trace } })
+        request = job.request, tokens = number(job.reserved_tokens), fields = trace ~= '' and { 'trace', trace } })
       queue_publish(job.reply_to, payload)
     elseif why then
       cancel_job(id, why, 'running')

@@ -1,24 +1,25 @@
 -- OBSERVE: everything that metrics are made of, at one moment. ARGV: seconds without a turn allowed to a live worker.
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
+local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
+  'computed_tokens_per_s' }
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = cjson.encode(moment(now))
 
 local workers, held_waiting = {}, 0
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'num_running', 'num_waiting',
-    'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots', 'computed_tokens_per_s')
-  held_waiting = held_waiting + tonumber(facts[3] or 0)
-  if (tonumber(facts[1] or '') or 0) >= now - tonumber(ARGV[1]) then
+  local facts = hash_of('rq:worker:' .. worker, 'turned_at', unpack(FACTS))
+  held_waiting = held_waiting + (number(facts.num_waiting, 0) or 0)
+  if (number(facts.turned_at) or 0) >= now - tonumber(ARGV[1]) then
     local row = { worker }
-    for at = 2, 7 do row[#row + 1] = facts[at] or '0' end
+    for _, name in ipairs(FACTS) do row[#row + 1] = facts[name] or '0' end
     workers[#workers + 1] = row
   end
 end
 
 local function age(id)
-  local accepted_at = id and tonumber(redis.call('HGET', job_key(id), 'accepted_at') or '')
+  local accepted_at = id and number(read(id, 'accepted_at').accepted_at, 0)
   return accepted_at and math.max(0, now - accepted_at) or 0
 end
 
@@ -28,12 +29,16 @@ local oldest_running = 0
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
   oldest_running = math.max(oldest_running, age((owner_of(member))))
 end
+local function flat_of(key)
+  local flat = redis.pcall('HGETALL', key)
+  return flat.err and {} or flat
+end
 local memory = redis.pcall('INFO', 'memory')
 if type(memory) ~= 'string' then memory = '' end -- where users may not ask
 return {
   moments,
-  redis.call('HGETALL', COUNTS),
-  redis.call('HGETALL', TOTALS),
+  flat_of(COUNTS),
+  flat_of(TOTALS),
   workers,
   redis.call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
   redis.call('LLEN', QUEUE),

@@ -9,15 +9,15 @@ for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
 end
 
 for id in pairs(is_placed) do
-  local tokens = tonumber(redis.call('HGET', job_key(id), 'reserved_tokens') or 0)
-  if tokens > 0 and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
+  local tokens = number(read(id, 'reserved_tokens').reserved_tokens, 1)
+  if tokens and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
     reserve(id, tokens)
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
     num_changed = num_changed + 1
   end
 end
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
-  local status = redis.call('HGET', job_key(id), 'status')
+  local status = read(id, 'status').status
   if status ~= 'queued' and status ~= 'started' then
     release(id)
     num_changed = num_changed + 1
@@ -28,6 +28,6 @@ end
 close()
 
 local sum = 0
-for _, tokens in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + tonumber(tokens) end
+for _, tokens in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + (number(tokens) or 0) end
 redis.call('HSET', COUNTS, 'reserved_tokens', sum)
 return num_changed

@@ -1,20 +1,21 @@
 -- REPORT: add what a process counted since its last report. Each report counts once: its reply may have been lost, and
 -- then it comes again. ARGV: process, number of the report, '1' from an API replica, then field, difference, ...
-local process, number, is_api = unpack(ARGV, 1, 3)
+local process, serial, is_api = unpack(ARGV, 1, 3)
 local now = clock()
 local key = 'miniserve:reported:' .. process
-if tonumber(redis.call('GET', key) or 0) < tonumber(number) then
+if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
   local fields, sums = {}, {}
   for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
   -- One command for all of them: of one HINCRBY for each a bad one would leave a half, to be added again and again.
   if #fields > 0 then
-    for at, sum in ipairs(redis.call('HMGET', TOTALS, unpack(fields))) do
-      sums[2 * at - 1] = fields[at]
-      sums[2 * at] = string.format('%.17g', tonumber(sum or 0) + tonumber(ARGV[2 * at + 3]))
+    local known = hash_of(TOTALS, unpack(fields))
+    for at, field in ipairs(fields) do
+      sums[2 * at - 1] = field
+      sums[2 * at] = string.format('%.17g', (number(known[field]) or 0) + tonumber(ARGV[2 * at + 3]))
     end
-    redis.call('HSET', TOTALS, unpack(sums))
+    write('HSET', TOTALS, unpack(sums))
   end
-  redis.call('SET', key, number, 'EX', 3600)
+  redis.call('SET', key, serial, 'EX', 3600)
 end
 if is_api == '1' then
   redis.call('SADD', 'rq:queues', QUEUE)

@@ -7,7 +7,9 @@ redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
 -- What a connection that broke had claimed goes back.
-push_front(redis.call('LPOP', claim_key(worker), 1000) or {})
+local claimed = redis.pcall('LPOP', claim_key(worker), 1000) or {}
+if claimed.err then redis.call('DEL', claim_key(worker)) end -- of another type
+push_front(claimed)
 
 local is_held, is_own = {}, {}
 for at = 4, #ARGV do is_held[ARGV[at]] = true end
@@ -20,7 +22,7 @@ for _, id in ipairs(ids_run_by(worker)) do
     is_own[id] = true
     if job.cancel_requested then redis.call('HSET', inbox_key(worker), id, job.cancel_requested) end
     if not is_held[id] then -- the reply that brought it was lost
-      deliveries[#deliveries + 1] = delivery(id, job, tonumber(job.attempts) or 1, tonumber(job.accepted_at) or now)
+      deliveries[#deliveries + 1] = delivery(id, job, number(job.attempts, 1, 99) or 1, number(job.accepted_at) or now)
     end
   else
     redis.call('ZREM', WIP, id .. ':' .. worker)

@@ -9,7 +9,7 @@ redis.call('ZREM', registry_of('failed'), id)
 redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso(now), 'started_at', '', 'ended_at', '',
   'attempts', 1, 'worker_name', '', 'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', '')
 redis.call('PERSIST', job_key(id))
-reserve(id, tonumber(redis.call('HGET', job_key(id), 'reserved_tokens')) or 1)
+reserve(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)
 redis.call('RPUSH', QUEUE, id)
 close()
 return 'revived'

@@ -6,10 +6,10 @@ local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 
 local oldest = clock() - tonumber(ARGV[1])
 local num_live, worst = 0, ''
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = redis.call('HMGET', 'rq:worker:' .. worker, 'turned_at', 'batch_invariance')
-  if (tonumber(facts[1] or '') or 0) >= oldest then -- none before its first beat
+  local facts = hash_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance')
+  if (number(facts.turned_at) or 0) >= oldest then -- none before its first beat
     num_live = num_live + 1
-    local found = facts[2] or ''
+    local found = facts.batch_invariance or ''
     if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
   end
 end

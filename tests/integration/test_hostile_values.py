@@ -1,0 +1,226 @@
+"""Values in Redis that none of our scripts wrote: each harms at most its own request, or its own number."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+
+import pytest
+from redis import Redis
+
+from scheduler.capacity.measure import Goals, measure
+from scheduler.errors import RemovedByOperator, ServingError
+from scheduler.messages import Completion, FinishReason
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
+from tests.recorded_requests import a_record
+from worker.mailbox.connection import RedisConnection, script
+
+JUNK = ("abc", "nan", "inf", "-1e300", b"\xff\xfe")
+NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "failure_ttl")
+
+
+@pytest.fixture
+def client(redis_url: str) -> Redis:
+    return Redis.from_url(redis_url)
+
+
+@pytest.mark.parametrize("junk", JUNK)
+@pytest.mark.parametrize("field", NUMBERS)
+def test_a_field_that_is_no_number_harms_no_other_request(
+    house: RedisHouse, client: Redis, field: str, junk: str | bytes
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("bad"))
+    good = api.submit(a_request("good"))
+    client.hset("rq:job:bad", field, junk)
+
+    taken = take(worker)
+    client.hset("rq:job:bad", field, junk)  # and once more while it runs
+    answer(worker, *taken)
+    answer(worker, *take(worker))  # what came in a second delivery
+
+    assert api.wait(good, 5).request_id == "good"
+    assert eventually(lambda: api.status().reserved_requests == 0)
+    assert 0 <= measure(api.observe(), Goals(0.5, 30.0)).utilization < 10
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_a_worker_leaves_although_a_field_of_its_job_is_no_number(house: RedisHouse, client: Redis, field: str) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_all([a_request("bad"), a_request("good")])
+    take(worker)
+    client.hset("rq:job:bad", field, "abc")
+
+    worker._ask(script("leave", worker.name))
+
+    assert set(client.lrange("rq:queue:correct", 0, -1)) == {b"bad", b"good"}
+
+
+@pytest.mark.parametrize("place", ["queued", "started"])
+def test_a_job_that_is_no_hash_counts_as_deleted(house: RedisHouse, client: Redis, place: str) -> None:
+    api, worker = house.api(), house.worker()
+    bad, good = api.submit(a_request("bad")), api.submit(a_request("good"))
+    taken = take(worker) if place == "started" else []
+    client.delete("rq:job:bad")
+    client.set("rq:job:bad", "junk")
+
+    answer(worker, *(taken or take(worker)))
+
+    assert api.wait(good, 5).request_id == "good"
+    with pytest.raises(RemovedByOperator):
+        api.wait(bad, 5)
+    assert api.status().reserved_requests == 0
+
+
+def test_a_result_that_is_no_stream_is_replaced_by_the_answer(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    ticket = api.submit(a_request("a"))
+    client.set("rq:results:a", "junk")
+
+    answer(worker, *take(worker))
+
+    assert api.wait(ticket, 5) == an_answer("a")
+    assert client.xlen("rq:results:a") == 1
+
+
+def test_an_id_that_nobody_may_have_is_dropped(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    for name in (b"\xff", b"a b", b"../a", b"x" * 1000):
+        client.hset(b"rq:job:" + name, mapping={"status": "queued", "data": "[]"})
+        client.lpush("rq:queue:correct", name)
+
+    assert take(worker) == ["a"]
+    assert client.llen("rq:queue:correct") == 0
+
+
+@pytest.mark.parametrize(
+    "data", [zlib.compress(b"[" + b" " * 50_000_000), b"[" + b" " * 5_000_000], ids=["zlib", "plain"]
+)
+def test_a_job_that_grows_when_it_is_read_fails_before_it_does(house: RedisHouse, client: Redis, data: bytes) -> None:
+    api, worker = house.api(), house.worker()
+    bad, good = api.submit(a_request("bad")), api.submit(a_request("good"))
+    client.hset("rq:job:bad", "data", data)
+
+    assert take(worker) == ["good"]
+    answer(worker, "good")
+
+    assert api.wait(good, 5).request_id == "good"
+    with pytest.raises(ServingError, match="longer than"):
+        api.wait(bad, 5)
+
+
+@pytest.mark.parametrize("field", ["open", "jobs", "maker", "document"])
+@pytest.mark.parametrize("junk", [b"abc", b"\xff\xfe"])
+def test_a_record_that_is_broken_harms_only_who_asks_for_it(
+    house: RedisHouse, client: Redis, field: str, junk: bytes
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("bad", key="key"), [a_request("bad")])
+    good = api.submit_recorded(a_record("good"), [a_request("good")])
+    client.hset("miniserve:request:bad", field, junk)
+
+    answer(worker, *take(worker))
+
+    assert api.wait(good.tickets[0], 5).request_id == "good"
+    found = api.find("bad")
+    assert found is None or found.jobs
+
+
+@pytest.mark.parametrize("key", ["miniserve:request:bad", "miniserve:text:bad", "miniserve:trace:bad"])
+def test_a_record_of_another_type_harms_only_who_asks_for_it(house: RedisHouse, client: Redis, key: str) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("bad", key="key"), [a_request("bad")])
+    good = api.submit_recorded(a_record("good"), [a_request("good")])
+    client.delete(key)
+    client.lpush(key, "junk")
+
+    answer(worker, *take(worker))
+
+    assert api.wait(good.tickets[0], 5).request_id == "good"
+    with pytest.raises(ServingError):
+        api.find("bad")
+
+
+def test_a_key_of_another_type_stands_for_nothing(house: RedisHouse, client: Redis) -> None:
+    api = house.api()
+    client.lpush("miniserve:key:key", "junk")
+
+    accepted = api.submit_recorded(a_record("a", key="key"), [a_request("a")])
+
+    assert accepted.request_id == "a"
+    assert client.get("miniserve:key:key") == b"a"
+
+
+SUMS = ("accepted", "done", "law_us", "stay_us", "reserved_tokens", "service_rate", b"\xff")
+TOTALS = (
+    "prompt_tokens", "rejected:queue-full", "iteration:n", "e2e_request_latency:3", "http:x", b"\xff",
+)  # fmt: skip
+ROWS = ("junk", '{"done": 1}', '{"at_s": "x", "done": 1, "iterations": 3}', b"\xff", '["done"]')
+FACTS = ("num_running", "num_waiting", "kv_reserved_tokens", "turned_at", "batch_invariance")
+
+
+def fill(key: str, fields: Sequence[str | bytes], junk: str | bytes) -> Callable[[Redis, str], object]:
+    return lambda redis, worker: redis.hset(key.format(worker), mapping=dict.fromkeys(fields, junk))
+
+
+def lease(worker: bytes, kind: str) -> Callable[[Redis, str], object]:
+    def write(redis: Redis, _: str) -> None:
+        redis.zadd("miniserve:leases", {worker: 1e12})
+        if kind == "hash":
+            redis.hset(b"rq:worker:" + worker, "turned_at", "1e12")
+        else:
+            redis.set(b"rq:worker:" + worker, "junk")
+
+    return write
+
+
+BREAKAGES: dict[str, Callable[[Redis, str], object]] = {
+    "totals": fill("miniserve:totals", TOTALS, "abc"),
+    "infinite totals": fill("miniserve:totals", TOTALS, "1e999"),
+    "counts": fill("miniserve:counts", SUMS, "abc"),
+    "nan counts": fill("miniserve:counts", SUMS, "nan"),
+    "totals of another type": lambda redis, _: redis.set("miniserve:totals", "junk"),
+    "history": lambda redis, _: redis.rpush("miniserve:history", *ROWS),
+    "a worker's facts": fill("rq:worker:{}", FACTS, b"\xff"),
+    "a worker of another type": lease(b"x", "string"),
+    "a worker's name": lease(b"\xff", "hash"),
+    "rates": fill("miniserve:rates", ["x"], "abc"),
+    "reservations": fill("miniserve:reservations", ["x"], "abc"),
+    "the time of the first in line": fill("rq:job:a", ["accepted_at"], "nan"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
+    house: RedisHouse, client: Redis, name: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    BREAKAGES[name](client, worker.name)
+
+    connection = RedisConnection(house._connect())
+    connection.ask_one(worker._heartbeat._command(worker._heartbeat._report()))
+    connection.ask_one(script("report", "process", 1, "1", "prompt_tokens", "3"))
+    connection.ask_one(script("reconcile"))
+    seen = api.observe()
+    connection.close()
+
+    json.dumps(seen.totals | seen.counts, allow_nan=False)
+    measure(seen, Goals(0.5, 30.0))
+    assert api.status().redis_ok
+
+
+def test_a_dead_letter_with_a_broken_field_is_still_put_back(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    take(worker)
+    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
+    client.hset("rq:job:a", "reserved_tokens", "abc")
+
+    connection = RedisConnection(house._connect())
+    connection.ask_one(script("revive", "a"))
+    connection.close()
+
+    assert take(worker) == ["a"]
