@@ -8,7 +8,7 @@ code point for code point.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
@@ -19,7 +19,7 @@ from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
 from api.grammar.language import nothing_found
 from api.grammar.reasons import Reason
-from api.grammar.sentences import find_sentences
+from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import match_case
 from api.grammar.tokenizer import Prompt, Tokenizer
 from api.grammar.verb_words import VerbWords
@@ -31,9 +31,10 @@ from scheduler.messages import MAX_SENTENCES, MAX_WORDS
 _LONG = 2_000  # characters; no usual sentence of 64 words is as long, so the words of longer ones are counted first
 # The longest sentence; 64 words or 128 tokens are shorter. 250 kB without a blank would take 190 ms of the process.
 MAX_CHARACTERS = 8_000
-# The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms.
+# The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
 _LONGEST_MOVE = 10  # words
+PAUSE_AFTER = 8  # sentences concluded; one with many edits takes a millisecond
 _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
@@ -89,18 +90,19 @@ class Correction:
 
 
 class TextPipeline:
-    """Prepares texts and concludes outputs. It is shared by all requests of a process and remembers words at most."""
+    """Prepares texts and concludes outputs for all requests of a process. Long texts call `pause` now and then."""
 
-    def __init__(self, tokenizer: PromptTokenizer, verbs: VerbTable) -> None:
+    def __init__(self, tokenizer: PromptTokenizer, verbs: VerbTable, pause: Callable[[], None] = go_on) -> None:
         words = VerbWords(verbs)
+        self.pause = pause
         self._tokenizer = tokenizer
         self._guard = Guard(words)
         self._facts = FactFinder(words)
 
     @classmethod
-    def load(cls) -> TextPipeline:
+    def load(cls, pause: Callable[[], None] = go_on) -> TextPipeline:
         """Load the tokenizer and the verb table that ship with the package."""
-        return cls(Tokenizer.load(), VerbTable.load())
+        return cls(Tokenizer.load(), VerbTable.load(), pause)
 
     @property
     def tokenizer_fingerprint(self) -> str:
@@ -109,7 +111,7 @@ class TextPipeline:
 
     def prepare_text(self, text: str) -> TextDraft:
         """Cut the text into sentences. Raises SentenceTooLong, and InvalidRequest for too many or too long a text."""
-        places = find_sentences(text[:MAX_TEXT_CHARACTERS], MAX_SENTENCES)
+        places = find_sentences(text[:MAX_TEXT_CHARACTERS], MAX_SENTENCES, self.pause)
         if len(places) < 2:
             return TextDraft(text, (self.prepare(text),))
         if len(text) > MAX_TEXT_CHARACTERS:
@@ -134,12 +136,12 @@ class TextPipeline:
             chunks = sentence.split()  # a hundred times as fast as counting words properly
             if len(chunks) > MAX_WORDS or sum(map(len, chunks)) > MAX_CHARACTERS:
                 raise SentenceTooLong(len(chunks))
-            problem = (
-                f"`sentence` holds a sentence of {len(sentence):,} characters; at most {MAX_CHARACTERS:,} are read."
-            )
-            raise InvalidRequest("sentence", f"{problem} Leave out blanks.")
-        if len(sentence) > _LONG and (num_words := count_words(sentence)) > MAX_WORDS:
-            raise SentenceTooLong(num_words)
+            problem = f"`sentence` holds a sentence of {len(sentence):,} characters; at most {MAX_CHARACTERS:,} are"
+            raise InvalidRequest("sentence", f"{problem} read. Leave out blanks.")
+        if len(sentence) > _LONG:
+            self.pause()
+            if (num_words := count_words(sentence)) > MAX_WORDS:
+                raise SentenceTooLong(num_words)
         return Draft(sentence, self._encode(sentence))
 
     def _encode(self, sentence: str) -> Prompt:
@@ -154,7 +156,11 @@ class TextPipeline:
 
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
-        parts = [self.conclude(sentence, ids) for sentence, ids in zip(draft.sentences, outputs, strict=True)]
+        parts: list[Correction] = []
+        for sentence, ids in zip(draft.sentences, outputs, strict=True):
+            parts.append(self.conclude(sentence, ids))
+            if len(parts) % PAUSE_AFTER == 0:
+                self.pause()
         if len(parts) == 1:
             return parts[0]
         edits = tuple(
@@ -173,8 +179,8 @@ class TextPipeline:
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.sentence)
-        corrected = _apply(draft.sentence, edits)
-        return Correction(corrected, edits, explanation, num_dropped, script.num_dropped, len(output_ids))
+        counts = num_dropped, script.num_dropped, len(output_ids)
+        return Correction(_apply(draft.sentence, edits), edits, explanation, *counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.
@@ -200,9 +206,8 @@ class TextPipeline:
         """Return the numbers of edits that together move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
         numbers: set[int] = set()
         for rank, pair in enumerate(pairwise(proposals)):
-            if rank not in numbers and self._is_move(
-                draft, *pair
-            ):  # an edit is half of one move only, as three would lose a word
+            # An edit is half of one move only, as three would lose a word.
+            if rank not in numbers and self._is_move(draft, *pair):
                 numbers |= {rank, rank + 1}
         return numbers
 
@@ -275,10 +280,8 @@ def _proposal(draft: Draft, edit: ScriptEdit) -> _Proposal:
 
 def _previous(draft: Draft, word: int) -> str | None:
     """Return the word right before if only white space separates them: in "A: Does you" it does not."""
-    if word == 0:
-        return None
-    pieces = draft.prompt.words[word - 1 : word + 1]
-    return None if _gap(draft.sentence, pieces) is None else pieces[0].text
+    pieces = draft.prompt.words[word - 1 : word + 1] if word else ()
+    return None if not pieces or _gap(draft.sentence, pieces) is None else pieces[0].text
 
 
 def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, Edit, TextDraft, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, Edit, TextDraft, TextPipeline
 from api.service.jobs import EditStream, Job, job_of, longest, record_of
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, Overloaded, ServingError, ShuttingDown
@@ -210,7 +210,9 @@ class Corrector:
     ) -> Iterator[Correction | ServingError]:
         """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
         rest, timings = iter(parts), []
-        for draft in drafts:
+        for number, draft in enumerate(drafts, start=1):
+            if number % PAUSE_AFTER == 0:
+                self._pipeline.pause()
             try:
                 if isinstance(draft, ServingError):
                     raise draft

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import sys
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.grammar import sentences
 from api.grammar.sentences import find_sentences
 
 ALL = 1_000_000
@@ -159,53 +154,3 @@ def test_every_piece_of_several_has_a_letter_or_digit(text: str) -> None:
     pieces = cut(text)
 
     assert len(pieces) < 2 or all(any(map(str.isalnum, piece)) for piece in pieces)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    ["a.", "A.", ".", ". ", "! ", "'a.' ", "\u201ca. ", "(a. ", "[", "e.g. ", "\n", "A\n", " \n", "- a\n",
-     "a. \U0001f600", ":) ", "1. ", " ", "\u200d"],
-)  # fmt: skip
-def test_the_time_grows_no_faster_than_the_text(unit: str) -> None:
-    small, large = (_best_time(unit * (size // len(unit))) for size in (5_000, 40_000))
-
-    assert large < 8 * 4 * small + 0.01, "eight times the text; four is for the noise of the machine"
-
-
-def _best_time(text: str) -> float:
-    times = []
-    for _ in range(3):
-        started = time.process_time()
-        find_sentences(text, ALL)
-        times.append(time.process_time() - started)
-    return min(times)
-
-
-class CountingPattern:
-    """Counts the characters that a pattern may look at."""
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-        self.num_characters = 0
-
-    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
-        match = self._pattern.search(text, start, end)
-        self.num_characters += (match.end() if match else min(end, len(text))) - start
-        return match
-
-
-@pytest.mark.parametrize("piece", ["!\n", "\n\n_", ". ", "\n_", "?) ", "a. ", "a\n\n_\n\n_\n\n"])
-@pytest.mark.parametrize("tail", ["", " Go."])
-def test_twice_the_text_is_searched_for_words_at_most_twice_as_long(
-    piece: str, tail: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def num_searched(text: str) -> int:
-        counting = CountingPattern(alphanumeric)
-        monkeypatch.setattr(sentences, "_ALPHANUMERIC", counting)
-        find_sentences(text, most=10**6)
-        return counting.num_characters
-
-    alphanumeric = sentences._ALPHANUMERIC
-    once, twice = num_searched(piece * 500 + tail), num_searched(piece * 1000 + tail)
-
-    assert 0 < twice <= 2.3 * once

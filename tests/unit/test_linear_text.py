@@ -1,0 +1,220 @@
+"""Every step on a text takes time in proportion to its length, and a long text lets others have their turn.
+
+Operations are counted, not timed: lines of api/grammar that run, characters that patterns look at, and characters that
+methods of strings copy or scan.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import api.grammar
+from api.grammar import pipeline, sentences, tokenizer
+from api.grammar.edit_script import FIRST_POSITION_ID, REASONS, TAG_IDS
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.sentences import find_sentences
+from api.grammar.words import count_words, split_pieces
+from scheduler.errors import ServingError
+
+PIPELINE = TextPipeline.load()
+UNITS = {
+    "a mark and a line break": "!\n", "blank": " ", "line break": "\n", "question and a blank": "?\n ", "dots": ". ",
+    "ellipses": "\u2026 ", "quotes": '"', "curly quotes": "\u201ca.\u201d ", "a quote and a dot": '."',
+    "closing brackets": '.)]}"', "opening brackets": "(((", "open bracket": "(a. ", "accents": "a\u0301",
+    "accents alone": "\u0301", "zero width": "\u200b", "joiners": "\u200d", "emoji": "\U0001f600",
+    "emoji behind dots": ".\U0001f600 ", "smileys": ".:) ", "one word": "a", "apostrophes": "a'", "hyphens": "a-",
+    "digits": "1", "decimals": "1.", "numbers": "1. ", "initials": "A. ", "initialism": "a.b.",
+    "list": "1. Buy milk.\n",
+    "he said": '"Stop!" he said. ', "underscores": "\n\n_", "tabs": "\t", "carriage returns": "\r\n",
+    "hard blanks": "\u00a0", "times": "at 5 p.m. ", "titles": "Mr. ", "companies": "Inc. I ", "small lines": "a\n",
+    "capital lines": "A\n", "dashes": "- a\n", "sentences": "He goes. ", "one-word sentences": "I. Me. ",
+    "letters with accents": "\u00e9", "Chinese": "\u4e2d", "capitals": "GOED ", "forgotten blanks": "home.She ",
+    "blank before dot": " .", "all marks": ".!?\u2026", "all marks and blanks": ". ! ? ", "colons": ":;",
+    "lone surrogates": "\ud800", "symbols": ".\u2600", "powers": "\u00b2", "long lines": "word " * 12 + "\n",
+    "quoted dots": "'a.' ", "square brackets": "[", "e.g.": "e.g. ", "blank lines": " \n", "lines of marks": "\n_",
+    "closed questions": "?) ", "lone underscores": "a\n\n_\n\n_\n\n", "marks and emoji": "a. \U0001f600",
+    "verbs": "goed ", "contractions": "don't ", "moves": "I goed to school yesterday. ",
+}  # fmt: skip
+ALL = 10**6
+
+
+class Meter:
+    """Counts the operations of a block."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if "grammar" not in frame.f_code.co_filename:
+            return None
+        self.count += event == "line"
+        return self.trace
+
+
+METER = Meter()
+
+
+class CountedPattern:
+    """Counts the characters that a pattern looks at."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._pattern, name)
+
+        def counted(*arguments: Any) -> Any:
+            text, *places = arguments[1:] if name == "sub" else arguments
+            start = places[0] if places else 0
+            end = min(len(text), places[1] if len(places) > 1 else len(text))
+            found = method(*arguments)
+            is_match = isinstance(found, re.Match)
+            METER.count += (found.end() if is_match else end) - start if is_match or name != "match" else 1
+            return found
+
+        return counted if callable(method) else method
+
+
+class CountedText(str):
+    """Counts the characters that are copied from it, or that a method looks at."""
+
+    def __getitem__(self, place: Any) -> str:
+        part = str.__getitem__(self, place)
+        METER.count += len(part)
+        return CountedText(part)
+
+
+def _counted(name: str) -> Callable[..., Any]:
+    method = getattr(str, name)
+
+    def counted(self: str, *arguments: Any, **named: Any) -> Any:
+        places = [each for each in arguments if isinstance(each, int)]
+        result = method(self, *arguments, **named)
+        end = places[1] if len(places) > 1 else len(self)
+        METER.count += end - (max(result, places[0]) if name == "rfind" else places[0] if places else 0)
+        if isinstance(result, str):
+            return CountedText(result)
+        return list(map(CountedText, result)) if isinstance(result, list) else result
+
+    return counted
+
+
+for _name in ("split", "rsplit", "strip", "lstrip", "rstrip", "lower", "find", "rfind", "count", "isupper", "isspace"):
+    setattr(CountedText, _name, _counted(_name))
+
+
+@pytest.fixture(autouse=True)
+def _counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrap all patterns, and lift the bounds that would refuse the texts before anything is done with them."""
+    for info in pkgutil.walk_packages(api.grammar.__path__, "api.grammar."):
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if isinstance(value, re.Pattern):
+                monkeypatch.setattr(module, name, CountedPattern(value))
+    for module in (pipeline, tokenizer):
+        monkeypatch.setattr(module, "MAX_WORDS", ALL)
+    monkeypatch.setattr(tokenizer, "MAX_PROMPT_TOKENS", ALL)
+    monkeypatch.setattr(pipeline, "MAX_CHARACTERS", ALL)
+    monkeypatch.setattr(pipeline, "MAX_SENTENCES", ALL)
+
+
+@contextmanager
+def counted() -> Iterator[Meter]:
+    METER.count = 0
+    before = sys.gettrace()
+    sys.settrace(METER.trace)
+    try:
+        yield METER
+    finally:
+        sys.settrace(before)
+
+
+def edits_of(num_words: int) -> list[int]:
+    """An output that changes each of the first words, as a model might, a few to each reason."""
+    ids: list[int] = []
+    for word in range(min(num_words, 12)):
+        reason = Reason.QUESTION_ORDER if word % 4 < 2 else REASONS[word]
+        ids += [FIRST_POSITION_ID + word, *PIPELINE._tokenizer.encode_piece(" went"), TAG_IDS[reason]]
+    return ids
+
+
+def correct(text: str) -> None:
+    """All that the API does with a text, with an output for each of its sentences; the same for a GET of it."""
+    try:
+        draft = PIPELINE.prepare_text(text)
+    except (ServingError, TypeError):  # the tokenizer takes no surrogates, and the schema refuses them before
+        return
+    PIPELINE.conclude_text(draft, [edits_of(len(sentence.prompt.words)) for sentence in draft.sentences])
+
+
+STEPS: dict[str, Callable[[str], object]] = {
+    "sentences": lambda text: find_sentences(text, ALL),
+    "pieces": split_pieces,
+    "words": count_words,
+    "correct": correct,
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_twice_the_text_takes_at_most_some_twice_the_operations(unit: str, step: str) -> None:
+    for form in ("{}", "A {} Go."):
+        counts = []
+        for num_characters in (600, 1_200):
+            text = CountedText(form.format(UNITS[unit] * (num_characters // len(UNITS[unit]))))
+            with counted() as meter:
+                STEPS[step](text)
+            counts.append(meter.count)
+
+        assert 0 < counts[1] <= 2.3 * counts[0]
+
+
+@pytest.mark.parametrize("unit", ["a mark and a line break", "smileys", "small lines", "titles", "moves"])
+def test_a_long_text_lets_others_go_first_every_few_milliseconds(unit: str) -> None:
+    text = "A " + UNITS[unit] * (40_000 // len(UNITS[unit]))
+    longest = 0
+
+    with counted() as meter:
+
+        def pause() -> None:
+            nonlocal longest
+            longest, meter.count = max(longest, meter.count), 0
+
+        find_sentences(text, ALL, pause)
+    longest = max(longest, meter.count)
+
+    assert 0 < longest < 150_000, "characters and lines; without a pause it would be up to a million"
+
+
+def test_a_text_of_many_sentences_pauses_before_and_after_the_model() -> None:
+    pauses: list[str] = []
+    own = TextPipeline.load(pause=lambda: pauses.append("pause"))
+    text = "I goed home. " * 60
+
+    draft = own.prepare_text(text + " " * 3_000 + "I goed home" + " " * 3_000 + "now.")
+    num_before = len(pauses)
+    own.conclude_text(draft, [edits_of(3) for _ in draft.sentences])
+
+    assert num_before >= 1
+    assert len(pauses) - num_before == len(draft.sentences) // pipeline.PAUSE_AFTER
+
+
+def test_a_text_of_one_sentence_goes_through_without_a_pause() -> None:
+    own = TextPipeline.load(pause=lambda: pytest.fail("paused"))
+
+    own.conclude_text(own.prepare_text("He goed to school yesterday."), [edits_of(3)])
+
+
+def test_the_bounds_of_a_text_are_looked_at_before_its_sentences() -> None:
+    assert len(UNITS) >= 50
+    assert sentences.find_sentences("!\n" * 20_000, 64) == [(0, 39_999)]
