@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 import gevent
+import structlog
 from gevent import socket
 from gevent.event import Event
 from gevent.monkey import get_original
@@ -42,7 +43,17 @@ _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for th
 _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
 _STATUS_TIMEOUT_S = 0.5
 
+logger = structlog.get_logger(__name__)
 _http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
+
+
+def _run_or_end(helper: Callable[[], None]) -> None:
+    """A process without one of its helpers would serve nobody and not say so: it ends, and gunicorn starts another."""
+    try:
+        helper()
+    except BaseException:
+        logger.critical("a helper died, and this process ends", helper=helper.__qualname__, exc_info=True)
+        os._exit(os.EX_SOFTWARE)
 
 
 class OneWriteResponse(wsgi.Response):
@@ -159,15 +170,17 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         settings, recorder = self.wsgi.settings, self.wsgi.recorder
         status_client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), recorder.tallies.totals)
-        self._readiness = self.wsgi.readiness = Readiness(status_client.status)
+        mailbox = self.wsgi.mailbox
+        mailbox.open()
+        self._readiness = self.wsgi.readiness = Readiness(lambda: mailbox.check_hearing(status_client.status()))
         acceptor = self._acceptor()
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others
-        start_thread(self._readiness.watch, ())
+        start_thread(_run_or_end, (self._readiness.watch,))
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
         exporting = [recorder.spans.run] if recorder.spans is not None else []
         for target in (acceptor.run, recorder.log.run, *exporting):
-            start_thread(target, ())
+            start_thread(_run_or_end, (target,))
         self._serve_until_stopped()
         self._stop(acceptor, settings.grace_s)
         stopped_s = time.monotonic()
@@ -198,7 +211,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._wake_up = gevent.get_hub().loop.async_()  # the one thing of a loop that another thread may use
         self._wake_up.start(self._has_arrived.set)  # before the acceptor runs: nobody would hear its first call
         self._limits = connection_limits(self.worker_connections)
-        gevent.spawn(self._take_arrivals)
+        gevent.spawn(_run_or_end, self._take_arrivals)
         return ProbeAcceptor(self.sockets, self._readiness, self._admit, self._limits.idle)
 
     def _admit(self, descriptor: int, address: Any) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -266,3 +268,25 @@ def test_a_replica_that_is_stopped_again_and_again_never_ends_by_a_fault(redis_u
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
     with bind("127.0.0.1", 0) as listener:
         assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+DYING_HELPER = """
+import gevent.monkey
+gevent.monkey.patch_all()
+import sys, time
+from api.server import gevent_worker
+
+def helper():
+    raise SystemExit("in the helper")
+
+gevent_worker.get_original("_thread", "start_new_thread")(gevent_worker._run_or_end, (helper,))
+time.sleep(10)
+sys.exit("the process went on without its helper")
+"""
+
+
+def test_a_helper_that_dies_ends_its_process_and_the_log_says_which() -> None:
+    ended = subprocess.run([sys.executable, "-c", DYING_HELPER], capture_output=True, text=True, timeout=30)
+
+    assert ended.returncode == os.EX_SOFTWARE
+    assert "helper died" in ended.stdout + ended.stderr and "in the helper" in ended.stdout + ended.stderr

@@ -54,6 +54,13 @@ class RedisApiMailbox(WaitingMailbox):
         self._clients: dict[int, _ProcessClient] = {}  # by process id: a child never uses its parent's threads
         self._making = threading.Lock()
 
+    def open(self) -> None:
+        self._own()
+
+    def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
+        refusal = self._own().listener.refusal
+        return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
+
     def known_refusal(self) -> QueueFull | None:
         return None if self._is_closed else self._own().fullness.refusal()
 
@@ -101,7 +108,7 @@ class RedisApiMailbox(WaitingMailbox):
             reply, _ = self._own().sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
-        return replies.status_of(reply)
+        return self.check_hearing(replies.status_of(reply))
 
     def observe(self) -> Observed:
         return replies.observed_of(self._ask(script("observe", READY_WITHIN_S)))
@@ -137,14 +144,14 @@ class _ProcessClient:
         self.waiters = Waiters()
         self.sender = Sender(RedisConnection(client), self.channel, limits)
         self.fullness = KnownFullness(limits)
-        self._listener = Listener(client, self.channel, self._hear, self._poll)
+        self.listener = Listener(client, self.channel, self._hear, self._poll)
 
     def submit(self, wanted: EnqueueRequest) -> Accepted:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
         within_s, record = wanted.within_s, wanted.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
-        if not self._listener.wait_until_subscribed(patience_s):
-            raise NotReady(refusal_of(self._listener.error) or _UNREACHABLE, 1.0)
+        if not self.listener.wait_until_subscribed(patience_s):
+            raise NotReady(self.listener.refusal or _UNREACHABLE, 1.0)
         accepted = Accepted("" if record is None else record.request_id, self.waiters.add(wanted))
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
             self.sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
@@ -196,7 +203,7 @@ class _ProcessClient:
 
     def close(self) -> None:
         self.waiters.shut_down()
-        self._listener.stop()
+        self.listener.stop()
         self.sender.stop()
 
     def _hear(self, message: bytes) -> None:

@@ -15,10 +15,10 @@ from itertools import groupby
 from typing import Any
 
 from redis import Redis, ResponseError
-from redis.client import PubSub
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeout
 
-from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.connection import Command, RedisConnection, checked, new_connection, refusal_of, script
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits
 
@@ -29,6 +29,7 @@ _LATER_S = 0.25  # in which a packet will go out for what need not be sent at on
 _MOST_LATER = 4096  # while Redis is away: the oldest go
 _LAST_CALLS_S = 0.5  # after `stop`
 POLL_S = 1.0
+_LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 
 OnReply = Callable[[Any, str], None]  # called in the sender's thread with the reply, or an exception, and the run id
@@ -105,10 +106,10 @@ class Sender:
                 calls = [self._calls.popleft() for _ in range(min(len(self._calls), _MAX_COMMANDS))]
                 try:
                     self._send(calls)
-                except Exception as error:  # one packet must not end the thread that all requests go through
+                except BaseException:  # nothing must end the thread that all requests go through
                     logger.exception("a packet could not be sent")
                     for call in calls:
-                        _settle(call, error, "")
+                        _settle(call, MailboxDown("a packet could not be sent"), "")
         self._connection.close()
 
     def _send(self, calls: list[Call]) -> None:
@@ -170,18 +171,27 @@ class Listener:
     def __init__(
         self, client: Redis, channel: str, on_message: Callable[[bytes], None], on_poll: Callable[[float], None]
     ) -> None:
-        self._client = client
+        # Not redis-py's PubSub, which under gevent polls three times for one message: 150 us.
+        self._connection = new_connection(client)
         self._channel = channel
         self._on_message = on_message
         self._on_poll = on_poll
         self._subscribed = threading.Event()
         self._stopping = threading.Event()
         self._next_poll_s = 0.0
-        self.error: Exception | None = None  # which broke the last subscription
+        self._lost_s = time.monotonic()  # when the subscription was last lost
+        self._error: BaseException | None = None  # which broke it
         threading.Thread(target=self._run, name="mailbox-listener", daemon=True).start()
 
     def wait_until_subscribed(self, patience_s: float) -> bool:
         return self._subscribed.is_set() or self._subscribed.wait(patience_s)
+
+    @property
+    def refusal(self) -> str:
+        """Why no answer has been heard for some time; '' while the subscription stands, or was just lost."""
+        if self._subscribed.is_set() or time.monotonic() - self._lost_s < _LOST_FOR_S:
+            return ""
+        return refusal_of(self._error) or "The subscription to answers in Redis does not stand; try again shortly."
 
     def stop(self) -> None:
         """Returns at once; the thread ends when it next looks up, within a second, and holds no process alive."""
@@ -190,42 +200,42 @@ class Listener:
     def _run(self) -> None:
         pause_s = _FIRST_PAUSE_S
         while not self._stopping.is_set():
-            pubsub = self._client.pubsub()
             try:
-                self._listen(pubsub)
+                self._listen()
             except (RedisError, OSError) as error:
-                self.error = error
+                self._error = error
                 level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
                 logger.log(level, "the subscription to answers broke; subscribing again: %s", error)
-            except Exception:  # one message must not keep the process from hearing the others
+            except BaseException:  # nothing must keep the process from hearing the next message
                 logger.exception("a message or a look-up broke the subscription; subscribing again")
-            finally:
-                _drop(pubsub)
+            self._connection.disconnect()
             # A subscription that lasted starts over quickly.
             pause_s = _FIRST_PAUSE_S if self._subscribed.is_set() else min(2 * pause_s, _LONGEST_PAUSE_S)
-            self._subscribed.clear()
+            if self._subscribed.is_set():
+                self._lost_s = time.monotonic()
+                self._subscribed.clear()
             self._stopping.wait(pause_s)
 
-    def _listen(self, pubsub: PubSub) -> None:
-        pubsub.subscribe(self._channel)
+    def _listen(self) -> None:
+        self._connection.connect()
+        self._connection.send_command("SUBSCRIBE", self._channel)
         while not self._stopping.is_set():
-            message = pubsub.get_message(timeout=max(0.01, self._next_poll_s - time.monotonic()))
-            kind = message["type"] if message is not None else ""
-            if kind == "message":
-                self._on_message(message["data"])
-            elif kind == "subscribe":  # also when redis-py connected again by itself
+            kind, payload = self._next(max(0.01, self._next_poll_s - time.monotonic()))
+            if kind == b"message":
+                self._on_message(payload)
+            elif kind == b"subscribe":
                 self._subscribed.set()
                 self._poll(older_than_s=0.0)
             if time.monotonic() >= self._next_poll_s:
                 self._poll(older_than_s=1.0)
 
+    def _next(self, patience_s: float) -> tuple[bytes, Any]:
+        try:
+            kind, _, payload = self._connection.read_response(timeout=patience_s, disconnect_on_error=False)
+        except RedisTimeout:
+            return b"", None
+        return kind, payload
+
     def _poll(self, older_than_s: float) -> None:
         self._next_poll_s = time.monotonic() + POLL_S
         self._on_poll(older_than_s)
-
-
-def _drop(pubsub: PubSub) -> None:
-    try:
-        pubsub.close()
-    except (RedisError, OSError):
-        logger.debug("the broken subscription could not be closed", exc_info=True)

@@ -84,12 +84,17 @@ def script(name: str, *arguments: Any) -> Command:
     return ("EVALSHA", _digests()[name], 0, *arguments)
 
 
+def new_connection(client: Redis) -> Any:
+    """redis-py's bare connection, with the options of the client's; not open yet."""
+    pool = client.connection_pool
+    return pool.connection_class(**pool.connection_kwargs)
+
+
 class RedisConnection:
     """Connects when first used and again after every failure."""
 
     def __init__(self, client: Redis) -> None:
-        pool = client.connection_pool
-        self._connection = pool.connection_class(**pool.connection_kwargs)
+        self._connection = new_connection(client)
         self._is_open = False
         self._num_expected = 0  # replies to what was sent
         self._poll: select.poll | None = None  # of a plain socket; redis-py makes one for each look
