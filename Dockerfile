@@ -1,5 +1,6 @@
 # One image for api, worker, dashboard and monitor. No BuildKit-only syntax, so that any Docker builds it.
-FROM python:3.11-slim AS build
+ARG PYTHON_IMAGE=python:3.11.14-slim
+FROM ${PYTHON_IMAGE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1
 # Without pip: what only builds stays in this stage.
 RUN python3 -m venv --without-pip /opt/miniserve
@@ -23,7 +24,7 @@ RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps '/src[da
  && /opt/miniserve/bin/miniserve correct 'He goed to school' \
  && /opt/miniserve/bin/miniserve api --help >/dev/null && /opt/miniserve/bin/miniserve dashboard --help >/dev/null
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title=miniserve org.opencontainers.image.licenses=MIT
 RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin miniserve
 COPY --from=build /opt/miniserve /opt/miniserve

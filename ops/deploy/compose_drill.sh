@@ -7,6 +7,12 @@ cd "$(dirname "$0")/../.."
 
 export MINISERVE_PORT=${MINISERVE_PORT:-18760} MINISERVE_DASHBOARD_PORT=${MINISERVE_DASHBOARD_PORT:-18761}
 export MINISERVE_DASHBOARD_USERNAME=drill MINISERVE_DASHBOARD_PASSWORD=$RANDOM$RANDOM$RANDOM
+# Where an exact tag is not on this machine but a broader one is, the latter serves: a machine may reach no registry.
+stand_in() { # variable, exact tag, broader tag
+  if [ -z "${!1:-}" ] && ! docker image inspect "$2" >/dev/null 2>&1 && docker image inspect "$3" >/dev/null 2>&1; then
+    export "$1=$3"
+  fi
+}
 PROJECT=miniserve-drill
 URL=http://127.0.0.1:$MINISERVE_PORT
 DASHBOARD=http://127.0.0.1:$MINISERVE_DASHBOARD_PORT
@@ -18,6 +24,9 @@ if ! docker info >/dev/null 2>&1; then
   echo "Docker Compose was not run: no Docker daemon answers. Start one (systemctl start docker), or look with: docker info" >&2
   exit 1
 fi
+stand_in PYTHON_IMAGE python:3.11.14-slim python:3.11-slim
+stand_in REDIS_IMAGE redis:7.4.6-alpine redis:7-alpine
+stand_in NGINX_IMAGE nginx:1.28.0-alpine nginx:alpine
 if docker compose version >/dev/null 2>&1; then COMPOSE="docker compose"; else COMPOSE=docker-compose; fi
 COMPOSE="$COMPOSE -p $PROJECT"
 
@@ -82,7 +91,7 @@ $COMPOSE up -d --build >/dev/null 2>&1 || fail "up --build"
 wait_for "the first answer through the balancer" is_right
 for service in redis api worker dashboard monitor balancer; do wait_for "$service is healthy" is_healthy $service 1; done
 say "image miniserve:local has $(($(docker image inspect -f '{{.Size}}' miniserve:local) / 1000000)) MB, its base" \
-  "$(($(docker image inspect -f '{{.Size}}' python:3.11-slim) / 1000000)) MB"
+  "$(($(docker image inspect -f '{{.Size}}' "${PYTHON_IMAGE:-python:3.11.14-slim}") / 1000000)) MB"
 
 for service in redis api worker dashboard monitor balancer; do
   [ "$(inside $service id -u)" != 0 ] || fail "$service runs as root"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ops.run.embedded_redis import CONFIG_NAME, URL_NAME
+from ops.run.embedded_redis import URL_NAME
 from ops.run.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
 from scheduler.settings import Settings, hide_password
@@ -59,11 +59,11 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
 
 
 def _redis_port(settings: Settings) -> list[tuple[str, str]]:
-    """The port of the embedded Redis, and where its password is to be read: it is never printed."""
+    """The port of the embedded Redis with its password, which is shown nowhere else."""
     if not settings.redis_port or not settings.redis_url.startswith("unix://"):
         return []
-    path = _directory(settings.redis_url) / CONFIG_NAME
-    return [("Redis port", f"127.0.0.1:{settings.redis_port}, its password stands in {path}")]
+    password = settings.redis_url.partition("?password=")[2]
+    return [("Redis port", f"redis://:{password}@127.0.0.1:{settings.redis_port}/0 (the password is shown this once)")]
 
 
 def _pasteable(redis_url: str) -> str:

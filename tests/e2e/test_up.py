@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
-from redis import Redis
+from redis import AuthenticationError, Redis, ResponseError
 
 from ops.run import embedded_redis, processes
 from ops.run.embedded_redis import free_port
@@ -39,6 +40,12 @@ def own_temp(tmp_path: Path) -> Iterator[Path]:
     directory = tmp_path / "tmp"
     directory.mkdir()
     yield directory
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RunningSystem]:
+    with RunningSystem() as system:
+        yield system
 
 
 def _assert_nothing_left(system: RunningSystem, children: list[int], temp: Path) -> None:
@@ -148,20 +155,41 @@ def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
         server.stop()
 
 
-def test_a_port_for_redis_has_a_password_that_is_not_printed() -> None:
+def test_a_port_for_redis_has_a_password_that_is_printed_once() -> None:
     port = free_port()
     with RunningSystem("--redis-port", str(port)) as system:
-        path = system.wait_for_line(rf"^  Redis port +127\.0\.0\.1:{port}, its password stands in (.*)$", 1).group(1)
-        password = Path(path).read_text().split()[1]
+        pattern = rf"^  Redis port +(redis://:(\S{{40,}})@127\.0\.0\.1:{port}/0) \(.*once\)$"
+        url, password = system.wait_for_line(pattern, 1).groups()
         answer = post_sentence(system.url, "He goed to school")
-        with Redis(port=port, password=password) as client:
+        with Redis.from_url(url) as client:
             num_finished = client.zcard("rq:finished:correct")
         rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
         info = subprocess.run(rq_info, shell=True, capture_output=True, text=True, timeout=20, check=True).stdout
 
         assert (answer.status, num_finished) == (200, 1)
         assert "1 workers, 1 queues" in info
-        assert password not in system.output()
+        assert system.output().count(password) == 1
+        with Redis(port=port) as client, pytest.raises(AuthenticationError):
+            client.ping()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["CONFIG SET dir /tmp", "CONFIG GET *", "MODULE LOAD /tmp/x.so", "DEBUG SLEEP 0", "REPLICAOF 127.0.0.1 1", "SAVE",
+     "SHUTDOWN NOSAVE", "FLUSHALL", "ACL LIST", "MONITOR", "KEYS *"],
+)  # fmt: skip
+def test_who_reaches_the_embedded_redis_may_not_change_the_server(guarded: RunningSystem, command: str) -> None:
+    with Redis.from_url(guarded.redis_url) as client, pytest.raises(ResponseError, match="no permission|not allowed"):
+        client.execute_command(*command.split())
+
+
+def test_the_embedded_redis_is_a_socket_in_a_private_directory_and_no_port(guarded: RunningSystem) -> None:
+    path = Path(guarded.redis_url.removeprefix("unix://"))
+    server = psutil.Process(guarded.pids("redis")[0])
+
+    assert path.parent.stat().st_mode & 0o777 == 0o700 and path.stat().st_mode & 0o777 == 0o700
+    assert [one for one in server.net_connections("inet") if one.status == psutil.CONN_LISTEN] == []
+    assert post_sentence(guarded.url, "He goed to school").body["corrected"] == "He went to school"
 
 
 def test_what_it_prints_can_be_pasted() -> None:

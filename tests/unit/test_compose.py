@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from ops.run import health
+from ops.run import embedded_redis, health
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
 
@@ -45,8 +47,10 @@ def test_redis_is_reached_by_those_alone_who_need_it() -> None:
 
 def test_redis_keeps_what_it_has_and_evicts_nothing() -> None:
     command = SERVICES["redis"]["command"]
-    options = dict(zip(command[1::2], command[2::2], strict=True))
+    rights = command.index("--user")
+    options = dict(zip(command[1:rights:2], command[2:rights:2], strict=True))
 
+    assert command[rights + 1 :] == ["default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous", "+info"]
     assert options["--appendonly"] == "yes"
     assert options["--maxmemory-policy"] == "noeviction"
     assert int(options["--maxmemory"].removesuffix("mb")) * 2 <= 1024
@@ -75,14 +79,49 @@ def test_a_container_says_whether_it_is_healthy_and_waits_for_what_it_needs(name
 
 @pytest.mark.parametrize("name", OURS)
 def test_all_of_ours_run_from_one_image(name: str) -> None:
-    assert SERVICES[name]["build"] == "." and SERVICES[name]["image"] == "miniserve:local"
+    assert SERVICES[name]["build"]["context"] == "." and SERVICES[name]["image"] == "miniserve:local"
 
 
-def test_every_image_has_a_tag_that_is_not_latest() -> None:
-    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
-    images = [service["image"] for service in SERVICES.values()]
+def test_every_image_has_an_exact_tag_and_a_variable_that_replaces_it() -> None:
+    images = [service["image"] for name, service in SERVICES.items() if name not in OURS]
+    images.append(SERVICES["api"]["build"]["args"]["PYTHON_IMAGE"])
 
-    assert all(re.fullmatch(r"[\w./-]+:(?!latest)[\w.-]+", image) for image in [*bases, *images])
+    for image in images:
+        assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*\}", image), image
+
+
+def test_the_images_base_is_a_build_argument_with_the_same_default_in_both_stages() -> None:
+    default = re.search(r"^ARG PYTHON_IMAGE=(\S+)$", DOCKERFILE, re.MULTILINE).group(1)
+
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON_IMAGE}"] * 2
+    assert SERVICES["api"]["build"]["args"] == {"PYTHON_IMAGE": f"${{PYTHON_IMAGE:-{default}}}"}
+    assert default in (ROOT / "ops" / "deploy" / "compose_drill.sh").read_text(encoding="utf-8")
+
+
+def test_the_redis_of_compose_has_no_known_hole_in_its_lua() -> None:
+    version = re.search(r":-redis:(\d+)\.(\d+)\.(\d+)", SERVICES["redis"]["image"]).groups()
+
+    assert embedded_redis.is_safe(tuple(map(int, version)))
+
+
+@pytest.mark.parametrize("given", ["", "given"])
+def test_grafana_gets_the_given_password_or_one_of_its_own_that_stays(given: str, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text('#!/bin/sh\necho "started with $GF_SECURITY_ADMIN_PASSWORD"\n')
+    (tmp_path / "run.sh").chmod(0o755)
+    env = {"PATH": os.environ["PATH"], "START": str(tmp_path / "run.sh"), "DATA": str(tmp_path)}
+    script = ["sh", str(ROOT / "ops" / "deploy" / "compose" / "grafana.sh")]
+
+    first, second = (
+        subprocess.run(
+            script, env=env | {"GF_SECURITY_ADMIN_PASSWORD": given}, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    password = first.rsplit(" ", 1)[1].strip()
+
+    assert first == second
+    assert password == given if given else len(password) == 24 and f"password {password}," in first
+    assert SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${MINISERVE_GRAFANA_PASSWORD:-}"
 
 
 def test_only_settings_that_exist_are_passed_on() -> None:
