@@ -63,6 +63,11 @@ class Settings:
 
     redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts an embedded one.", Range())
     redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
+    redis_memory_mb: int = _setting(
+        2048,
+        "Memory limit of the embedded Redis, in MiB, and assumed of another without one; half is for requests.",
+        Range(16, 1_048_576),
+    )
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
     trusted_proxies: str = _setting(

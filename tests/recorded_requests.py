@@ -6,7 +6,10 @@ from redis import Redis
 
 from worker.mailbox.protocol import Record, ReplyMode
 
-_OTHERS = ("stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences")
+_OTHERS = (
+    "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
+    "kept_bytes", "kept_room_at", "max_memory",
+)  # fmt: skip
 
 
 def a_record(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 from redis import Redis
 
 from scheduler.capacity.observed import Observed
-from scheduler.messages import Completion, FinishReason, FreeCapacity
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_request
 from worker.mailbox import formats
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits
+from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Record
 from worker.mailbox.replies import observed_of
 
 START_S = 1_700_000_000
@@ -43,8 +44,17 @@ class ScriptedQueue:
         return self.client.eval(self._by_digest[digest], 0, *arguments)
 
     def accept(self, *request_ids: str, within_s: float | None = None, channel: str = "api") -> str:
-        requests = tuple(a_request(request_id) for request_id in request_ids)
-        (reply,) = self.run(enqueue_command(channel, self.limits, [EnqueueRequest(requests, within_s)]))
+        return self.enqueue([a_request(request_id) for request_id in request_ids], within_s=within_s, channel=channel)
+
+    def enqueue(
+        self,
+        requests: Sequence[CorrectionRequest],
+        record: Record | None = None,
+        within_s: float | None = None,
+        channel: str = "api",
+    ) -> str:
+        wanted = EnqueueRequest(tuple(requests), within_s, record)
+        (reply,) = self.run(enqueue_command(channel, self.limits, [wanted]))
         return reply[0].decode()
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
@@ -70,7 +80,9 @@ class ScriptedQueue:
         return deliveries
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
-        completions = [Completion(request_id, reason, (7, 1)) for request_id in request_ids]
+        self.finish_all(worker, [Completion(request_id, reason, (7, 1)) for request_id in request_ids])
+
+    def finish_all(self, worker: str, completions: Sequence[Completion]) -> None:
         words = [word for completion in completions for word in formats.finish_arguments(completion)]
         self.run(script("finish", worker, *words))
 

@@ -87,12 +87,14 @@ class EmbeddedRedis:
         processes.stop(self.process, STOP_PATIENCE_S)
 
 
-def start(directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False) -> EmbeddedRedis:
+def start(
+    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False, memory_mb: int = 0
+) -> EmbeddedRedis:
     """Start a server that keeps its data in `directory` and wait until it answers. Raises RedisUnavailable.
 
     Call it from a thread that outlives the server (see `processes.spawn`).
     """
-    command = server_command(directory, port, password, is_guarded=is_guarded)
+    command = server_command(directory, port, password, is_guarded=is_guarded, memory_mb=memory_mb)
     server = EmbeddedRedis(processes.spawn(command, output=subprocess.DEVNULL), directory, port, password)
     if wait_until_up(server):
         return server
@@ -101,7 +103,7 @@ def start(directory: Path, port: int | None = None, password: str = "", *, is_gu
 
 
 def server_command(
-    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False
+    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False, memory_mb: int = 0
 ) -> list[str]:
     """The command line of a server for this directory and port; writes its user and password into a file. Raises
     RedisUnavailable."""
@@ -126,6 +128,7 @@ def server_command(
         "auto-aof-rewrite-min-size": "8mb",
         "save": "",
         "stream-node-max-bytes": 256,  # each job's result is a stream of one: 4,096 bytes for it would be waste
+        "maxmemory": f"{memory_mb}mb",  # 0: no limit
         "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
     }
     arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]

@@ -24,6 +24,7 @@ import urllib.request
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -171,8 +172,9 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     try:
         port = settings.redis_port or None
         password = secrets.token_urlsafe() if port else ""
-        server = embedded_redis.start(directory, port, password, is_guarded=True)
-        command = embedded_redis.server_command(directory, port, password, is_guarded=True)
+        about: dict[str, Any] = {"is_guarded": True, "memory_mb": settings.redis_memory_mb}
+        server = embedded_redis.start(directory, port, password, **about)
+        command = embedded_redis.server_command(directory, port, password, **about)
         (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None

@@ -57,3 +57,4 @@ class Observed:
     dead_letters: int = 0
     redis_memory_bytes: int = 0
     redis_max_memory_bytes: int = 0  # 0: no limit
+    redis_kept_bytes: int = 0  # of requests that are open and of what is kept of others, as admission counts them

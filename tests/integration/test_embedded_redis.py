@@ -17,10 +17,10 @@ from ops.run import embedded_redis
 
 
 def test_a_server_answers_as_soon_as_start_returns(tmp_path: Path) -> None:
-    server = embedded_redis.start(tmp_path)
+    server = embedded_redis.start(tmp_path, memory_mb=64)
     try:
         with redis.Redis.from_url(server.url) as client:
-            names = ("appendonly", "maxmemory-policy", "stream-node-max-bytes", "port")
+            names = ("appendonly", "maxmemory", "maxmemory-policy", "stream-node-max-bytes", "port")
             settings = {name: client.config_get(name)[name] for name in names}
             mode = server.socket.stat().st_mode & 0o777
     finally:
@@ -28,6 +28,7 @@ def test_a_server_answers_as_soon_as_start_returns(tmp_path: Path) -> None:
 
     assert settings == {
         "appendonly": "yes",
+        "maxmemory": "67108864",
         "maxmemory-policy": "noeviction",
         "stream-node-max-bytes": "256",
         "port": "0",

@@ -82,6 +82,16 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
     )
 
 
+def memory_full(used_bytes: int, max_bytes: int, seconds: int) -> QueueFull:
+    """`seconds`: until a tenth of what is kept is forgotten."""
+    after_s = retry_after_s(seconds, 1.0)
+    return QueueFull(
+        f"Redis keeps {used_bytes / 2**20:,.1f} MiB of requests and answers; one like this is taken up to "
+        f"{max_bytes / 2**20:,.1f} MiB. Try again in {after_s} s.",
+        after_s,
+    )
+
+
 def too_late(tokens: int, tokens_per_s: float, within_s: float) -> DeadlineExceeded:
     """`tokens`: reserved by all that is accepted, and by the request itself."""
     return DeadlineExceeded(

@@ -189,6 +189,8 @@ class _ProcessClient:
             raise admission.conflict()
         if reply[0] == b"full":
             raise self.fullness.note(reply[1], reply[2], float(reply[3]))
+        if reply[0] == b"kept":
+            raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:
             raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
         accepted.accepted_s = time.perf_counter()

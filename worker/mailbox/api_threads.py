@@ -146,7 +146,7 @@ class Sender:
 
 def enqueue_command(channel: str, limits: MailboxLimits, wanted: list[EnqueueRequest]) -> Command:
     """ENQUEUE for all of them. Its reply has one entry for each."""
-    bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens)
+    bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
     return script("enqueue", *bounds, *[word for one in wanted for word in one.words(limits)])
 
 

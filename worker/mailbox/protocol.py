@@ -43,6 +43,7 @@ class MailboxLimits:
     max_tokens: int = 131_072
     result_ttl_s: int = 60
     kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
+    max_memory_bytes: int = 2**31  # of Redis, where it has no limit of its own; half of it is for requests and answers
     timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
 
     @classmethod
@@ -52,6 +53,7 @@ class MailboxLimits:
             max_tokens=settings.max_queue_tokens,
             result_ttl_s=settings.result_ttl_s,
             kept_ttl_s=max(KEPT_TTL_S, settings.result_ttl_s),
+            max_memory_bytes=settings.redis_memory_mb * 2**20,
             timeout_s=max(1, round(settings.request_timeout_s)),
         )
 

@@ -19,7 +19,10 @@
 --                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs.
 --                                       duplicates: answers dropped because another one was first.
 --                                       law_us: the times of all ends less those of all acceptances. And as they are now:
---                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates
+--                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates;
+--                                       kept_bytes, the sum of miniserve:kept; kept_room_at, when a tenth of it is forgotten;
+--                                       max_memory of this Redis
+--   miniserve:kept                HASH  second -> bytes of what is forgotten then: texts, answers, traces
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
 --   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
@@ -35,7 +38,7 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
-local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
+local COUNTS, TOTALS, HISTORY, KEPT = 'miniserve:counts', 'miniserve:totals', 'miniserve:history', 'miniserve:kept'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
@@ -137,7 +140,7 @@ end
 
 -- The accounts. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
 -- kind with one command whatever the number of jobs. Every script that notes something must end in `close`.
-local reserved, released, counted, ended, outgoing = {}, {}, {}, {}, {}
+local reserved, released, counted, ended, kept, outgoing = {}, {}, {}, {}, {}, {}
 
 local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
 
@@ -148,6 +151,25 @@ local function counts()
     for what, text in pairs(hash_of(COUNTS)) do known_counts[what] = number(text) end
   end
   return known_counts
+end
+
+-- The memory of a job, from its acceptance until it is forgotten, is at most this: hash, answer, trace, and their entries in
+-- Redis' tables (tests/integration/test_kept_bytes.py measures it). What is open is counted by the reservations; what has ended
+-- by the second in which it is forgotten, because an expiry runs no script.
+local JOB_BYTES, TOKEN_BYTES = 3600, 8
+local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
+
+local function keep(until_s, bytes)
+  local second = string.format('%.0f', math.ceil(until_s))
+  kept[second] = (kept[second] or 0) + bytes
+  count('kept_bytes', bytes)
+end
+
+-- A job that was to be forgotten at the time of its registry, and is now put back or deleted.
+local function unkeep(id, status)
+  local until_s = redis.call('ZSCORE', registry_of(status), id)
+  redis.call('ZREM', registry_of(status), id)
+  if until_s then keep(tonumber(until_s), -bytes_of(1, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)) end
 end
 
 -- The caller knows that the id has no reservation.
@@ -195,6 +217,7 @@ local function close()
   end
   if #sums > 0 then redis.call('HSET', COUNTS, unpack(sums)) end
   for status, entries in pairs(ended) do in_slices('ZADD', registry_of(status), entries) end
+  for second, bytes in pairs(kept) do redis.pcall('HINCRBY', KEPT, second, bytes) end -- summed up anew every second
   for channel, text in pairs(outgoing) do redis.call('PUBLISH', channel, text) end
 end
 
@@ -213,6 +236,7 @@ local function settle(id, status, job)
   ended[status] = entries
   entries[#entries + 1] = now + job.ttl
   entries[#entries + 1] = id
+  keep(now + job.ttl, bytes_of(1, number(job.tokens) or 0))
   if job.request and redis.call('EXISTS', request_key(job.request)) == 1 then
     local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
     if type(open) == 'number' and open <= 0 then redis.call('EXPIRE', request_key(job.request), job.ttl) end
@@ -280,10 +304,41 @@ local function moment(now)
   return row
 end
 
+-- Used memory and its limit, in bytes; 0 where users may not ask.
+local function memory_facts()
+  local facts = redis.pcall('INFO', 'memory')
+  if type(facts) ~= 'string' then return 0, 0 end
+  return number(string.match(facts, 'used_memory:(%d+)')) or 0, number(string.match(facts, 'maxmemory:(%d+)')) or 0
+end
+
+-- Drop the seconds that are over. Also what no script wrote.
+local function forget_kept(now)
+  local gone, seconds, bytes_at, sum, room, room_at = {}, {}, {}, 0, 0, now
+  for second, bytes in pairs(hash_of(KEPT)) do
+    local at = number(second)
+    if at and at > now and number(bytes) then
+      seconds[#seconds + 1], bytes_at[at], sum = at, number(bytes), sum + number(bytes)
+    else
+      gone[#gone + 1] = second
+    end
+  end
+  if #gone > 0 then in_slices('HDEL', KEPT, gone) end
+  table.sort(seconds)
+  for _, at in ipairs(seconds) do
+    if room >= sum / 10 then break end
+    room, room_at = room + bytes_at[at], at
+  end
+  local _, max_memory = memory_facts()
+  counts().kept_bytes = sum
+  redis.call('HSET', COUNTS, 'kept_bytes', string.format('%.0f', sum), 'kept_room_at', string.format('%.0f', room_at),
+    'max_memory', string.format('%.0f', max_memory))
+end
+
 local function remember(now)
   local last = redis.call('LINDEX', HISTORY, -1)
   local last_s = last and string.match(last, '"at_s":([%d.]+)') -- all of it is decoded 20 times as slowly
   if math.abs(now - (number(last_s) or 0)) < HISTORY_STEP_S then return end
+  forget_kept(now)
   redis.call('RPUSH', HISTORY, cjson.encode(moment(now)))
   redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end

@@ -3,6 +3,7 @@
 local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
-redis.call('ZREM', registry_of('failed'), id)
+unkeep(id, 'failed')
 redis.call('DEL', job_key(id), 'rq:results:' .. id)
+close()
 return 'dropped'

@@ -1,19 +1,26 @@
 -- ENQUEUE: accept the jobs of HTTP requests, or attach to those known, or refuse them: of each request all or none. One
 -- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
--- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens; then per HTTP request: number of jobs, '1'
+-- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
+-- its own; then per HTTP request: number of jobs, '1'
 -- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
 -- somebody follows the decoding, '1' where nobody waits, its id ('': not to be found later), document, digest of its body,
 -- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none);
 -- then per job, their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
--- jobs are to be asked for; { 'full', ... } and { 'late', ... } with the numbers of the refusal.
-local own_channel, failure_ttl, timeout, max_requests, max_tokens = unpack(ARGV, 1, 5)
+-- jobs are to be asked for; { 'full', ... }, { 'kept', ... } and { 'late', ... } with the numbers of the refusal.
+local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
 local REQUEST_WORDS, JOB_WORDS = 13, 5
 local now = clock()
 local now_iso = iso(now)
 local num_open = redis.call('HLEN', RESERVATIONS)
 local num_tokens, rate = counts().reserved_tokens or 0, counts().service_rate or 0
+-- Half of the memory: what was accepted must always find room to run and to end, and Redis needs some for itself. What is
+-- kept for ten minutes, asynchronous or under a key, is taken up to three quarters of that: so it is refused first.
+local max_kept = ((counts().max_memory or 0) > 0 and counts().max_memory or tonumber(max_memory)) / 2
+local KEPT_SHARE = 0.75
+local TEXT_BYTES, RECORD_BYTES, ID_BYTES = 900, 1500, 60 -- with the trace, beside the document; of each job
+local kept_bytes = counts().kept_bytes or 0
 local pushed, num_accepted = {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
 -- What is known of the jobs of a request; nil where one of them stands for another body. Where the bodies are the same the
@@ -34,16 +41,19 @@ local function known_jobs(first, stop, is_same_body)
 end
 
 -- The refusal of so many new jobs; nil: they fit.
-local function refusal(num_new, new_tokens, within_s)
+local function refusal(num_new, new_tokens, new_bytes, is_kept, within_s)
   local why
+  local bytes, most_bytes = kept_bytes + bytes_of(num_open, num_tokens), is_kept and KEPT_SHARE * max_kept or max_kept
   if num_open + num_new > max_requests or num_tokens + new_tokens > max_tokens then
     why = { 'full', num_open, num_tokens, tostring(rate) }
+  elseif bytes + bytes_of(num_new, new_tokens) + new_bytes > most_bytes then
+    why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((counts().kept_room_at or now) - now)) }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
     why = { 'late', num_tokens + new_tokens, tostring(rate) }
   end
   if why then
-    count('refused_' .. why[1])
+    count(why[1] == 'late' and 'refused_late' or 'refused_full')
     count('refused_sentences', num_new)
   end
   return why
@@ -65,12 +75,16 @@ local function attach(id, reply_to, channel, deadline, streams)
   if #fields > 0 then redis.call('HSET', job_key(id), unpack(fields)) end
 end
 
-local function keep_record(request_id, fields, ids, num_running, ttl, key)
-  ttl = tonumber(ttl)
+local function keep_record(request_id, fields, ids, num_running, ttl, key, bytes)
   local num_added = redis.call('HSET', request_key(request_id), 'jobs', table.concat(ids, ' '), 'open', num_running,
     unpack(fields))
   local left = num_added == 5 and -1 or redis.call('TTL', request_key(request_id))
-  if left < 0 or num_running > 0 and left < ttl then redis.call('EXPIRE', request_key(request_id), ttl) else ttl = left end
+  if left < 0 or num_running > 0 and left < ttl then
+    redis.call('EXPIRE', request_key(request_id), ttl)
+    keep(now + ttl, bytes)
+  else
+    ttl = left
+  end
   if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', ttl) end
 end
 
@@ -95,8 +109,11 @@ local function enqueue(first, stop)
   for at = first_job, stop, JOB_WORDS do
     if not reply_to_of[ARGV[at]] then num_new, new_tokens = num_new + 1, new_tokens + tonumber(ARGV[at + 2]) end
   end
-  local refused = num_new > 0 and refusal(num_new, new_tokens, within_s)
+  local num_jobs = tonumber(ARGV[first])
+  local bytes = request_id == '' and 0 or #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
+  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, is_async == '1' or key ~= '', within_s)
   if refused then return refused end
+  kept_bytes = kept_bytes + bytes
 
   local channel = is_async == '1' and NOBODY or own_channel
   local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
@@ -119,7 +136,7 @@ local function enqueue(first, stop)
       if may_be_known == '1' then -- what is left of one that was cancelled
         redis.call('PERSIST', job_key(id))
         redis.call('HDEL', job_key(id), 'expired', 'trace')
-        redis.call('ZREM', registry_of('canceled'), id)
+        unkeep(id, 'canceled')
       end
       num_accepted = num_accepted + 1
       reserve(id, tonumber(tokens))
@@ -129,14 +146,15 @@ local function enqueue(first, stop)
   num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
   if has_text then
     redis.call('SET', 'miniserve:text:' .. request_id, document, 'EX', record_ttl)
+    keep(now + record_ttl, bytes)
   elseif has_record == '1' then
     local record = { 'document', document, 'digest', digest, 'maker', tokenizer }
-    keep_record(request_id, record, ids, num_running + num_new, record_ttl, key)
+    keep_record(request_id, record, ids, num_running + num_new, tonumber(record_ttl), key, bytes)
   end
   return { num_known > 0 and 'attached' or 'accepted' }
 end
 
-local replies, first = {}, 6
+local replies, first = {}, 7
 while first <= #ARGV do
   local stop = first + REQUEST_WORDS + tonumber(ARGV[first]) * JOB_WORDS - 1
   replies[#replies + 1] = enqueue(first, stop)

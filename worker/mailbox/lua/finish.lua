@@ -35,8 +35,13 @@ for at = FIRST, #ARGV, STEP do
       local ttl = ttl_of(status == 'failed' and job.failure_ttl or job.result_ttl)
       store(id, status, payload, error_text, ttl)
       if is_cut then count('done_length') end
+      local fields = trace ~= '' and { 'trace', trace } or {}
+      if status == 'finished' then -- nobody runs it again: of `data` stays what RQ's tools show
+        fields[#fields + 1] = 'data'
+        fields[#fields + 1] = '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]'
+      end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job.accepted_at,
-        request = job.request, tokens = number(job.reserved_tokens), fields = trace ~= '' and { 'trace', trace } })
+        request = job.request, tokens = number(job.reserved_tokens), fields = fields })
       queue_publish(job.reply_to, payload)
     elseif why then
       cancel_job(id, why, 'running')

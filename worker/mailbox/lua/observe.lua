@@ -33,8 +33,8 @@ local function flat_of(key)
   local flat = redis.pcall('HGETALL', key)
   return flat.err and {} or flat
 end
-local memory = redis.pcall('INFO', 'memory')
-if type(memory) ~= 'string' then memory = '' end -- where users may not ask
+local used_memory, max_memory = memory_facts()
+local num_open = redis.call('HLEN', RESERVATIONS)
 return {
   moments,
   flat_of(COUNTS),
@@ -42,11 +42,12 @@ return {
   workers,
   redis.call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
   redis.call('LLEN', QUEUE),
-  redis.call('HLEN', RESERVATIONS),
+  num_open,
   math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
   tostring(age(redis.call('LINDEX', QUEUE, 0))),
   tostring(oldest_running),
   redis.call('ZCARD', registry_of('failed')),
-  tonumber(string.match(memory, 'used_memory:(%d+)') or 0),
-  tonumber(string.match(memory, 'maxmemory:(%d+)') or 0),
+  used_memory,
+  max_memory,
+  (counts().kept_bytes or 0) + bytes_of(num_open, counts().reserved_tokens or 0),
 }

@@ -5,7 +5,7 @@ local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
 local now = clock()
-redis.call('ZREM', registry_of('failed'), id)
+unkeep(id, 'failed')
 redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso(now), 'started_at', '', 'ended_at', '',
   'attempts', 1, 'worker_name', '', 'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', '')
 redis.call('PERSIST', job_key(id))
