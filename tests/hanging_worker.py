@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import sys
 import time
 
 from api.grammar.tokenizer import Tokenizer
@@ -29,4 +29,4 @@ def go_on(*_: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, hang)
     signal.signal(signal.SIGUSR2, go_on)
-    process.serve(Settings(redis_url=sys.argv[1]), Tokenizer.load().fingerprint, prepare=lambda engine: engine)
+    process.serve(Settings.from_env(os.environ), Tokenizer.load().fingerprint, prepare=lambda engine: engine)

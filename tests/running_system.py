@@ -1,4 +1,4 @@
-"""A real `miniserve up` for tests: started on free ports, looked at from outside, always ended."""
+"""Real `miniserve` processes for tests: started on free ports, looked at from outside, always ended."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import psutil
@@ -61,12 +64,32 @@ def post_json(url: str, path: str, document: object) -> Reply:
     return send(url, "POST", path, json.dumps(document).encode(), {"Content-Type": "application/json"})
 
 
-def wait_until(is_true: Callable[[], bool], within_s: float, what: str) -> None:
+def status_of(url: str, path: str) -> int:
+    """What GET answers; 0 while nobody answers."""
+    try:
+        return send(url, "GET", path).status
+    except OSError:
+        return 0
+
+
+def wait_until(is_true: Callable[[], bool], within_s: float, what: str | Callable[[], str]) -> None:
     """Poll until a deadline; an AssertionError names what did not happen."""
     deadline = time.monotonic() + within_s
     while not is_true():
-        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what if isinstance(what, str) else what()}"
         time.sleep(0.02)
+
+
+@contextmanager
+def real_worker(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The worker that ships; SIGUSR1 lets its loop hang."""
+    env = os.environ | {"MINISERVE_REDIS_URL": redis_url}
+    process = subprocess.Popen([sys.executable, "-m", "tests.hanging_worker"], env=env, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def is_running(pid: int) -> bool:
@@ -92,21 +115,21 @@ def descendants(pid: int, recursive: bool = True) -> list[int]:
         return []
 
 
-class RunningSystem:
-    """`miniserve up` as a child; use it as a context manager."""
+class Server:
+    """A `miniserve` process with a port of its own, as a child; use it as a context manager."""
 
-    def __init__(self, *options: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *command: str, env: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        command = processes.miniserve_command("up", "--port", str(self.port), *options)
         self.process = subprocess.Popen(
-            command, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}
-        )
+            processes.miniserve_command(*command, "--port", str(self.port)),
+            stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
+        )  # fmt: skip
 
-    def __enter__(self) -> RunningSystem:
+    def __enter__(self) -> Self:
         try:
-            self.wait_for_line(r"^  ready", START_PATIENCE_S)
+            wait_until(self._is_up, START_PATIENCE_S, self.output)
         except BaseException:
             self.__exit__()
             raise
@@ -115,6 +138,10 @@ class RunningSystem:
     def __exit__(self, *_: object) -> None:
         processes.stop(self.process, 30)
         self._log.close()
+
+    def _is_up(self) -> bool:
+        assert self.process.poll() is None, self.output()
+        return self.status_of("/healthz") == 200
 
     def output(self) -> str:
         """All that it and its children have written so far."""
@@ -128,6 +155,43 @@ class RunningSystem:
             time.sleep(0.02)
         return found
 
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def status_of(self, path: str) -> int:
+        return status_of(self.url, path)
+
+    def readiness(self) -> int:
+        return self.status_of("/readyz")
+
+    def wait_until_ready(self, within_s: float = 15.0) -> None:
+        wait_until(lambda: self.readiness() == 200, within_s, "ready")
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+
+class ApiProcess(Server):
+    """`miniserve api`, for tests that play the worker themselves."""
+
+    def __init__(self, redis_url: str, *options: str) -> None:
+        super().__init__("api", "--redis-url", redis_url, *options)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        super().__exit__()
+
+
+class RunningSystem(Server):
+    """`miniserve up`: up once it says that it is ready."""
+
+    def __init__(self, *options: str, env: Mapping[str, str] | None = None) -> None:
+        super().__init__("up", *options, env=env)
+
+    def _is_up(self) -> bool:
+        assert self.process.poll() is None, self.output()
+        return re.search(r"^  ready", self.output(), re.MULTILINE) is not None
+
     @property
     def redis_url(self) -> str:
         return self.wait_for_line(r"^  Redis +(\S+)$", 5).group(1)
@@ -137,16 +201,3 @@ class RunningSystem:
         pattern = r"(redis|valkey)-server" if role == "redis" else rf"miniserve {role}\b"
         children = descendants(self.process.pid, recursive=False)
         return [pid for pid in children if re.search(pattern, command_line(pid))]
-
-    def wait_until_ready(self, within_s: float = 15.0) -> None:
-        wait_until(lambda: self.readiness() == 200, within_s, "ready again")
-
-    def readiness(self) -> int:
-        """The status of /readyz, 0 while nobody answers."""
-        try:
-            return send(self.url, "GET", "/readyz").status
-        except OSError:
-            return 0
-
-    def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.run import embedded_redis, processes
+from ops.run import processes
 from tests.many_sentences import sentences
-from tests.running_system import RunningSystem, post_sentence, send, wait_until
+from tests.running_system import ApiProcess, RunningSystem, post_sentence, send
 
 RQ = Path(sys.executable).with_name("rq")
 
@@ -100,28 +100,16 @@ def _offline(texts: list[str]) -> list[str]:
 
 
 def test_a_second_replica_on_another_port_shares_queue_and_worker(system: RunningSystem) -> None:
-    port = embedded_redis.free_port()
-    command = processes.miniserve_command("api", "--port", str(port), "--redis-url", system.redis_url)
-    replica = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_until(lambda: _is_ready(url), 20, "the second replica is ready")
+    with ApiProcess(system.redis_url) as replica:
+        replica.wait_until_ready()
         with ThreadPoolExecutor(16) as pool:
-            urls = [url, system.url] * 20
+            urls = [replica.url, system.url] * 20
             replies = list(pool.map(lambda one: post_sentence(one, "He goed to school"), urls))
-    finally:
-        replica.terminate()
-        exit_status = replica.wait(20)
+        replica.signal(signal.SIGTERM)
+        exit_status = replica.process.wait(20)
 
     assert {(reply.status, reply.body["corrected"]) for reply in replies} == {(200, "He went to school")}
     assert exit_status == 0
-
-
-def _is_ready(url: str) -> bool:
-    try:
-        return send(url, "GET", "/readyz").status == 200
-    except OSError:
-        return False
 
 
 def test_an_answer_that_would_come_too_late_is_a_504_and_a_generous_deadline_is_kept(system: RunningSystem) -> None:

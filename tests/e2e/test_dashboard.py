@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ops.run.embedded_redis import free_port
-from tests.running_system import RunningSystem, post_sentence, send, wait_until
+from tests.running_system import RunningSystem, post_sentence, send, status_of, wait_until
 
 NUM_SENT = 5
 
@@ -22,15 +22,8 @@ def with_dashboard() -> Iterator[tuple[RunningSystem, str]]:
         url = system.wait_for_line(r"^  dashboard +(http://127\.0\.0\.1:\d+)/$", 5).group(1)
         for _ in range(NUM_SENT):
             post_sentence(system.url, "<b>He goed</b> to school")
-        wait_until(lambda: _answers(url), 20, "the dashboard answers")
+        wait_until(lambda: status_of(url, "/") == 200, 20, "the dashboard answers")
         yield system, url
-
-
-def _answers(url: str) -> bool:
-    try:
-        return send(url, "GET", "/").status == 200
-    except OSError:
-        return False
 
 
 def test_the_workers_page_names_the_worker_and_its_queue(with_dashboard: tuple[RunningSystem, str]) -> None:

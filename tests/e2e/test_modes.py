@@ -97,13 +97,6 @@ def test_an_unreadable_request_is_answered_with_a_problem_document(other: Runnin
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"].endswith("invalid-header")
 
 
-def test_many_at_once_are_all_answered(other: RunningSystem) -> None:
-    with ThreadPoolExecutor(20) as pool:
-        replies = list(pool.map(lambda number: post_sentence(other.url, f"He goed to room {number}"), range(60)))
-
-    assert [reply.body["corrected"] for reply in replies] == [f"He went to room {number}" for number in range(60)]
-
-
 @pytest.mark.parametrize("mode", LOCAL_MODES)
 def test_without_a_queue_there_is_the_api_process_alone(mode: str) -> None:
     with RunningSystem("--mode", mode) as running:

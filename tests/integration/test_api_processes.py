@@ -10,19 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.grammar.edit_script import EOS_ID
-from tests.api_process import ApiProcess
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take
-from tests.running_system import descendants, is_running, post_sentence, send
+from tests.running_system import ApiProcess, descendants, is_running, post_sentence, send
 
 NUM_PROCESSES = 2
 
 
 @pytest.fixture
 def api(redis_url: str) -> Iterator[ApiProcess]:
-    process = ApiProcess(redis_url, "--api-processes", str(NUM_PROCESSES))
-    yield process
-    process.kill()
+    with ApiProcess(redis_url, "--api-processes", str(NUM_PROCESSES)) as process:
+        yield process
 
 
 def processes_of(api: ApiProcess) -> set[int]:

@@ -20,9 +20,8 @@ from api.server.application import bind
 from ops.run import processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
-from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
-from tests.running_system import Reply, descendants, is_running, post_sentence, send
+from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, send
 from worker.mailbox.protocol import WorkerMailbox
 
 
@@ -34,17 +33,15 @@ def worker(house: RedisHouse) -> WorkerMailbox:
 @pytest.fixture
 def api(redis_url: str) -> Iterator[ApiProcess]:
     """A replica that the test may stop."""
-    process = ApiProcess(redis_url, "--grace-s", "10")
-    yield process
-    process.kill()
+    with ApiProcess(redis_url, "--grace-s", "10") as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
 def shared_api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
     """A replica that lives through all tests here."""
-    process = ApiProcess(redis_server.url)
-    yield process
-    process.kill()
+    with ApiProcess(redis_server.url) as process:
+        yield process
 
 
 def answer(worker: WorkerMailbox, delivery: Delivery) -> None:
@@ -65,12 +62,8 @@ def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_ur
 
 def test_a_redis_that_does_not_answer_is_one_warning_without_its_password() -> None:
     address = f"127.0.0.1:{free_port()}"
-    api = ApiProcess(f"redis://:secret@{address}/0")
-    patience = threading.Timer(15, api.process.kill)  # ends the reading where no warning comes
-    patience.start()
-    line = next((line for line in api.process.stderr if "warning" in line), "")
-    patience.cancel()
-    api.kill()
+    with ApiProcess(f"redis://:secret@{address}/0") as api:
+        line = api.wait_for_line(r"^.*warning.*$", 15).group()
 
     assert "does not answer" in line and "--redis-url" in line
     assert address in line and "secret" not in line
@@ -129,8 +122,7 @@ def test_readiness_goes_off_on_a_connection_that_was_used_before_the_stop(
 
 
 def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: WorkerMailbox) -> None:
-    api = ApiProcess(redis_url, "--grace-s", "0.3")
-    with ThreadPoolExecutor() as pool:
+    with ApiProcess(redis_url, "--grace-s", "0.3") as api, ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, "He went home")
         take_one(worker)
 
@@ -139,8 +131,7 @@ def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: 
         reply: Reply = waiting.result(5)
         assert (reply.status, reply.slug) == (503, "shutting-down")
         assert int(reply.headers["Retry-After"]) >= 1
-    assert api.process.wait(5) == 0
-    api.kill()
+        assert api.process.wait(5) == 0
 
 
 def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProcess) -> None:
@@ -256,13 +247,13 @@ def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
 
 def test_a_replica_that_is_stopped_again_and_again_never_ends_by_a_fault(redis_url: str) -> None:
     for _ in range(4):
-        api = ApiProcess(redis_url)
-        assert send(api.url, "GET", "/nowhere").status == 404
+        with ApiProcess(redis_url) as api:
+            assert api.status_of("/nowhere") == 404
 
-        api.process.send_signal(signal.SIGTERM)
+            api.signal(signal.SIGTERM)
 
-        _, errors = api.process.communicate(timeout=10)
-        assert (api.process.returncode, [line for line in errors.splitlines() if "[info" not in line]) == (0, [])
+            assert api.process.wait(10) == 0
+            assert [line for line in api.output().splitlines() if "[info" not in line] == []
 
 
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
-from tests.api_process import ApiProcess
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import RedisHouse, a_request, eventually, take
-from tests.running_system import post_sentence, send
+from tests.running_system import ApiProcess, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
 from worker.mailbox.connection import connect
 from worker.mailbox.operator_end import SystemReader
@@ -31,14 +28,8 @@ OF_THE_MOMENT = ("redis_memory", "arrival_rate", "littles_law", "number_in_syste
 
 @contextmanager
 def replicas(redis_url: str, number: int) -> Iterator[list[ApiProcess]]:
-    processes: list[ApiProcess] = []
-    try:
-        for _ in range(number):
-            processes.append(ApiProcess(redis_url))
-        yield processes
-    finally:
-        for process in processes:
-            process.kill()
+    with ExitStack() as stack:
+        yield [stack.enter_context(ApiProcess(redis_url)) for _ in range(number)]
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +45,6 @@ def observed(redis_url: str) -> Observed:
         return observatory.observe()
     finally:
         observatory.close()
-
-
-@contextmanager
-def real_worker(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-m", "tests.hanging_worker", redis_url], stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def scrape(api: ApiProcess) -> dict[str, float]:

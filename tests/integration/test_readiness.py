@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import http.client
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 
 import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
-from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, eventually, take
-from tests.running_system import is_running, post_sentence, send
+from tests.running_system import ApiProcess, post_sentence, real_worker, send
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 PROBE_EVERY_S = 0.05
@@ -29,19 +25,8 @@ NUM_CLIENTS = 200  # at once, each with the next request as soon as the last is 
 
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    process = ApiProcess(redis_server.url)
-    yield process
-    process.kill()
-
-
-@contextmanager
-def real_worker(redis_url: str) -> Iterator[int]:
-    process = subprocess.Popen([sys.executable, "-m", "tests.hanging_worker", redis_url], stderr=subprocess.DEVNULL)
-    try:
-        yield process.pid
-    finally:
-        process.kill()
-        process.wait()
+    with ApiProcess(redis_server.url) as process:
+        yield process
 
 
 class Prober:
@@ -85,9 +70,9 @@ def test_readiness_goes_within_3_s_of_a_worker_and_is_back_within_1(
         assert post_sentence(api.url, "He goed to school").body["corrected"] == "He went to school"
         ready.first(200, after=time.monotonic(), within_s=30)  # of this worker, not of one that was there before
 
-        os.kill(worker, stop)
+        worker.send_signal(stop)
         off_s = ready.first(503, after=time.monotonic())
-        os.kill(worker, go_on)
+        worker.send_signal(go_on)
         on_s = ready.first(200, after=time.monotonic())
         assert post_sentence(api.url, "He goed to school").body["corrected"] == "He went to school"
 
@@ -99,9 +84,9 @@ def test_readiness_goes_within_3_s_of_a_worker_and_is_back_within_1(
 def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiProcess, redis_url: str) -> None:
     with real_worker(redis_url) as hanging, ThreadPoolExecutor() as pool:
         assert post_sentence(api.url, "He goed to school").status == 200
-        os.kill(hanging, signal.SIGUSR1)
+        hanging.send_signal(signal.SIGUSR1)
         waiting = pool.submit(post_sentence, api.url, "They was late.")
-        eventually(lambda: not is_running(hanging), within_s=15)
+        eventually(lambda: hanging.poll() is not None, within_s=15)
         with real_worker(redis_url):
             assert waiting.result(20).body["corrected"] == "They were late."
 
@@ -146,11 +131,10 @@ def test_a_worker_whose_heart_beats_and_whose_loop_stands_is_not_live(house: Red
 class AskedAtOnce(ApiProcess):
     """Asked whether it is ready as soon as its port is bound: the connection waits there until it is accepted."""
 
-    def _answers(self) -> bool:
+    def _is_up(self) -> bool:
         try:
             self.first_reply = send(self.url, "GET", "/readyz")
         except OSError:
-            assert self.process.poll() is None, self.process.stderr.read()
             return False
         return True
 
@@ -159,27 +143,26 @@ def test_a_replica_knows_whether_it_is_ready_before_it_answers_anybody(house: Re
     with real_worker(redis_url):
         eventually(lambda: house.api().status().live_workers, within_s=30)
 
-        api = AskedAtOnce(redis_url)
-        api.kill()
+        with AskedAtOnce(redis_url) as api:
+            pass
 
     assert (api.first_reply.status, api.first_reply.body.get("detail")) == (200, None)
 
 
 def test_a_redis_that_hangs_makes_readyz_503_at_once_and_healthz_not(private_redis: EmbeddedRedis) -> None:
-    api = ApiProcess(private_redis.url)
-    try:
-        with real_worker(private_redis.url), Prober(api.url, "/readyz") as ready, Prober(api.url, "/healthz") as health:
-            ready.first(200, after=0.0, within_s=30)
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiProcess(private_redis.url))
+        stack.enter_context(real_worker(private_redis.url))
+        ready, health = (stack.enter_context(Prober(api.url, path)) for path in ("/readyz", "/healthz"))
+        stack.callback(private_redis.process.send_signal, signal.SIGCONT)
+        ready.first(200, after=0.0, within_s=30)
 
-            private_redis.process.send_signal(signal.SIGSTOP)
-            stopped = time.monotonic()
-            off_s = ready.first(503, after=stopped)
-            time.sleep(0.5)
-            private_redis.process.send_signal(signal.SIGCONT)
-            ready.first(200, after=time.monotonic())
-    finally:
+        private_redis.process.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        off_s = ready.first(503, after=stopped)
+        time.sleep(0.5)
         private_redis.process.send_signal(signal.SIGCONT)
-        api.kill()
+        ready.first(200, after=time.monotonic())
 
     assert off_s < 3
     assert max(took for at, _, took in ready.answers if at > stopped) < 1, "a probe waits for no Redis"

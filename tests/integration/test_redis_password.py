@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests import guarded_redis
-from tests.api_process import ApiProcess
 from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
-from tests.running_system import post_sentence, send
+from tests.running_system import ApiProcess, post_sentence, send
 from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.worker_end import RedisWorkerMailbox
@@ -49,16 +47,10 @@ def test_a_worker_that_redis_refuses_says_that_its_password_is_the_reason(
 def test_an_api_that_redis_refuses_names_the_password_in_its_log_and_its_answers(
     server: GuardedRedis, mistaken: Callable[[GuardedRedis, str], str]
 ) -> None:
-    api = ApiProcess(mistaken(server, "api"))
-    try:
-        patience = threading.Timer(15, api.process.kill)  # ends the reading where no warning comes
-        patience.start()
-        line = next((line for line in api.process.stderr if "warning" in line), "")
-        patience.cancel()
+    with ApiProcess(mistaken(server, "api")) as api:
+        line = api.wait_for_line(r"^.*warning.*$", 15).group()
         eventually(lambda: "just started" not in send(api.url, "GET", "/readyz").body["detail"])
         probe, posted = send(api.url, "GET", "/readyz"), post_sentence(api.url, "He goed.")
-    finally:
-        api.kill()
 
     for text in (line, probe.body["detail"], posted.body["detail"]):
         assert "authentication refused" in text and "password" in text

@@ -10,16 +10,14 @@ import pytest
 from api.grammar.edit_script import EOS_ID
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY
-from tests.api_process import ApiProcess
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
-from tests.running_system import Reply, post_sentence, send
+from tests.running_system import ApiProcess, Reply, post_sentence, send
 
 
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    process = ApiProcess(redis_server.url)
-    yield process
-    process.kill()
+    with ApiProcess(redis_server.url) as process:
+        yield process
 
 
 def start(api: ApiProcess, sentence: bytes = b"He came.") -> str:

@@ -17,7 +17,7 @@ from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
-from tests.running_system import Reply, post_sentence, send, wait_until
+from tests.running_system import Reply, post_sentence, status_of, wait_until
 from worker.mailbox.connection import RedisConnection, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
@@ -186,7 +186,7 @@ def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guar
     api_url, worker_url = (guarded_fleet.url(f"{user}:{user}-secret@") for user in ("api", "worker"))
     members = [start("worker", worker_url), start("api", api_url, "--port", str(port))]
     try:
-        wait_until(lambda: is_ready(url), 40, "a system that is ready")
+        wait_until(lambda: status_of(url, "/readyz") == 200, 40, "a system that is ready")
         with ThreadPoolExecutor(8) as pool:
             replies = [pool.submit(ask_until_answered, url, "He goed to school") for _ in range(200)]
             wait_until(lambda: sum(reply.done() for reply in replies) >= 40, 30, "40 answers")
@@ -197,15 +197,8 @@ def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guar
         assert num_open > 0, "the load was over before the primary died"
         assert {(one.status, one.body.get("corrected")) for one in answers} == {(200, "He went to school")}
         assert guarded_fleet.primary() is not dead
-        wait_until(lambda: is_ready(url), FAILOVER_S, "a system that is ready again")
+        wait_until(lambda: status_of(url, "/readyz") == 200, FAILOVER_S, "a system that is ready again")
         wait_until(lambda: health.has_lease(worker_url, os.uname().nodename), FAILOVER_S, "a healthy worker")
     finally:
         for member in reversed(members):
             processes.stop(member, 15)
-
-
-def is_ready(url: str) -> bool:
-    try:
-        return send(url, "GET", "/readyz").status == 200
-    except OSError:
-        return False

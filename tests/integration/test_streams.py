@@ -15,9 +15,8 @@ from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
-from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
-from tests.running_system import send
+from tests.running_system import ApiProcess, send
 from worker.mailbox.protocol import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
@@ -27,9 +26,8 @@ OUTPUT = tuple(Tokenizer.load().encode_output(EDITS))
 
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    process = ApiProcess(redis_server.url)
-    yield process
-    process.kill()
+    with ApiProcess(redis_server.url) as process:
+        yield process
 
 
 class Stream:

@@ -12,9 +12,8 @@ from redis import Redis
 from api.grammar.edit_script import EOS_ID
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.api_process import ApiProcess
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
-from tests.running_system import post_sentence
+from tests.running_system import ApiProcess, post_sentence
 from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
 
 TEXT = "He came. She left!\n\nThey  stayed"
@@ -33,9 +32,8 @@ def outside(house: RedisHouse) -> ApiMailbox:
 
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    process = ApiProcess(redis_server.url, "--max-queue-requests", "8")
-    yield process
-    process.kill()
+    with ApiProcess(redis_server.url, "--max-queue-requests", "8") as process:
+        yield process
 
 
 def take_all(worker: WorkerMailbox, number: int) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ops.run.embedded_redis import free_port
-from tests.running_system import descendants, is_running, post_sentence, send, wait_until
+from tests.running_system import descendants, is_running, post_sentence, status_of, wait_until
 
 pytestmark = pytest.mark.alone
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,16 +37,9 @@ def _make_up(clone: Path, within_s: float) -> tuple[subprocess.Popen[bytes], str
         ["make", "up", f"UP_OPTIONS=--port {port}"], cwd=clone, start_new_session=True, stdin=subprocess.DEVNULL
     )
     url = f"http://127.0.0.1:{port}"
-    wait_until(lambda: _is_ready(url) or make.poll() is not None, within_s, "make up is ready")
+    wait_until(lambda: status_of(url, "/readyz") == 200 or make.poll() is not None, within_s, "make up is ready")
     print(f"ready after {time.monotonic() - started_at:.1f} s")
     return make, url
-
-
-def _is_ready(url: str) -> bool:
-    try:
-        return send(url, "GET", "/readyz").status == 200
-    except OSError:
-        return False
 
 
 def test_make_up_on_a_clean_clone_is_ready_within_three_minutes_and_ctrl_c_ends_it(clone: Path) -> None:

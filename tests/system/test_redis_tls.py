@@ -21,7 +21,7 @@ from ops.run.embedded_redis import free_port
 from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
-from tests.running_system import post_sentence, send, wait_until
+from tests.running_system import post_sentence, status_of, wait_until
 from worker.mailbox.connection import RedisConnection, connect
 from worker.mailbox.protocol import MailboxDown
 
@@ -78,7 +78,7 @@ def test_real_processes_serve_over_tls_each_as_its_own_user(server: GuardedRedis
     url = f"http://127.0.0.1:{port}"
     members = [_start("worker", server.url("worker")), _start("api", server.url("api"), "--port", str(port))]
     try:
-        wait_until(lambda: _is_ready(url), 40, "a system that is ready")
+        wait_until(lambda: status_of(url, "/readyz") == 200, 40, "a system that is ready")
         reply = post_sentence(url, "He goed to school")
     finally:
         for member in reversed(members):
@@ -90,13 +90,6 @@ def test_real_processes_serve_over_tls_each_as_its_own_user(server: GuardedRedis
 def _start(role: str, redis_url: str, *options: str) -> subprocess.Popen[bytes]:
     env = {**os.environ, "MINISERVE_REDIS_URL": redis_url}
     return processes.spawn(processes.miniserve_command(role, *options), env)
-
-
-def _is_ready(url: str) -> bool:
-    try:
-        return send(url, "GET", "/readyz").status == 200
-    except OSError:
-        return False
 
 
 def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
