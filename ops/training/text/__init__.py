@@ -8,5 +8,5 @@
 | what of a sentence can be broken, for certain | corruption/, which asks view (words and subjects of one sentence) and lexicon (forms and closed lists) |
 | generated sentences with their mistakes | written/ |
 | one example | maker, which asks sampling (which reason, verb, sentence), edits, longer (joined sentences), surface (marks, capitals, quotes), noise (slips outside the verbs) |
-| on the whole corpus | corpus_table (what the generators make of it), vocabulary (the tokenizer) |
+| on the whole corpus | vocabulary (the tokenizer) |
 """  # noqa: E501 - a table

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
 from ops.training.text.corpus import TaggedSentence
@@ -117,10 +116,6 @@ class ExampleMaker:
             if rng.random() < _JOINED_SHARE:
                 part = self._joiner.lengthen(part, rng)
             yield self._example(*part, rng)
-
-    def reason_counts(self) -> dict[Reason, int]:
-        """How many sentences, rewritten ones included, allow each reason."""
-        return dict(self._candidate_index().counts)
 
     def _candidate_index(self) -> CandidateIndex:
         if self._index is None:
