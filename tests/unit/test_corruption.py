@@ -15,6 +15,8 @@ from api.grammar.words import count_words
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.edits import apply_edits
 from ops.training.text.maker import Example, ExampleMaker
+from tests.tables import table
+from tests.unit.test_pipeline import conclude
 
 # One made-up sentence per reason: tagged ("+" joins the tokens of one word), broken, and the edit that mends it.
 CASES = [
@@ -57,19 +59,24 @@ CASES = [
     ("QUESTION_ORDER", "Where/WRB is/VBZ he/PRP going/VBG", "Where he is going?", (1, 2, "is he")),
 ]  # fmt: skip
 
+VERBS = VerbTable.load()
+
 
 def tagged(text: str, mark: str = ".") -> TaggedSentence:
-    tokens, words = [], []
-    for number, group in enumerate(text.split()):
+    """ "+" joins the tokens of a word."""
+    tokens, plain, number = [], "", 0
+    for group in text.split():
         parts = [raw.rsplit("/", 1) for raw in group.split("+")]
-        tokens += [TaggedToken(form, tag, number) for form, tag in parts]
-        words.append("".join(form for form, _ in parts))
-    return TaggedSentence("made", " ".join(words) + mark, (*tokens, TaggedToken(mark, ".", None)))
+        is_word = parts[0][1] != ","
+        tokens += [TaggedToken(form, tag, number if is_word else None) for form, tag in parts]
+        plain += (" " if is_word and plain else "") + "".join(form for form, _ in parts)
+        number += is_word
+    return TaggedSentence("made", plain + mark, (*tokens, TaggedToken(mark, ".", None)))
 
 
 @cache
 def maker() -> ExampleMaker:
-    return ExampleMaker(VerbTable.load(), [tagged(case[1]) for case in CASES])
+    return ExampleMaker(VERBS, [tagged(case[1], case[2][-1]) for case in CASES])
 
 
 @cache
@@ -97,10 +104,35 @@ def test_each_reason_makes_its_typical_mistake(name: str, text: str, wrong: str,
     found = corruptions(text, mark=wrong[-1])
 
     assert found[wrong] == ScriptEdit(*edit, Reason[name])
+    for made, mending in found.items():
+        if mending.num_words <= 2:  # longer ones become two edits, which the maker's own tests apply
+            assert apply_edits(made, [mending]) == tagged(text, wrong[-1]).text, (made, mending)
 
 
-def test_both_stems_of_an_irregular_verb_are_over_regularised() -> None:
-    assert {"He goed home.", "He wented home."} <= set(corruptions("He/PRP went/VBD home/NN"))
+def made_of(right: str, reason: str = "") -> set[str]:
+    """All wrong sentences, or those of one reason; the last token is the mark."""
+    text, _, mark = right.rpartition(" ")
+    return {wrong for wrong, edit in corruptions(text, mark).items() if edit.reason.name == reason or not reason}
+
+
+@pytest.mark.parametrize(("reason", "right", "wrong"), table("corruption_exact"))
+def test_a_right_sentence_is_broken_in_just_these_ways(reason: str, right: str, wrong: str) -> None:
+    assert made_of(right, reason) == set(wrong.split("|"))
+
+
+@pytest.mark.parametrize(("reason", "right", "wrong"), table("corruption_made"))
+def test_a_right_sentence_is_broken_as_learners_break_it(reason: str, right: str, wrong: str) -> None:
+    assert wrong in made_of(right, reason)
+
+
+@pytest.mark.parametrize(("right", "still_right"), table("corruption_never"))
+def test_what_might_be_right_is_never_called_wrong(right: str, still_right: str) -> None:
+    assert still_right not in made_of(right)
+
+
+@pytest.mark.parametrize(("reason", "right"), table("corruption_silent"))
+def test_where_a_reason_is_not_certain_it_makes_nothing(reason: str, right: str) -> None:
+    assert not made_of(right, reason)
 
 
 def test_a_corruption_at_the_start_of_a_sentence_keeps_its_capital() -> None:
@@ -110,44 +142,20 @@ def test_a_corruption_at_the_start_of_a_sentence_keeps_its_capital() -> None:
     assert apply_edits("Does you like it?", [edit]) == "Do you like it?"
 
 
-@pytest.mark.parametrize(
-    ("text", "still_right"),
-    [
-        ("If/IN he/PRP was/VBD rich/JJ he/PRP would/MD pay/VB", "If he were rich he would pay."),
-        ("I/PRP suggest/VBP that/IN he/PRP goes/VBZ", "I suggest that he go."),
-        ("He/PRP puts/VBZ it/PRP there/RB", "He put it there."),
-        ("He/PRP found/VBD it/PRP", "He founded it."),
-        ("She/PRP has/VBZ worked/VBN", "She has work."),
-        ("The/DT police/NNS are/VBP here/RB", "The police is here."),
-        ("They/PRP stopped/VBD talking/VBG", "They stopped to talk."),
-        ("He/PRP lay/VBD there/RB", "He lied there."),
-        ("We/PRP are/VBP clean/JJ", "We clean."),
-        ("If/IN he/PRP was/VBD hungry/JJ he/PRP might/MD eat/VB", "If he is hungry he might eat."),
-        ("I/PRP have/VBP been/VBN here/RB for/IN two/CD weeks/NNS", "I am here for two weeks."),
-        ("He/PRP works/VBZ late/RB every/DT evening/NN", "He is working late every evening."),
-        ("The/DT board/NN was/VBD here/RB", "The board were here."),
-        ("I/PRP expect/VBP you/PRP to/TO win/VB", "I expect you win."),
-    ],
-)
-def test_what_might_be_right_is_never_called_wrong(text: str, still_right: str) -> None:
-    assert still_right not in corruptions(text)
-
-
-def test_a_broken_passive_is_not_mended_by_dropping_be() -> None:
-    """ "It was wrote in 1900" lacks the participle; only "was came" has a be too many."""
-    assert "It was wrote in 1900." not in corruptions("It/PRP wrote/VBD in/IN 1900/CD")
-    assert "He was broke the window." not in corruptions("He/PRP broke/VBD the/DT window/NN")
-    assert "The cake was ate by him." in corruptions("The/DT cake/NN was/VBD eaten/VBN by/IN him/PRP")
-    assert "He was came late." in corruptions("He/PRP came/VBD late/RB")
-
-
-def test_have_with_a_base_form_lacks_the_participle_and_not_to() -> None:
-    assert "I have write it." not in corruptions("I/PRP have/VBP to/TO write/VB it/PRP")
-    assert "I don't have write it." in corruptions("I/PRP do/VBP+n't/RB have/VB to/TO write/VB it/PRP")
-
-
 def test_applying_the_edits_gives_the_corrected_sentence() -> None:
     assert all(apply_edits(one.sentence, one.edits) == one.corrected for one in many_examples())
+
+
+def test_the_service_makes_of_every_example_what_the_training_asks_for() -> None:
+    """An edit that the guard refused, or put elsewhere, would be learned in vain."""
+    served = [(conclude(one.sentence, *one.edits).corrected, one.corrected) for one in many_examples()]
+
+    assert [pair for pair in served if straight(pair[0]) != straight(pair[1])] == []
+    assert {edit.reason for one in many_examples() for edit in one.edits} == set(Reason)
+
+
+def straight(text: str) -> str:
+    return text.replace("\u2019", "'")
 
 
 def test_edits_lie_inside_the_sentence_in_ascending_order() -> None:
@@ -173,7 +181,7 @@ def test_replacements_are_lower_case() -> None:
 
 
 def test_the_same_seed_gives_the_same_examples() -> None:
-    again = ExampleMaker(VerbTable.load(), [tagged(case[1]) for case in CASES])
+    again = maker.__wrapped__()
 
     assert list(islice(again.stream(seed=11), 200)) == list(many_examples()[:200])
 

@@ -9,16 +9,15 @@ from itertools import islice
 
 import pytest
 
-from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
-from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.edits import apply_edits
 from ops.training.text.generators.hard_clean import fill, hard_clean_sentence, templates
 from ops.training.text.longer import MOST_WORDS, Joiner, tense_of
 from ops.training.text.maker import Example, ExampleMaker
 from ops.training.text.noise import add_slips
 from ops.training.text.surface import Span, frame
+from tests.unit.test_corruption import tagged
 
 TEXTS = (
     "He/PRP does/VBZ+n't/RB know/VB the/DT answer/NN",
@@ -28,15 +27,6 @@ TEXTS = (
     "We/PRP live/VBP in/IN Boston/NNP",
     "He/PRP likes/VBZ music/NN",
 )
-
-
-def tagged(text: str) -> TaggedSentence:
-    tokens, words = [], []
-    for number, group in enumerate(text.split()):
-        parts = [raw.rsplit("/", 1) for raw in group.split("+")]
-        tokens += [TaggedToken(form, tag, number) for form, tag in parts]
-        words.append("".join(form for form, _ in parts))
-    return TaggedSentence("made", " ".join(words) + ".", (*tokens, TaggedToken(".", ".", None)))
 
 
 SENTENCES = [tagged(text) for text in TEXTS]
@@ -157,7 +147,3 @@ def test_hard_clean_sentences_keep_the_capital_of_a_name() -> None:
     found = [hard_clean_sentence(rng) for _ in range(2000)]
 
     assert all(one.tokens[0].tag == "NNP" for one in found if one.text.startswith(("I ", "I'm", "Mehmet ", "Tom ")))
-
-
-def test_every_reason_of_the_made_sentences_is_known() -> None:
-    assert {edit.reason for one in examples() for edit in one.edits} <= set(Reason)
