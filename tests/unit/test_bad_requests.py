@@ -11,20 +11,9 @@ from api.http.app import create_app
 from api.http.schema import parse_body
 from scheduler.errors import MalformedJson, SentenceTooLong
 from scheduler.settings import Settings
-from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of, post
+from tests.fake_corrector import FakeCorrector, assert_problem, post
 
-SETTINGS = Settings(max_body_bytes=1024)
 GOED = {"sentence": "He goed to school"}
-
-
-@pytest.fixture
-def corrector() -> FakeCorrector:
-    return FakeCorrector()
-
-
-@pytest.fixture(params=WAYS)
-def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
-    return client_of(corrector, request.param, SETTINGS)
 
 
 @pytest.mark.parametrize(

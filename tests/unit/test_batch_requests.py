@@ -33,11 +33,6 @@ from worker.mailbox.protocol import Ticket
 
 
 @pytest.fixture
-def corrector() -> FakeCorrector:
-    return FakeCorrector()
-
-
-@pytest.fixture
 def client(corrector: FakeCorrector) -> FlaskClient:
     return create_app(corrector, Settings()).test_client()
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from unittest.mock import patch
 
 import pytest
 
 from ops.drills.traffic import Exchange, Habits, Traffic
-from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
+from ops.load.arrivals import ClosedLoop, Limits
 from ops.run.embedded_redis import free_port
-from tests.running_system import wait_until
 from tests.small_server import FULL, OK, LastWords, StartServer, http, small_servers
 
 STOPPING = {"type": "urn:miniserve:problem:shutting-down", "retry_after_s": 1}
@@ -64,16 +62,6 @@ def test_a_client_without_patience_takes_the_first_refusal(start_server: StartSe
     (one,) = ask(server.url, habits=Habits(retries=False))
 
     assert (one.status, server.num_requests) == (503, 1)
-
-
-def test_clients_sleep_while_only_an_answer_can_help(start_server: StartServer) -> None:
-    url = start_server(answers((200, OK)), delay_s=0.1).url
-    traffic = Traffic([url], [{"sentence": "He goed."}], OpenLoop(1000, 1, max_connections=1), Limits(total=3))
-
-    with patch.object(traffic._selector, "select", wraps=traffic._selector.select) as select, traffic:
-        wait_until(lambda: traffic.is_over, 5.0, "three answers")
-
-    assert select.call_count < 30
 
 
 def test_a_replica_that_is_being_stopped_sends_its_client_to_the_other(start_server: StartServer) -> None:

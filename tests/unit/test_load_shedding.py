@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from scheduler.errors import QueueFull
 from scheduler.settings import Settings
-from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 
 GOED = {"sentence": "He goed to school"}
 FULL = QueueFull("The queue holds 8 of 8 requests; try again in 3 s.", 3.0)
@@ -21,11 +21,6 @@ def corrector() -> FakeCorrector:
     corrector = FakeCorrector()
     corrector.refusal = FULL
     return corrector
-
-
-@pytest.fixture(params=WAYS)
-def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
-    return client_of(corrector, request.param)
 
 
 def test_a_refusal_without_asking_the_queue_looks_like_one_of_the_queue(

@@ -5,87 +5,70 @@ from __future__ import annotations
 import pytest
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.reasons import Reason as R  # noqa: N817
-from tests.unit.test_pipeline import PIPELINE, WENT, conclude
+from api.grammar.pipeline import Correction
+from api.grammar.reasons import Reason
+from tests.unit.test_pipeline import PIPELINE, conclude
+
+Edit = tuple[int, int, str]
+MOVED = "In a question 'is' comes before the subject. So 'is' does not stand here, after the subject."
+MOVED_BACK = (
+    "Inside another sentence a question keeps the order of a statement: 'is' follows the subject. "
+    "So 'is' stands here, after the subject."
+)
+BESIDE_NEVER = "After 'never' 'has' comes before the subject. So 'has' does not stand here, after the subject."
+
+
+def corrected_by(reason: Reason, sentence: str, *edits: Edit) -> Correction:
+    return conclude(sentence, *(ScriptEdit(*edit, reason) for edit in edits))
+
+
+def move(sentence: str, *edits: Edit) -> Correction:
+    return corrected_by(Reason.QUESTION_ORDER, sentence, *edits)
 
 
 @pytest.mark.parametrize(
     ("sentence", "edits", "corrected", "why"),
     [
-        (
-            "Where the new bank is?",
-            [ScriptEdit(1, 1, "is the", R.QUESTION_ORDER), ScriptEdit(3, 2, "bank", R.QUESTION_ORDER)],
-            "Where is the new bank?",
-            "In a question 'is' comes before the subject. So 'is' does not stand here, after the subject.",
-        ),
-        (
-            "WHERE A NEW BANK IS?",
-            [ScriptEdit(1, 1, "is a", R.QUESTION_ORDER), ScriptEdit(3, 2, "bank", R.QUESTION_ORDER)],
-            "WHERE IS A NEW BANK?",
-            "In a question 'is' comes before the subject. So 'is' does not stand here, after the subject.",
-        ),
-        (
-            "Do you know where is the bank?",
-            [ScriptEdit(4, 2, "the", R.QUESTION_ORDER), ScriptEdit(6, 1, "bank is", R.QUESTION_ORDER)],
-            "Do you know where the bank is?",
-            "Inside another sentence a question keeps the order of a statement: 'is' follows the subject. "
-            "So 'is' stands here, after the subject.",
-        ),
+        ("Where the new bank is?", [(1, 1, "is the"), (3, 2, "bank")], "Where is the new bank?", MOVED),
+        ("WHERE A NEW BANK IS?", [(1, 1, "is a"), (3, 2, "bank")], "WHERE IS A NEW BANK?", MOVED),
+        ("Do you know where is the bank?", [(4, 2, "the"), (6, 1, "bank is")], "Do you know where the bank is?",
+         MOVED_BACK),
+        ("Never my old aunt has complained.", [(1, 1, "has my"), (3, 2, "aunt")],
+         "Never has my old aunt complained.", BESIDE_NEVER),
     ],
-)
+)  # fmt: skip
 def test_two_edits_may_move_an_auxiliary_past_a_long_subject(
-    sentence: str, edits: list[ScriptEdit], corrected: str, why: str
+    sentence: str, edits: list[Edit], corrected: str, why: str
 ) -> None:
-    correction = conclude(sentence, *edits)
+    correction = move(sentence, *edits)
 
     assert (correction.corrected, correction.explanation) == (corrected, why)
-
-
-def test_an_auxiliary_moves_in_front_after_never_too():
-    correction = conclude(
-        "Never my old aunt has complained.",
-        ScriptEdit(1, 1, "has my", R.QUESTION_ORDER),
-        ScriptEdit(3, 2, "aunt", R.QUESTION_ORDER),
-    )
-
-    assert correction.corrected == "Never has my old aunt complained."
-    assert correction.explanation == (
-        "After 'never' 'has' comes before the subject. So 'has' does not stand here, after the subject."
-    )
 
 
 @pytest.mark.parametrize("sentence", ["You must stop, but children go", "You must a b c d e f g h i j k l go"])
 def test_no_auxiliary_moves_over_a_mark_or_far_away(sentence: str) -> None:
     last = len(PIPELINE.prepare(sentence).prompt.words) - 1
-    back = [ScriptEdit(1, 2, sentence.split()[2].strip(","), R.QUESTION_ORDER),
-            ScriptEdit(last, 1, "go must", R.QUESTION_ORDER)]  # fmt: skip
 
-    assert conclude(sentence, *back).corrected == sentence
+    correction = move(sentence, (1, 2, sentence.split()[2].strip(",")), (last, 1, "go must"))
+
+    assert correction.corrected == sentence
 
 
 @pytest.mark.parametrize(
-    ("sentence", "edits", "corrected"),
+    ("sentence", "reason", "edits", "corrected"),
     [
-        (
-            "Are you often singing?",
-            [ScriptEdit(0, 1, "do", R.HABIT), ScriptEdit(3, 1, "sing", R.HABIT)],
-            "Do you often sing?",
-        ),
-        (
-            "I am not knowing him.",
-            [ScriptEdit(1, 2, "don't", R.STATIVE), ScriptEdit(3, 1, "know", R.STATIVE)],
-            "I don't know him.",
-        ),
-        ("Are you often singing?", [ScriptEdit(0, 1, "do", R.HABIT)], "Are you often singing?"),
-        ("He is a teacher.", [ScriptEdit(1, 1, "does", R.STATIVE)], "He is a teacher."),
-        ("She was not happy.", [ScriptEdit(1, 2, "didn't", R.STATIVE)], "She was not happy."),
-        ("He do it.", [ScriptEdit(1, 1, "does", R.HABIT)], "He does it."),
+        ("Are you often singing?", Reason.HABIT, [(0, 1, "do"), (3, 1, "sing")], "Do you often sing?"),
+        ("I am not knowing him.", Reason.STATIVE, [(1, 2, "don't"), (3, 1, "know")], "I don't know him."),
+        ("Are you often singing?", Reason.HABIT, [(0, 1, "do")], "Are you often singing?"),
+        ("He is a teacher.", Reason.STATIVE, [(1, 1, "does")], "He is a teacher."),
+        ("She was not happy.", Reason.STATIVE, [(1, 2, "didn't")], "She was not happy."),
+        ("He do it.", Reason.HABIT, [(1, 1, "does")], "He does it."),
     ],
 )
 def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
-    sentence: str, edits: list[ScriptEdit], corrected: str
+    sentence: str, reason: Reason, edits: list[Edit], corrected: str
 ) -> None:
-    correction = conclude(sentence, *edits)
+    correction = corrected_by(reason, sentence, *edits)
 
     assert correction.corrected == corrected
     if len(edits) == 2:
@@ -93,9 +76,7 @@ def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
 
 
 def test_two_edits_may_put_a_verb_behind_its_subject():
-    correction = conclude(
-        "What means this word?", ScriptEdit(1, 1, "does", R.DO_SUPPORT), ScriptEdit(3, 1, "word mean", R.DO_SUPPORT)
-    )
+    correction = corrected_by(Reason.DO_SUPPORT, "What means this word?", (1, 1, "does"), (3, 1, "word mean"))
 
     assert correction.corrected == "What does this word mean?"
     assert correction.explanation == (
@@ -107,47 +88,33 @@ def test_two_edits_may_put_a_verb_behind_its_subject():
 @pytest.mark.parametrize(
     "edits",
     [
-        [ScriptEdit(1, 1, "does", R.DO_SUPPORT)],
-        [ScriptEdit(1, 1, "does", R.DO_SUPPORT), ScriptEdit(3, 1, "word cost", R.DO_SUPPORT)],
-        [ScriptEdit(1, 1, "did", R.DO_SUPPORT), ScriptEdit(3, 1, "word meant", R.DO_SUPPORT)],
-        [ScriptEdit(1, 1, "must", R.DO_SUPPORT), ScriptEdit(3, 1, "word mean", R.DO_SUPPORT)],
+        [(1, 1, "does")], [(1, 1, "does"), (3, 1, "word cost")], [(1, 1, "did"), (3, 1, "word meant")],
+        [(1, 1, "must"), (3, 1, "word mean")],
     ],
-)
-def test_no_verb_gets_lost_or_another_one_in_on_the_way(edits: list[ScriptEdit]) -> None:
-    assert not conclude("What means this word?", *edits).edits
+)  # fmt: skip
+def test_no_verb_gets_lost_or_another_one_in_on_the_way(edits: list[Edit]) -> None:
+    assert not corrected_by(Reason.DO_SUPPORT, "What means this word?", *edits).edits
 
 
 @pytest.mark.parametrize(
-    ("sentence", "edits"),
+    ("sentence", "reason", "edits"),
     [
-        ("He goed and she goed", [WENT, ScriptEdit(4, 1, "went", R.PAST_IRREG)]),
-        (
-            "He not like it and she not like it",
-            [ScriptEdit(1, 2, "does not like", R.DO_SUPPORT), ScriptEdit(6, 2, "does not like", R.DO_SUPPORT)],
-        ),
+        ("He goed and she goed", Reason.PAST_IRREG, [(1, 1, "went"), (4, 1, "went")]),
+        ("He not like it and she not like it", Reason.DO_SUPPORT, [(1, 2, "does not like"), (6, 2, "does not like")]),
     ],
 )
-def test_the_same_explanation_of_two_mistakes_is_given_twice(sentence: str, edits: list[ScriptEdit]) -> None:
-    correction = conclude(sentence, *edits)
+def test_the_same_explanation_of_two_mistakes_is_given_twice(sentence: str, reason: Reason, edits: list[Edit]) -> None:
+    correction = corrected_by(reason, sentence, *edits)
 
     assert correction.explanation == " ".join([correction.edits[0].explanation] * 2)
 
 
 @pytest.mark.parametrize(
-    "edits",
-    [
-        [ScriptEdit(4, 2, "the", R.QUESTION_ORDER)],
-        [ScriptEdit(4, 2, "the", R.QUESTION_ORDER), ScriptEdit(6, 1, "bank was", R.QUESTION_ORDER)],
-        [ScriptEdit(4, 2, "is", R.QUESTION_ORDER), ScriptEdit(6, 1, "the bank", R.QUESTION_ORDER)],
-    ],
-)
-def test_half_a_move_is_none(edits: list[ScriptEdit]) -> None:
-    assert not conclude("Do you know where is the bank?", *edits).edits
-
-
-@pytest.mark.parametrize(
     ("sentence", "edits"),
     [
+        ("Do you know where is the bank?", [(4, 2, "the")]),
+        ("Do you know where is the bank?", [(4, 2, "the"), (6, 1, "bank was")]),
+        ("Do you know where is the bank?", [(4, 2, "is"), (6, 1, "the bank")]),
         ("Where the new bank, is?", [(1, 1, "is the"), (3, 2, "bank")]),
         ("Do you know where is, the bank?", [(4, 2, "the"), (6, 1, "bank is")]),
         ("They have a can of beer", [(1, 1, "can have"), (2, 2, "a")]),
@@ -156,17 +123,14 @@ def test_half_a_move_is_none(edits: list[ScriptEdit]) -> None:
         ("Where the new bank is open?", [(1, 1, "is the"), (4, 2, "open")]),  # would be explained both ways
     ],
 )
-def test_a_move_that_cannot_be_made_whole_is_not_made(sentence: str, edits: list[tuple[int, int, str]]) -> None:
-    script = [ScriptEdit(*edit, R.QUESTION_ORDER) for edit in edits]
+def test_a_move_that_cannot_be_made_whole_is_not_made(sentence: str, edits: list[Edit]) -> None:
+    correction = move(sentence, *edits)
 
-    assert conclude(sentence, *script).corrected == sentence
+    assert (correction.corrected, correction.edits) == (sentence, ())
 
 
 def test_an_edit_is_half_of_one_move_only():
-    edits = [ScriptEdit(4, 1, "can the", R.QUESTION_ORDER), ScriptEdit(5, 2, "bank", R.QUESTION_ORDER),
-             ScriptEdit(7, 1, "open can", R.QUESTION_ORDER)]  # fmt: skip
-
-    correction = conclude("Do you know where the bank can open it", *edits)
+    correction = move("Do you know where the bank can open it", (4, 1, "can the"), (5, 2, "bank"), (7, 1, "open can"))
 
     assert correction.corrected == "Do you know where can the bank open it"
     assert correction.num_dropped == 1

@@ -84,10 +84,8 @@ LINES = [
     ("My day\n \t\n i goed home.", ["My day", "i goed home."]),
     ("We met the\nSmiths and\nTom", ["We met the\nSmiths and\nTom"]),
     ("This is a long line that\nwas wrapped by hand.", ["This is a long line that\nwas wrapped by hand."]),
-    (
-        "Two long lines that a program has wrapped in the middle, with\nTom in front. He left.",
-        ["Two long lines that a program has wrapped in the middle, with\nTom in front.", "He left."],
-    ),
+    ("Two lines that some program has wrapped in the middle, with\nTom in front. He left.",
+     ["Two lines that some program has wrapped in the middle, with\nTom in front.", "He left."]),
     ("Dear Tom,\n\nI goed home.\n\nYours,\nAnn", ["Dear Tom,", "I goed home.", "Yours,\nAnn"]),
     ("- apples\n- pears\n* plums\n\u2022 nuts", ["- apples", "- pears", "* plums", "\u2022 nuts"]),
     ("1. Buy milk.\n2. Buy eggs\n3) sleep\na) eat", ["1. Buy milk.", "2. Buy eggs", "3) sleep", "a) eat"]),
@@ -96,7 +94,7 @@ LINES = [
     ("\n\n He goed.\n\n\nShe came \n\n", ["He goed.", "She came"]),
     (f"{GRIN}\n\nHe goed home.", [f"{GRIN}\n\nHe goed home."]),
     (f"He goed home\n\n...\n\nShe came {GRIN}", ["He goed home\n\n...", f"She came {GRIN}"]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", ENDS)

@@ -11,19 +11,9 @@ from api.telemetry.recorder import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
-from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 
 GOED = {"sentence": "He goed to school"}
-
-
-@pytest.fixture
-def corrector() -> FakeCorrector:
-    return FakeCorrector()
-
-
-@pytest.fixture(params=WAYS)
-def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
-    return client_of(corrector, request.param)
 
 
 def totals_of(client: FlaskClient) -> dict[str, float]:
