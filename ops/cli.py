@@ -18,11 +18,13 @@ from worker.model.blas import configure_blas
 
 _LOGGING = ("log_format", "log_level")
 _TRACING = ("traces", "otel_endpoint", "otel_share")
-_UNDER_A_SUPERVISOR = ("api", "worker", "monitor")  # these warn in their log, and serve
+# The first three warn in their log, and serve; doctor reports it among others.
+_TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 # Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
+    "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
     "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),
     "drop": ("observe.dead_letters", "drop", "Forget requests that were given up."),
     "top": ("observe.top.command", "top", "Watch a running system in the terminal."),
@@ -53,7 +55,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        is_judged = name not in _UNDER_A_SUPERVISOR and not {"-h", "--help"} & {*rest}
+        is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))
         return name, command, rest

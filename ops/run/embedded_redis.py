@@ -138,7 +138,7 @@ def server_command(
 def find_redis_server() -> Path:
     """The first server without a known hole in its Lua, the system's before the bundled one; without any the first of
     version 6.2 or later, with a warning."""
-    versions = {candidate: _version(candidate) for candidate in _candidates() if candidate.is_file()}
+    versions = {candidate: version_of(candidate) for candidate in _candidates() if candidate.is_file()}
     for candidate, version in versions.items():
         if is_safe(version):
             return candidate
@@ -168,7 +168,7 @@ def is_safe(version: tuple[int, ...]) -> bool:
     return version >= branch[0] if branch else version > _SAFE_VERSIONS[-1]
 
 
-def _version(binary: Path) -> tuple[int, ...]:
+def version_of(binary: Path) -> tuple[int, ...]:
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=5).stdout
     except (OSError, subprocess.TimeoutExpired):

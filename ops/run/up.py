@@ -115,14 +115,14 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     _check_mode(settings, with_dashboard)
     check_spans(settings)
     if settings.redis_port and settings.uses_queue and not settings.redis_url:
-        _check_port("127.0.0.1", settings.redis_port, "--redis-port")
+        check_port("127.0.0.1", settings.redis_port, "--redis-port")
     if with_dashboard and settings.dashboard_port == settings.port:
         raise click.UsageError(f"--port and --dashboard-port are both {settings.port}: give them different ports")
-    _check_port(settings.host, settings.port, "--port")
+    check_port(settings.host, settings.port, "--port")
     if with_dashboard:
         if importlib.util.find_spec("rq_dashboard") is None:
             raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
-        _check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
+        check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
 
 
 def _check_mode(settings: Settings, with_dashboard: bool) -> None:
@@ -138,7 +138,7 @@ def _check_mode(settings: Settings, with_dashboard: bool) -> None:
         )
 
 
-def _check_port(host: str, port: int, option: str) -> None:
+def check_port(host: str, port: int, option: str) -> None:
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         with socket.socket(family, kind) as probe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tests.unit.small_model import CONFIG, random_tensors
-from worker.model.weights import ModelConfig, WeightsError, fingerprint, load_weights
+from worker.model.weights import DEFAULT_PATH, ModelConfig, WeightsError, digest, fingerprint, load_weights
 
 
 def write(path: Path, config: ModelConfig = CONFIG, **changes: str) -> Path:
@@ -58,6 +59,37 @@ def test_a_damaged_or_missing_file_is_refused_by_name(tmp_path: Path, content: b
 
     with pytest.raises(WeightsError, match=r"w\.safetensors"):
         load_weights(path)
+
+
+def test_weights_with_a_changed_byte_are_refused_where_their_digest_stands_beside_them(tmp_path: Path):
+    path = write(tmp_path / "w.safetensors")
+    path.with_suffix(".sha256").write_text(f"{digest(path)}  {path.name}\n")
+    load_weights(path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(WeightsError, match=r"not the file that w\.sha256 states"):
+        load_weights(path)
+
+
+def test_the_shipped_weights_have_their_digest_beside_them():
+    """After a training: the export writes both files; copy both."""
+    assert DEFAULT_PATH.with_suffix(".sha256").read_text() == f"{digest(DEFAULT_PATH)}  {DEFAULT_PATH.name}\n"
+
+
+def test_nothing_that_serves_can_unpickle():
+    """The training reads checkpoints with weights_only; the rest of the system has no use for pickle at all."""
+    root = DEFAULT_PATH.parents[1]
+    sources = [path for package in ("api", "ops", "scheduler", "worker") for path in (root / package).rglob("*.py")]
+    loaders = re.compile(
+        r"\b(?:pickle|marshal|shelve|dill|joblib|cloudpickle)\.\w|import (?:pickle|marshal|shelve|dill)"
+    )
+    loads = re.compile(r"torch\.load\((?!.*weights_only=True)|np\.load\((?!.*allow_pickle=False)|allow_pickle=True")
+
+    found = [path for path in sources if loaders.search(text := path.read_text(encoding="utf-8")) or loads.search(text)]
+
+    assert found == []
 
 
 def test_a_tensor_of_another_shape_is_named(tmp_path: Path):

@@ -163,8 +163,17 @@ def _padded_columns(matrix: np.ndarray) -> np.ndarray:
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % BLOCK_COLUMNS)))
 
 
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, as the file with the ending .sha256 beside weights states it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    stated = path.with_suffix(".sha256")
     try:
+        if stated.is_file() and digest(path) != stated.read_text().split()[0]:
+            raise WeightsError(f"{path.name} is not the file that {stated.name} states: install or export it again")
         with safe_open(path, framework="numpy") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (OSError, SafetensorError) as error:

@@ -15,7 +15,7 @@ from api.grammar.tokenizer import Tokenizer
 from ops.provenance import corpus_digests, cpu_name
 from ops.training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from ops.training.options import TrainOptions
-from worker.model.weights import ModelConfig, fingerprint
+from worker.model.weights import ModelConfig, digest, fingerprint
 
 PLAIN, AVERAGE = KINDS = ("twin", "average")  # which of a checkpoint's weights
 
@@ -81,4 +81,5 @@ def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, eos_bias: 
     weights = {name: tensor.detach().float().cpu().contiguous()
                for name, tensor in twin.state_dict().items() if name not in TRAINING_ONLY}  # fmt: skip
     save_file(weights, path, metadata=metadata)
+    path.with_suffix(".sha256").write_text(f"{digest(path)}  {path.name}\n")
     path.chmod(0o644)  # the library leaves it to its owner alone, which no other user of the package could read

@@ -1,0 +1,238 @@
+"""`miniserve doctor`: looks at what a system stands on before it is blamed, and says of each thing how to mend it.
+
+It changes nothing: it reads settings, files, the clock and INFO, binds the ports for a moment, and asks Redis with
+commands that only read. Each check returns findings; a fault names its remedy.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import redis
+
+from ops.options import option
+from ops.run import embedded_redis
+from ops.run.banner import base_url
+from ops.run.health import http_fault
+from ops.run.model_facts import read_model_facts
+from ops.variables import unknown_variables
+from scheduler.errors import SettingsError
+from scheduler.settings import Settings, hide_password, redis_url_fault
+from worker.mailbox.connection import connect, refusal_of
+from worker.model.weights import DEFAULT_PATH, digest
+
+MAX_CLOCK_ERROR_S = 0.5
+MAX_MEMORY_SHARE = 0.8  # as the alert redis-memory-high
+# What each reads tells whether its user may use the command; REPLICAOF has no form that only reads.
+_NEEDLESS = {
+    "CONFIG": ("CONFIG", "GET", "port"),
+    "MODULE": ("MODULE", "LIST"),
+    "DEBUG": ("DEBUG", "HELP"),
+    "ACL": ("ACL", "USERS"),
+}
+_USERS_REMEDY = "give our processes users without @dangerous: ops/deploy/redis/users.acl, docs/security.md#redis"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, what is so, and what to do where that is wrong."""
+
+    check: str
+    found: str
+    remedy: str = ""  # empty: all is well
+
+    @property
+    def line(self) -> str:
+        return f"{'ok   ' if not self.remedy else 'FAULT'} {self.check:<18} {self.found}" + (
+            f": {self.remedy}" if self.remedy else ""
+        )
+
+
+@click.command()
+@option("--redis-url", help="Redis to look at; empty: the one that `miniserve up` would start.")
+@option("--json", "as_json", is_flag=True)
+def doctor(redis_url: str | None, as_json: bool) -> None:
+    """Check settings, model, ports, Redis and clock, one line each with the remedy.
+
+    Nothing is changed. Exit status 0 only if all is well.
+    """
+    findings = list(examine(os.environ, redis_url))
+    if as_json:
+        rows = [asdict(finding) | {"ok": not finding.remedy} for finding in findings]
+        click.echo(json_module.dumps(rows, indent=2))
+    else:
+        click.echo("\n".join(finding.line for finding in findings))
+    raise SystemExit(0 if not any(finding.remedy for finding in findings) else 1)
+
+
+def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Finding]:
+    """All findings, in order; what cannot be read is a finding, too."""
+    settings = Settings()
+    try:
+        settings = Settings.from_env(env)
+        yield Finding("settings", _in_words(settings))
+    except SettingsError as error:
+        yield Finding("settings", str(error), "correct the variable; the checks below use defaults")
+    for fault in unknown_variables(env):
+        yield Finding("variables", fault, "correct its name, or unset it")
+    if settings.break_:
+        yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
+    yield _model()
+    yield _port("API port", settings.host, settings.port, "--port", "/healthz")
+    yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
+    if redis_url is None:
+        redis_url = settings.redis_url
+    if settings.uses_queue:
+        yield from _of_redis(redis_url) if redis_url else [_embedded()]
+
+
+def _in_words(settings: Settings) -> str:
+    changed = [name for name, value in settings.to_env().items() if value != Settings().to_env()[name]]
+    return f"valid; not at their default: {', '.join(changed)}" if changed else "valid; all at their default"
+
+
+def _model() -> Finding:
+    stated = DEFAULT_PATH.with_suffix(".sha256")
+    try:
+        facts, found = read_model_facts(), digest(DEFAULT_PATH)
+        wanted = stated.read_text().split()[0]
+    except (OSError, ValueError, IndexError) as error:
+        return Finding("model", f"cannot be read ({error})", "install miniserve again")
+    if found != wanted:
+        return Finding(
+            "model", f"sha256 {found[:16]}..., {stated.name} states {wanted[:16]}...", "install miniserve again"
+        )
+    return Finding("model", f"{facts.num_parameters / 1e6:.2f} M parameters, sha256 {found[:16]}... as shipped")
+
+
+def _port(name: str, host: str, port: int, flag: str, path: str) -> Finding:
+    """Free, or held by one that answers as ours does: a page, or the question for a log-in."""
+    from ops.run.up import check_port
+
+    try:
+        check_port(host, port, flag)
+    except click.ClickException as error:
+        if not all(http_fault(str(port), path, status) for status in ("200", "401")):
+            return Finding(name, f"{base_url(host, port)} answers: it runs")
+        reason, _, remedy = error.message.partition(": ")
+        return Finding(name, reason, remedy)
+    return Finding(name, f"{host}:{port} is free")
+
+
+def _embedded() -> Finding:
+    try:
+        path = embedded_redis.find_redis_server()
+    except embedded_redis.RedisUnavailable as error:
+        found, _, remedy = str(error).partition(": ")
+        return Finding("embedded Redis", found, remedy)
+    version = embedded_redis.version_of(path)
+    found = f"{path.name} {_dotted(version)} ({path})"
+    system = shutil.which("redis-server")
+    if system and system != str(path):
+        found += f"; {system} {_dotted(embedded_redis.version_of(Path(system)))} is not used: old, or a hole in its Lua"
+    return _of_version("embedded Redis", found, version)
+
+
+def _of_version(name: str, found: str, version: tuple[int, ...]) -> Finding:
+    if embedded_redis.is_safe(version):
+        return Finding(name, found)
+    return Finding(name, f"{found} may have a hole in its Lua (CVE-2025-49844)", "update it")
+
+
+def _of_redis(url: str) -> Iterator[Finding]:
+    """One finding for each thing about a running Redis; a single one where it does not answer."""
+    if fault := redis_url_fault(url):
+        yield Finding("Redis", f"{hide_password(url)!r}; {fault}", "correct --redis-url")
+        return
+    try:
+        with connect(url) as client:
+            facts = client.info()
+            yield from (look(facts) for look in (_version, _role, _eviction, _memory, _persistence))
+            yield _clock(client)
+            yield _users(client)
+    except (redis.RedisError, OSError) as error:
+        refused = refusal_of(error)
+        remedy = "check the user and the password of --redis-url" if refused else "start it, or correct --redis-url"
+        yield Finding("Redis", f"{hide_password(url)}: {refused and 'authentication refused' or error}", remedy)
+
+
+def _version(facts: Mapping[str, Any]) -> Finding:
+    name = "valkey" if "valkey_version" in facts else "redis"
+    version = tuple(int(part) for part in str(facts[f"{name}_version"]).split(".")[:3] if part.isdecimal())
+    return _of_version("Redis version", f"{name} {_dotted(version)}", version)
+
+
+def _role(facts: Mapping[str, Any]) -> Finding:
+    is_primary = facts.get("role") == "master"
+    remedy = "" if is_primary else "name the primary in --redis-url, or its sentinels as redis+sentinel://"
+    return Finding("Redis role", "primary" if is_primary else f"{facts.get('role')}", remedy)
+
+
+def _eviction(facts: Mapping[str, Any]) -> Finding:
+    policy, num_evicted = facts.get("maxmemory_policy"), facts.get("evicted_keys", 0)
+    if policy != "noeviction":
+        return Finding("Redis eviction", f"{policy}: it may drop requests", "set maxmemory-policy to noeviction")
+    if num_evicted:
+        return Finding("Redis eviction", f"{num_evicted:,} keys were evicted before", "restart it with noeviction")
+    return Finding("Redis eviction", "noeviction")
+
+
+def _memory(facts: Mapping[str, Any]) -> Finding:
+    used, bound = facts.get("used_memory", 0), facts.get("maxmemory", 0)
+    if not bound:
+        remedy = "set maxmemory, to at most half of the memory that it can have"
+        return Finding("Redis memory", f"{used / 1e6:.0f} MB used, no bound", remedy)
+    found = f"{used / 1e6:.0f} of {bound / 1e6:.0f} MB used"
+    return Finding("Redis memory", found, "" if used <= MAX_MEMORY_SHARE * bound else "raise maxmemory")
+
+
+def _persistence(facts: Mapping[str, Any]) -> Finding:
+    name = "Redis persistence"
+    if not facts.get("aof_enabled"):
+        return Finding(
+            name, "no append-only file: a restart loses requests", "set appendonly yes, appendfsync everysec"
+        )
+    if facts.get("aof_last_write_status") != "ok" or facts.get("aof_last_bgrewrite_status") != "ok":
+        return Finding(name, "its last write failed", "look at its disk and its log")
+    return Finding(name, "append-only file, last write ok")
+
+
+def _clock(client: redis.Redis) -> Finding:
+    started_s = time.time()
+    seconds, microseconds = client.time()
+    error_s = seconds + microseconds / 1e6 - (started_s + time.time()) / 2
+    found = f"that of Redis is {abs(error_s):.3f} s {'ahead' if error_s > 0 else 'behind'}"
+    return Finding(
+        "clock", found, "" if abs(error_s) <= MAX_CLOCK_ERROR_S else "synchronise both machines (chrony, NTP)"
+    )
+
+
+def _users(client: redis.Redis) -> Finding:
+    """What our user may do that our processes never need."""
+    user = client.connection_pool.connection_kwargs.get("username") or "default"
+    needless = [name for name, command in _NEEDLESS.items() if _may(client, *command)]
+    if "ACL" in needless and _may(client, "ACL", "DRYRUN", user, "REPLICAOF", "NO", "ONE"):
+        needless.append("REPLICAOF")
+    if needless:
+        return Finding("Redis users", f"'{user}' may use {', '.join(needless)}", _USERS_REMEDY)
+    return Finding("Redis users", f"'{user}' may use none of {', '.join(_NEEDLESS)}")
+
+
+def _may(client: redis.Redis, *command: str) -> bool:
+    with suppress(redis.ResponseError):  # also where the server itself forbids the command to all
+        reply = client.execute_command(*command)
+        return reply not in (None, False) and b"no permission" not in (reply if isinstance(reply, bytes) else b"")
+    return False
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

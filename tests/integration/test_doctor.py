@@ -1,0 +1,57 @@
+"""`miniserve doctor` on a real Redis: what a user may do is found by asking, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from ops.run.doctor import Finding, examine
+from ops.run.embedded_redis import EmbeddedRedis, start
+from tests import guarded_redis
+from tests.guarded_redis import GuardedRedis
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
+    server = guarded_redis.start(tmp_path_factory.mktemp("guarded"), {"MAX_MEMORY": "100mb"})
+    yield server
+    server.stop()
+
+
+def of_redis(url: str) -> dict[str, Finding]:
+    return {finding.check: finding for finding in examine({}, url) if finding.check in ("Redis", "clock")
+            or finding.check.startswith("Redis ")}  # fmt: skip
+
+
+@pytest.mark.parametrize("user", ["api", "worker"])
+def test_with_the_users_of_our_acl_file_all_is_well(server: GuardedRedis, user: str) -> None:
+    assert [finding.line for finding in of_redis(server.url(user)).values() if finding.remedy] == []
+
+
+def test_a_user_who_may_do_everything_is_a_fault_that_says_what(private_redis: EmbeddedRedis) -> None:
+    with Redis.from_url(private_redis.url) as client:
+        before = client.config_get("*"), client.dbsize()
+
+    users = of_redis(private_redis.url)["Redis users"]
+
+    assert "'default' may use CONFIG, MODULE" in users.found and "REPLICAOF" in users.found
+    assert "users.acl" in users.remedy
+    with Redis.from_url(private_redis.url) as client:
+        assert (client.config_get("*"), client.dbsize()) == before
+
+
+def test_the_one_user_of_a_guarded_server_may_no_more_than_needed(tmp_path) -> None:
+    server = start(tmp_path, is_guarded=True)
+    try:
+        assert of_redis(server.socket_url)["Redis users"].remedy == ""
+    finally:
+        server.stop()
+
+
+def test_a_wrong_password_is_told_from_a_redis_that_is_away(server: GuardedRedis) -> None:
+    finding = of_redis(server.url("api").replace("-secret", "-guessed"))["Redis"]
+
+    assert "authentication refused" in finding.found and "password" in finding.remedy
+    assert "guessed" not in finding.line

@@ -1,0 +1,123 @@
+"""The findings of `miniserve doctor`: every fault has a remedy, and the exit status says whether there is one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ops.cli import main
+from ops.run import doctor, embedded_redis
+from tests.small_server import http, small_servers
+
+SOUND = {
+    "redis_version": "7.4.6", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0, "used_memory": 1,
+    "maxmemory": 100, "aof_enabled": 1, "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok",
+}  # fmt: skip
+LOOKS = (doctor._version, doctor._role, doctor._eviction, doctor._memory, doctor._persistence)
+
+
+def faults(facts: dict[str, Any]) -> dict[str, str]:
+    findings = [look(facts) for look in LOOKS]
+    return {finding.check: finding.line for finding in findings if finding.remedy}
+
+
+def test_a_sound_redis_has_no_fault() -> None:
+    assert faults(SOUND) == {}
+    assert faults(SOUND | {"redis_version": "7.2.4", "valkey_version": "9.1.2"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "check", "said"),
+    [
+        ({"redis_version": "7.0.15"}, "Redis version", "redis 7.0.15 may have a hole in its Lua (CVE-2025-49844)"),
+        ({"valkey_version": "8.1.3"}, "Redis version", "valkey 8.1.3 may have"),
+        ({"role": "slave"}, "Redis role", "name the primary"),
+        ({"maxmemory_policy": "allkeys-lru"}, "Redis eviction", "set maxmemory-policy to noeviction"),
+        ({"evicted_keys": 3}, "Redis eviction", "3 keys were evicted"),
+        ({"maxmemory": 0}, "Redis memory", "set maxmemory"),
+        ({"used_memory": 81}, "Redis memory", "raise maxmemory"),
+        ({"aof_enabled": 0}, "Redis persistence", "set appendonly yes"),
+        ({"aof_last_write_status": "err"}, "Redis persistence", "look at its disk"),
+    ],
+)
+def test_each_fault_of_a_redis_is_one_line_with_its_remedy(facts: dict[str, Any], check: str, said: str) -> None:
+    found = faults(SOUND | facts)
+
+    assert list(found) == [check]
+    assert said in found[check] and "\n" not in found[check]
+
+
+def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Exit status, and the findings by name. The ports are free ones unless told."""
+    ports = {
+        "MINISERVE_PORT": str(embedded_redis.free_port()),
+        "MINISERVE_DASHBOARD_PORT": str(embedded_redis.free_port()),
+    }
+    result = CliRunner().invoke(main, ["doctor", "--json", *options], env=ports | env)
+    return result.exit_code, {finding["check"]: finding for finding in json.loads(result.output)}
+
+
+def test_on_a_sound_machine_all_is_well() -> None:
+    status, findings = run()
+
+    assert status == 0 and all(finding["ok"] for finding in findings.values())
+    assert set(findings) == {"settings", "model", "API port", "dashboard port", "embedded Redis"}
+
+
+def test_without_json_each_finding_is_one_line() -> None:
+    result = CliRunner().invoke(main, ["doctor"], env={"MINISERVE_PORT": "abc", "MINISERVE_PROT": "1"})
+
+    assert result.exit_code == 1
+    assert [line[:5] for line in result.output.splitlines()].count("FAULT") >= 2
+    assert "a whole number, 1 to 65,535: correct the variable" in result.output
+    assert "the nearest name is MINISERVE_PORT: correct its name" in result.output
+
+
+def test_a_redis_that_is_away_is_one_fault_without_its_password() -> None:
+    status, findings = run("--redis-url", f"redis://:secret@127.0.0.1:{embedded_redis.free_port()}/0")
+
+    assert status == 1
+    assert "start it, or correct --redis-url" in findings["Redis"]["remedy"]
+    assert "secret" not in str(findings)
+
+
+def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
+    with socket.socket() as taken, small_servers() as start:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ours = start(lambda _: http(200, {})).url.rsplit(":", 1)[1]
+
+        assert run(MINISERVE_PORT=ours)[1]["API port"]["ok"]
+        status, findings = run(MINISERVE_MODE="sync", MINISERVE_PORT=str(taken.getsockname()[1]))
+
+    assert status == 1 and "choose another with --port" in findings["API port"]["remedy"]
+
+
+def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = tmp_path / "mini-gpt.safetensors"
+    shutil.copy(doctor.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
+    changed.write_bytes(doctor.DEFAULT_PATH.read_bytes() + b"x")
+    monkeypatch.setattr(doctor, "DEFAULT_PATH", changed)
+
+    status, findings = run()
+
+    assert status == 1 and findings["model"]["remedy"] == "install miniserve again"
+
+
+def test_an_old_server_is_named_where_up_would_start_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = tmp_path / "redis-server"
+    old.write_text("#!/bin/sh\necho 'Redis server v=7.0.15 sha=0'\n")
+    old.chmod(0o755)
+    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([old]))
+
+    status, findings = run()
+
+    assert status == 1
+    assert "redis-server 7.0.15" in findings["embedded Redis"]["found"]
+    assert "CVE-2025-49844" in findings["embedded Redis"]["found"]
