@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from difflib import get_close_matches
 
 import click
 
@@ -54,7 +55,12 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0].lower(), self.list_commands(ctx), 1):
+                error.message = f"No such command {args[0]!r}. Did you mean `{near[0]}`?"
+            raise
         is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))

@@ -39,7 +39,8 @@ def _read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
         body = stream.read(limit_bytes + 1 if declared is None else min(declared, limit_bytes + 1))
         if len(body) > limit_bytes:
             _discard(stream, MAX_DRAINED_BYTES - len(body))
-            raise BodyTooLarge(f"The body is longer than {limit_bytes:,} bytes; send a shorter text.")
+            size = f"more than {limit_bytes:,}" if declared is None else f"{declared:,}"
+            raise BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
     except (OSError, ParseException) as error:  # the client left, stalled, or sent broken chunks
         raise MalformedJson("The body did not arrive in full.") from error
     if declared is not None and len(body) < declared:

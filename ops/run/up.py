@@ -148,6 +148,8 @@ def check_port(host: str, port: int, option: str) -> None:
         is_host_to_blame = isinstance(error, _WRONG_HOST) or error.errno == errno.EADDRNOTAVAIL
         remedy = "--host" if is_host_to_blame else option
         reason = "no such host" if isinstance(error, _WRONG_HOST) else error.strerror
+        if remedy == option and "MAKELEVEL" in os.environ:  # make sets it
+            remedy = f'make up UP_OPTIONS="{option} {port + (1 if port < 65535 else -1)}"'
         raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
 
 

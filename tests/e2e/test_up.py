@@ -225,6 +225,18 @@ def test_a_port_in_use_is_one_clear_line_and_nothing_is_started(own_temp: Path) 
     assert re.fullmatch(r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in use\): .*--port\n", done.stderr)
 
 
+def test_make_up_on_a_port_in_use_names_the_line_to_type() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = ["make", "-C", str(ROOT), "up", f"UP_OPTIONS=--port {port}"]
+
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert f'make up UP_OPTIONS="--port {port + 1}"' in done.stderr
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "x" * 70])
 def test_a_host_that_is_not_ours_is_one_line_that_blames_the_host(own_temp: Path, host: str) -> None:
     done = _refused(own_temp, "--host", host, "--port", str(free_port()))

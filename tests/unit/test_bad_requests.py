@@ -104,7 +104,9 @@ def test_a_body_over_the_limit_is_read_and_refused(client: FlaskClient, is_chunk
     chunked = {"environ_overrides": {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""}} if is_chunked else {}
     response = client.post("/correct", data=b" " * size, content_type="application/json", **chunked)
 
-    assert_problem(response, 413, "body-too-large")
+    problem = assert_problem(response, 413, "body-too-large")
+    said = "more than 1,024" if is_chunked else f"{size:,}"
+    assert problem["detail"].startswith(f"The body has {said} bytes; at most 1,024 are taken: send ")
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
