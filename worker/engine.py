@@ -126,6 +126,8 @@ class Engine:
 
     def _sorted(self, plan: StepPlan) -> StepPlan:
         """Attention takes neighbours of one length together."""
+        if len(plan.prefills) < 2 and len(plan.decodes) < 2:
+            return plan
         lengths = self._num_tokens.tolist()
         prefills, decodes = (
             sorted(some, key=lambda each: lengths[each.slot]) for some in (plan.prefills, plan.decodes)
@@ -135,8 +137,8 @@ class Engine:
     def _pack(self, plan: StepPlan, slots: np.ndarray) -> PackedBatch:
         num_prompts, lengths = len(plan.prefills), self._num_tokens[slots]
         prompt_lengths, last = lengths[:num_prompts], lengths[num_prompts:] - 1
-        context_rows = self._token_rows[slots, : context_width(int(lengths.max()))]
-        first = int(prompt_lengths.sum())
+        context_rows = self._token_rows[slots, : context_width(int(np.maximum.reduce(lengths)))]
+        first = int(np.add.reduce(prompt_lengths))
         packed = np.zeros((4, first + len(last)), dtype=np.intp)
         token_ids, positions, word_numbers, kv_rows = packed
         if num_prompts:

@@ -89,8 +89,10 @@ class OneWriteResponse(wsgi.Response):
             self._flush(b"")
 
     def _flush(self, data: bytes) -> None:
-        unsent, self._unsent = self._unsent, b""
-        self.sock.sendall(unsent + data)
+        data, self._unsent = self._unsent + data, b""
+        sent = self.sock.send(data)  # gevent's sendall asks the kernel for the size of its buffer first
+        if sent < len(data):
+            self.sock.sendall(data[sent:])
 
 
 class _HeadTimeout(gevent.Timeout):

@@ -12,20 +12,25 @@ from api.server.gevent_worker import OneWriteResponse
 
 
 class Connection:
-    """Keeps what is written, write by write."""
+    """Keeps what is written, write by write; one `send` takes no more than `room`."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 1 << 20) -> None:
         self.writes: list[bytes] = []
+        self._room = room
+
+    def send(self, data: bytes) -> int:
+        self.writes.append(data[: self._room])
+        return len(self.writes[-1])
 
     def sendall(self, data: bytes) -> None:
         self.writes.append(data)
 
 
 def written(
-    method: str, headers: list[tuple[str, str]], *parts: bytes, version: tuple[int, int] = (1, 1)
+    method: str, headers: list[tuple[str, str]], *parts: bytes, version: tuple[int, int] = (1, 1), room: int = 1 << 20
 ) -> list[bytes]:
     request = SimpleNamespace(method=method, version=version, should_close=lambda: False)
-    connection = Connection()
+    connection = Connection(room)
     response = OneWriteResponse(request, connection, Config())
     response.start_response("200 OK", headers)
     for part in parts:
@@ -68,3 +73,9 @@ def test_a_head_without_a_body_is_sent_all_the_same() -> None:
 def test_a_header_that_would_end_its_line_is_refused(value: str) -> None:
     with pytest.raises(InvalidResponseHeader):
         written("POST", [("X-Request-ID", value)])
+
+
+def test_what_the_kernel_has_no_room_for_follows() -> None:
+    whole = written("POST", [("Content-Length", "2")], b"ok")
+
+    assert b"".join(written("POST", [("Content-Length", "2")], b"ok", room=10)) == b"".join(whole)

@@ -37,8 +37,9 @@ class _Wait:
 
     def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
         self.waiters: list[Waiter] = []
-        self.is_over = threading.Event()
-        self.news = threading.Event()  # set by every answer, and by every token that is followed
+        self.is_over = False
+        self._follows = False  # whether every answer, and every token, is to wake who waits
+        self._news = threading.Event()
         self._num_missing = 0
         self._timeout_s = timeout_s
         self._has_left = has_left
@@ -47,36 +48,43 @@ class _Wait:
 
     def begin(self, waiters: list[Waiter]) -> None:
         self.waiters, self._num_missing = waiters, len(waiters)
-        self.news.set()
         for waiter in waiters:
             waiter.wait = self
             if waiter.outcome is not None:
                 self.note(waiter.outcome)
         if not waiters:
-            self.is_over.set()
+            self.is_over = True
+            self._news.set()
 
     def note(self, outcome: Outcome) -> None:
         self._num_missing -= 1
         if self._num_missing == 0 or _is_failure(outcome):
-            self.is_over.set()
-        self.news.set()  # last: who wakes by it must see that it is over
+            self.is_over = True
+        self.note_news()
+
+    def note_news(self) -> None:
+        if self.is_over or self._follows:
+            self._news.set()
 
     def wait(self) -> None:
         """Return when it is over. Raises DeadlineExceeded, and Cancelled once the client has left."""
         slice_s = self._timeout_s if self._has_left is None else _HAS_LEFT_EVERY_S
-        while not self.is_over.wait(min(slice_s, self._left_s())):
+        while not self._news.wait(min(slice_s, self._left_s())):
             self._check()
 
     def wait_for_news(self) -> None:
-        """Return when there are any, or after HEARTBEAT_S. Raises as `wait`."""
+        """Return when there are any, or after HEARTBEAT_S; the first time at once. Raises as `wait`."""
+        if not self._follows:
+            self._follows = True
+            return
         until_s = time.monotonic() + HEARTBEAT_S
-        while not self.news.wait(min(_HAS_LEFT_EVERY_S, self._left_s())):
+        while not self._news.wait(min(_HAS_LEFT_EVERY_S, self._left_s())):
             self._check()
             if time.monotonic() >= until_s:
                 return
         if time.monotonic() - self._checked_s >= _HAS_LEFT_EVERY_S:  # news may come faster than that
             self._check()
-        self.news.clear()
+        self._news.clear()
 
     def completions(self) -> list[Completion]:
         """All answers in order. Raises the first failure among those that are there."""
@@ -176,7 +184,7 @@ class Waiters:
                 if len(progress.output_ids) > len(waiter.output_ids):
                     waiter.output_ids = progress.output_ids
                     if waiter.wait is not None:
-                        waiter.wait.news.set()
+                        waiter.wait.note_news()
 
     def of(self, request_id: str) -> list[Waiter]:
         """One waiter of an id, if somebody waits for it."""
@@ -241,7 +249,7 @@ class WaitingMailbox(ApiMailbox):
         with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
             while True:
                 wait.wait_for_news()
-                if wait.is_over.is_set():
+                if wait.is_over:
                     break
                 yield [each.output_ids if each.outcome is None else completion_of(each.outcome) for each in tickets]
             yield wait.completions()

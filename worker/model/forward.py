@@ -15,7 +15,7 @@ ones), G those of a group, T tokens, H heads, D head width, C model width, V voc
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ from worker.model.weights import BlockedMatrix, LayerWeights, Weights
 NORM_EPSILON = 1e-5
 
 
-@dataclass(frozen=True, slots=True)
-class PackedBatch:
+class PackedBatch(NamedTuple):
     """One iteration's rows: first all prompts, one after the other, then one row per decoding sequence.
 
     Attention is cheapest where prompts and decoding sequences are each sorted by length.
