@@ -26,6 +26,7 @@ _COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
+    "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),
     "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),
     "drop": ("observe.dead_letters", "drop", "Forget requests that were given up."),
     "top": ("observe.top.command", "top", "Watch a running system in the terminal."),

@@ -125,12 +125,14 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     Where the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts; the
     rest is HTTP, the API process, and the way to it and back.
 
-    Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be.
+    Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be; and at
+    once where nobody listens at the URL.
     """
     sentences = _sentences(asked["sentences"], asked["seed"])
     options = _options(asked)
     if asked["save"]:
         _check_folder(asked["save"])
+    _check_reachable(options.url)
     if asked["ceiling"]:
         figures = ceiling.measure(sentences, options.concurrency or _DEFAULT_CLIENTS, _CEILING_S)
         click.echo(report.line("ceiling", f"{figures['throughput_per_s']:,.0f} requests/s of the generator itself"))
@@ -166,6 +168,16 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
     return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["target_ms"])
+
+
+def _check_reachable(url: str) -> None:
+    """A load on nobody would measure nothing, to its end."""
+    try:
+        Target.from_url(url).connect().close()
+    except OSError as error:
+        reason = error.strerror or error
+        told = f"nobody listens at {url} ({reason}): start a server there, or name another --url"
+        raise click.ClickException(told) from None
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:

@@ -36,6 +36,10 @@ class Target:
         head = f"POST /correct HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
         return cls(parts.hostname, parts.port or 80, head.encode("ascii"))
 
+    def connect(self) -> socket.socket:
+        """Raises OSError."""
+        return socket.create_connection((self.host, self.port), _PATIENCE_S)
+
 
 class Connection:
     """Connects with the first request, and again where the server has closed it since the last answer."""
@@ -62,7 +66,7 @@ class Connection:
         if self._is_closed_by_server():
             self.close()
         if self._socket is None:
-            self._socket = socket.create_connection((self._target.host, self._target.port), _PATIENCE_S)
+            self._socket = self._target.connect()
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(b"%s%d\r\n%s\r\n%s" % (self._target.head, len(body), more_headers, body))
         self.has_sent = True

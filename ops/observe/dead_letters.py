@@ -1,16 +1,75 @@
-"""`miniserve requeue` and `miniserve drop`: what to do with requests that were given up."""
+"""`miniserve dead-letters`, `requeue` and `drop`: which requests were given up, and what to do with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json as json_module
+import zlib
+from base64 import b64decode
+from collections.abc import Callable, Iterator
 
 import click
+from redis import Redis, RedisError
 
-from ops.options import with_settings
+from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
-from worker.mailbox.connection import connect
+from worker.mailbox.connection import connect, refusal_of
 from worker.mailbox.operator_end import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
+
+_FAILED = "rq:failed:correct"
+_PAGE = 200  # ids, in one round trip
+_LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
+
+
+@click.command("dead-letters")
+@with_settings("redis_url", is_redis_required=True)
+@option("--json", is_flag=True)
+def dead_letters(settings: Settings, json: bool) -> None:
+    """List the requests that were given up: id, when, attempts, why; the oldest first.
+
+    A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
+    """
+    num_found = 0
+    try:
+        with connect(settings.redis_url) as client:
+            for letter in _letters(client):
+                num_found += 1
+                words = f"{letter['id']}  {letter['ended_at']}  {letter['attempts']} attempts  {letter['why']}"
+                click.echo(json_module.dumps(letter) if json else words)
+    except (RedisError, OSError) as error:
+        raise _unreachable(settings, refusal_of(error) or error) from None
+    if not num_found:
+        click.echo("no dead letters", err=True)
+
+
+def _letters(client: Redis) -> Iterator[dict[str, str]]:
+    all_ids = client.zrange(_FAILED, 0, -1)
+    for start in range(0, len(all_ids), _PAGE):
+        ids = all_ids[start : start + _PAGE]
+        pipeline = client.pipeline(transaction=False)
+        for one in ids:
+            pipeline.hmget(b"rq:job:" + one, "ended_at", "attempts")
+            pipeline.xrevrange(b"rq:results:" + one, count=1)
+        replies = pipeline.execute(raise_on_error=False)
+        for number, one in enumerate(ids):
+            fields, results = replies[2 * number : 2 * number + 2]
+            ended_at, attempts = (_text(value) for value in fields) if isinstance(fields, list) else ("?", "?")
+            yield {"id": _text(one), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
+
+
+def _why(results: object) -> str:
+    """The error as RQ keeps it; whatever else stands there is none."""
+    try:
+        packed = b64decode(results[0][1][b"exc_string"])
+        return _text(zlib.decompressobj().decompress(packed, _LONGEST_REASON_BYTES))
+    except (TypeError, LookupError, ValueError, zlib.error):
+        return "?"
+
+
+def _text(value: bytes | None) -> str:
+    """As it can be shown: a value in Redis may hold anything."""
+    text = (value or b"?").decode(errors="replace")
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 @click.command()
@@ -47,8 +106,12 @@ def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters,
                 num_failed += 1
                 click.echo(f"miniserve: {error}", err=True)
     except MailboxDown as error:
-        told = f"{hide_password(settings.redis_url)} does not answer: {error}. Name the Redis with --redis-url"
-        raise click.ClickException(told) from None
+        raise _unreachable(settings, error) from None
     finally:
         letters.close()
     raise SystemExit(1 if num_failed else 0)
+
+
+def _unreachable(settings: Settings, error: object) -> click.ClickException:
+    url = hide_password(settings.redis_url)
+    return click.ClickException(f"{url} does not answer: {error}. Name the Redis with --redis-url")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from click.testing import CliRunner
 from redis import Redis
@@ -27,6 +29,33 @@ def dead(house: RedisHouse) -> str:
 
 def run(redis_url: str, *arguments: str):
     return CliRunner().invoke(main, [arguments[0], "--redis-url", redis_url, *arguments[1:]])
+
+
+def test_dead_letters_are_listed_with_the_reason_and_without_text(redis_url: str, dead: str) -> None:
+    listed, as_json = run(redis_url, "dead-letters"), run(redis_url, "dead-letters", "--json")
+    letter = json.loads(as_json.output)
+
+    assert (listed.exit_code, as_json.exit_code) == (0, 0)
+    assert set(letter) == {"id", "ended_at", "attempts", "why"}
+    assert (letter["id"], letter["why"]) == (dead, "it broke")
+    assert listed.output == f"{dead}  {letter['ended_at']}  {letter['attempts']} attempts  it broke\n"
+    assert letter["ended_at"].startswith("20")
+
+
+def test_what_is_no_sound_dead_letter_is_listed_all_the_same(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        client.zadd("rq:failed:correct", {"torn": 1, "gone": 2, "esc\x1b[2J": 3})
+        client.set("rq:job:torn", "no hash")
+        client.xadd("rq:results:gone", {"exc_string": "no base64 \xff"})
+
+    listed = run(redis_url, "dead-letters")
+
+    assert listed.exit_code == 0
+    assert [line.split()[0] for line in listed.output.splitlines()] == ["torn", "gone", "esc?[2J"]
+
+
+def test_no_dead_letters_are_said_to_be_none(redis_url: str) -> None:
+    assert run(redis_url, "dead-letters").output == "no dead letters\n"
 
 
 def test_a_dead_letter_put_back_runs_again_by_itself(house: RedisHouse, redis_url: str, dead: str) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from ops.load import ceiling, prompts
 from ops.load.command import loadtest
+from ops.run.embedded_redis import free_port
 from tests.small_server import FULL, OK, StartServer, http, small_servers
 
 
@@ -70,6 +71,18 @@ def test_a_file_that_could_not_be_saved_is_refused_before_the_load(serve, tmp_pa
 
     assert refused.exit_code == 2 and "--save" in refused.output
     assert server.num_requests == 0
+
+
+@pytest.mark.parametrize("options", [["--duration", "60m"], ["--rate", "5", "--total", "1000"]])
+def test_a_url_where_nobody_listens_ends_the_load_before_it_begins(options: list[str]):
+    url = f"http://127.0.0.1:{free_port()}"
+
+    ended = CliRunner().invoke(loadtest, ["--url", url, *options])
+
+    assert ended.exit_code == 1
+    assert ended.output == (
+        f"Error: nobody listens at {url} (Connection refused): start a server there, or name another --url\n"
+    )
 
 
 def test_a_file_without_sentences_is_refused(tmp_path: Path):
