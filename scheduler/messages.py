@@ -186,10 +186,11 @@ class Delivery:
     """A request handed to a worker."""
 
     request: CorrectionRequest
-    attempt: int  # 1 the first time
+    attempt: int  # one more than the workers that died while they ran it by itself
     waited_s: float  # in the queue until now, by the clock of Redis
     left_s: float = inf  # until its deadline, from now on
     streams: bool = False  # somebody wants to hear every token
+    is_suspect: bool = False  # an earlier worker died with it: nothing runs beside it and its group
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TIMES = (
-    "added p99 ms", "answers flow again after s", "silent after a kill s", "all free after ms",
+    "added p99 ms", "answers flow again after s", "silent after a kill s", "all free after ms", "longest ms",
     "goodput per s", "accepted p99 ms", "refusals p99 ms", "admitted at first retry",
     "probes p99 ms", "slowest probe in overload ms", "readyz 503 after s", "readyz 200 after s",
     "alerts raised by the load", "answered too late or refused", "utilization alert s before p95 doubled",

@@ -128,7 +128,7 @@ class Actor:
             self._completions += self._engine.step()
         except Exception:
             held = self._policy.held_ids()
-            logger.exception("iteration failed; what was held is tried again, each by itself", request_ids=held)
+            logger.exception("iteration failed; what was held is tried again, in groups", request_ids=held)
             self._engine.drop_all()
             self._give_back()
 

@@ -7,7 +7,7 @@ from ops.drills.drill import Drill
 from ops.drills.every_command import every_command
 from ops.drills.failover import kill_primary
 from ops.drills.killed_apis import kill_api, rolling_restart
-from ops.drills.killed_workers import kill_worker, poison
+from ops.drills.killed_workers import kill_series, kill_worker, poison
 from ops.drills.leaving import clients_leave
 from ops.drills.overload import overload
 from ops.drills.probing import probes
@@ -16,8 +16,10 @@ from ops.drills.soak import soak
 from ops.drills.waits import waits
 
 _ALL = (
-    Drill("kill-worker", "kill -9 one of two workers at random times",
+    Drill("kill-worker", "kill -9 one of two workers that holds requests, at random times",
           "0 lost, 0 twice, 0 wrong, added p99 <= 3 s", kill_worker),
+    Drill("kill-series", "kill -9 one of two workers every 1.5 s, 20 times, while 32 clients wait",
+          "0 lost, 0 twice, 0 wrong, longest <= 4 s", kill_series),
     Drill("every-command", "kill -9 a worker and an API replica at every command of a request to Redis",
           "every point recovers", every_command),
     Drill("kill-api", "kill -9 an API replica; its clients send again to another with the same Idempotency-Key",
@@ -34,8 +36,8 @@ _ALL = (
           "all free within 500 ms, others answered", clients_leave),
     Drill("rolling-restart", "SIGTERM and replace 2 API replicas and 2 workers, one after the other",
           "0 failed", rolling_restart),
-    Drill("poison", "one request of a batch of 16 kills every worker that computes it",
-          "given up after <= 3 crashes, 15 neighbours answered", poison),
+    Drill("poison", "one request of a batch of 65 kills every worker that computes it",
+          "given up after <= 5 crashes, 64 neighbours answered <= 15 s", poison),
     Drill("probes", "ask /healthz and /readyz under load and overload, and stop a worker",
           "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", probes),
     Drill("alerts", "raise the load from 0.3 to 1.3 of capacity, lower it, then kill all workers; a monitor watches",

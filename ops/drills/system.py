@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from redis import Redis
@@ -173,6 +174,20 @@ class System:
         self.wait_until(lambda: any(member.is_alive for member in members), 10.0, "one to kill")
         rng.choice([member for member in members if member.is_alive]).kill()
 
+    def kill_holder(self, rng: random.Random) -> None:
+        """SIGKILL to a worker that holds requests. It is stopped first, or it could answer the last before it dies."""
+        self.wait_until(lambda: self._killed_holder(rng), 10.0, "a worker that holds a request")
+
+    def _killed_holder(self, rng: random.Random) -> bool:
+        for member in rng.sample(self.workers, len(self.workers)):
+            if member.is_alive:
+                member.process.send_signal(signal.SIGSTOP)
+                if self._is_named(member, "rq:wip:correct"):
+                    member.kill()
+                    return True
+                member.process.send_signal(signal.SIGCONT)
+        return False
+
     def take_away(self, member: Member) -> None:
         """SIGKILL; it stays away until somebody starts it."""
         member.is_kept = False
@@ -189,11 +204,13 @@ class System:
         if member.url:
             self.wait_until(lambda: why_not_ready(member.url) is None, START_PATIENCE_S, f"{member.name} ready")
         else:
-            self.wait_until(lambda: self._holds_lease(member), START_PATIENCE_S, f"{member.name} ready")
+            has_lease = partial(self._is_named, member, "miniserve:leases")
+            self.wait_until(has_lease, START_PATIENCE_S, f"{member.name} ready")
 
-    def _holds_lease(self, member: Member) -> bool:
+    def _is_named(self, member: Member, key: str) -> bool:
+        """Whether a worker is in this set: of the leases, or of what workers run."""
         marker = f"-{member.process.pid}-".encode()
-        return any(marker in name for name in self.redis.zrange("miniserve:leases", 0, -1))
+        return any(marker in name for name in self.redis.zrange(key, 0, -1))
 
     def counted(self, what: str) -> int:
         """A sum that the scripts keep."""

@@ -32,6 +32,10 @@ def test_killed_workers_lose_and_double_no_answer() -> None:
     assert hold_quick("kill-worker").details["kills"] >= 2
 
 
+def test_a_series_of_killed_workers_fails_no_request() -> None:
+    assert hold_quick("kill-series").details["kills"] == 4
+
+
 def test_a_request_survives_the_death_of_its_processes_at_single_commands() -> None:
     points = hold_quick("every-command").details["points"]
 
@@ -73,7 +77,7 @@ def test_a_rolling_restart_fails_no_request() -> None:
 
 
 def test_poison_is_given_up_and_its_neighbours_are_answered() -> None:
-    assert hold_quick("poison").details["crashes"] == 3
+    assert 4 <= hold_quick("poison").details["crashes"] <= 5
 
 
 def test_probes_are_answered_under_load_and_tell_of_a_stopped_worker() -> None:

@@ -73,11 +73,12 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
 
 def decode_delivery(request_id: str, fields: list[Any]) -> Delivery:
     """`fields`: as DRAIN and RESYNC give them. Raises WireError."""
-    attempt, waited_us, raw, streams, left_us = fields
+    attempt, waited_us, raw, streams, left_us, is_suspect = fields
     if attempt > MAX_ATTEMPTS:
         raise WireError(f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed")
     left_s = inf if left_us < 0 else left_us / 1e6
-    return Delivery(decode_request(raw, request_id), attempt, waited_us / 1e6, left_s, streams == b"1")
+    request = decode_request(raw, request_id)
+    return Delivery(request, attempt, waited_us / 1e6, left_s, streams == b"1", bool(is_suspect))
 
 
 def body_hash(encoded: bytes, request_id: str) -> str:

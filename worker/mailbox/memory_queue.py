@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from scheduler.capacity.observed import Moment
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, FreeCapacity, Inbox, Progress
@@ -85,7 +86,8 @@ class Job:
     deadline_s: float
     ttl_s: float
     streams: bool = False  # somebody wants to hear every token
-    attempts: int = 0
+    attempts: int = 0  # how often its worker died while it ran by itself
+    group: str = ""  # of suspects that run together; empty of any other
     owner: str | None = None  # None: queued
     cancel_reason: FinishReason | None = None
     completion: Completion | None = None
@@ -157,9 +159,11 @@ class MemoryQueue:
         self.ledger.end(completion, job.accepted_s, now)
         self.waiters.resolve(job.request_id, completion)
 
-    def requeue(self, jobs: list[Job]) -> None:
-        """Back to the front of the queue, oldest first."""
+    def requeue(self, jobs: list[Job], has_died: bool = False) -> None:
+        """Back to the front of the queue, oldest first; where their worker died, as suspects."""
         waiting = sorted(jobs, key=lambda job: job.accepted_s)
+        if has_died:
+            _suspect(waiting)
         for job in waiting:
             job.owner = None
         self.queued_ids.extendleft(job.request_id for job in reversed(waiting))
@@ -211,20 +215,19 @@ class InMemoryWorkerMailbox:
 
     def close(self) -> None:
         with self._queue.arrived:
-            for job in self._held():  # an orderly leave: these attempts do not count
-                job.attempts -= 1
-            self.give_up()
+            self._queue.requeue(self._held())
+            self._queue.reports.pop(self.name, None)
 
     def give_back(self, completions: Sequence[Completion]) -> None:
         with self._queue.arrived:
             self._finish(completions)
             self._newly_cancelled()
-            self._queue.requeue(self._held())
+            self._queue.requeue(self._held(), has_died=True)
 
     def give_up(self) -> None:
-        """The worker died: what it held goes back, and those attempts count."""
+        """The worker died with what it held."""
         with self._queue.arrived:
-            self._queue.requeue(self._held())
+            self._queue.requeue(self._held(), has_died=True)
             self._queue.reports.pop(self.name, None)
 
     def _held(self) -> list[Job]:
@@ -243,36 +246,36 @@ class InMemoryWorkerMailbox:
     def _drain(self, capacity: FreeCapacity) -> Inbox:
         deliveries: list[Delivery] = []
         queue, held, free_tokens, deferred_id = self._queue, self._held(), capacity.tokens, ""
-        share = min(capacity.requests, -(-len(queue.queued_ids) // max(1, len(queue.reports))))
-        is_closed = any(job.attempts > 1 for job in held)  # a suspect runs alone
-        while queue.queued_ids and share > 0 and free_tokens > 0 and not is_closed:
+        share = -(-len(queue.queued_ids) // max(1, len(queue.reports)))
+        group = held[0].group if held else ""
+        while queue.queued_ids and free_tokens > 0 and len(deliveries) < capacity.requests:
+            if len(deliveries) >= share and not group:  # a group is not shared
+                break
             job = queue.jobs[queue.queued_ids[0]]
             if job.deadline_s < time.monotonic():
                 queue.queued_ids.popleft()
                 queue.end(job, Completion(job.request_id, FinishReason.EXPIRED))
                 continue
-            is_closed = job.attempts > 0
-            if is_closed and (held or deliveries):
+            if (held or deliveries) and job.group != group or held and group:
                 break
             if job.request.reserved_tokens > free_tokens:
                 deferred_id = job.request_id
                 break
+            group = job.group
             free_tokens -= job.request.reserved_tokens
-            share -= 1
             queue.queued_ids.popleft()
             deliveries += self._start(job)
         return Inbox(tuple(deliveries), self._newly_cancelled(), deferred_id)
 
     def _start(self, job: Job) -> list[Delivery]:
         job.owner = self.name
-        job.attempts += 1
         self._cancelled.discard(job.request_id)
-        if job.attempts > MAX_ATTEMPTS:
+        if job.attempts >= MAX_ATTEMPTS:
             text = f"gave up after {MAX_ATTEMPTS} attempts; the workers that ran it died or failed"
             self._finish([Completion(job.request_id, FinishReason.ERROR, error=text)])
             return []
-        now = time.monotonic()
-        return [Delivery(job.request, job.attempts, now - job.accepted_s, job.deadline_s - now, job.streams)]
+        waited_s, left_s = time.monotonic() - job.accepted_s, job.deadline_s - time.monotonic()
+        return [Delivery(job.request, job.attempts + 1, waited_s, left_s, job.streams, bool(job.group))]
 
     def _newly_cancelled(self) -> tuple[str, ...]:
         own = [(job, job.cancel_reason) for job in self._held() if job.cancel_reason is not None]
@@ -281,3 +284,12 @@ class InMemoryWorkerMailbox:
         ids = tuple(job.request_id for job, _ in own)
         self._cancelled.update(ids)
         return ids
+
+
+def _suspect(jobs: list[Job]) -> None:
+    """As in Redis (common.lua, `suspect`)."""
+    size = int(sqrt(len(jobs)) + 0.5)
+    names = [jobs[at - at % size].request_id for at in range(len(jobs))]
+    for job, name in zip(jobs, names, strict=True):
+        job.group = job.request_id if job.group else name
+        job.attempts += len(jobs) == 1

@@ -20,7 +20,7 @@ from scheduler.messages import Completion, CorrectionRequest, FinishReason, Free
 from scheduler.settings import Settings
 from scheduler.traces import FoundTrace
 
-MAX_ATTEMPTS = 3  # then the request is a dead letter
+MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
 BEAT_S = 0.25
 HEARTBEAT_S = 2.0  # of a stream to which nothing happens
@@ -161,14 +161,15 @@ class WorkerMailbox(Protocol):
         """Give answers, take what has come since the last call; waits up to `wait_s` (at most MAX_BLOCK_S) for it.
 
         Delivers at most this worker's share, as long as it fits into `capacity`; what an earlier worker died with comes
-        alone. `progress` is passed on once, to whoever hears it. Every id in `cancelled_ids` is over and to be dropped:
-        a completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next
-        call, and so are those that a call before could not confirm.
+        in groups, each alone. `progress` is passed on once, to whoever hears it. An id in `cancelled_ids` is over: a
+        completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call,
+        and so are those that a call before could not confirm.
         """
 
     def give_back(self, completions: Sequence[Completion]) -> None:
-        """The engine failed: beside these answers all that is held goes back to the queue, the attempt counted, and
-        comes again alone. Raises MailboxDown; what is held then comes again with the next exchange, uncounted.
+        """The engine failed: beside these answers all that is held goes back to the queue, as if the worker had died.
+
+        Raises MailboxDown; what is held then comes again with the next exchange, under no suspicion.
         """
 
     def close(self) -> None:

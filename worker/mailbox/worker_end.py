@@ -62,7 +62,7 @@ class RedisWorkerMailbox:
         self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: dict[str, int] = {}  # the wire version of each
-        self._suspects: set[str] = set()  # of those it ever held: an earlier worker died with them
+        self._suspects: set[str] = set()  # an earlier worker died with them
         self._unsent: dict[str, tuple[Any, ...]] = {}  # what FINISH takes for each
         self._in_flight: dict[str, tuple[Any, ...]] = {}
         self._disowned: set[str] = set()
@@ -224,7 +224,7 @@ class RedisWorkerMailbox:
                 continue
             deliveries.append(delivery)
             self._held[request_id] = delivery.request.version
-            if delivery.attempt > 1:
+            if delivery.is_suspect:
                 self._suspects.add(request_id)
         return tuple(deliveries)
 

@@ -33,20 +33,22 @@ end
 local taken_back = 0
 if had_lease and tonumber(had_lease) > now then
   for _, dead in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
-    taken_back = taken_back + take_from(dead, 0)
+    taken_back = taken_back + take_from(dead, true)
     unregister(dead)
   end
 end
 -- Work of owners without any lease: only after a Redis that came back without its last moments.
-local is_live = {}
+local is_live, ids_of = {}, {}
 for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do is_live[live] = true end
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
   local id, owner = owner_of(member)
   if not is_live[owner] then
     redis.call('ZREM', WIP, member)
-    taken_back = taken_back + requeue({ id }, 0)
+    ids_of[owner] = ids_of[owner] or {}
+    table.insert(ids_of[owner], id)
   end
 end
+for _, ids in pairs(ids_of) do taken_back = taken_back + requeue(ids, true) end
 
 for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
   redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)

@@ -110,14 +110,20 @@ local function read(id, ...)
   return job
 end
 
--- What a worker gets of a job: { id, attempt, waited us, data, streams, us until its deadline or -1 }.
+-- How often its worker died while it held nothing else.
+local function attempts_of(job) return number(job.attempts, 0, 99) or 0 end
+
+-- With whom it may run, of a job that a worker died with; nil of any other, and those run with each other.
+local function group_of(id, job) return job.group or attempts_of(job) > 0 and id or nil end
+
+-- What a worker gets of a job: { id, attempt, waited us, data, streams, us until its deadline or -1, 1 of a suspect }.
 local MAX_DATA_BYTES = 65536 -- as in formats.py; without this one a worker would read any length
-local function delivery(id, job, attempt, accepted_at)
+local function delivery(id, job, accepted_at)
   local function us_between(from, to) return math.max(0, math.min(math.floor((to - from) * 1000000), 1e15)) end
   local deadline, data = number(job.deadline), job.data or ''
   local left_us = deadline and us_between(clock(), deadline) or -1
-  return { id, attempt, us_between(accepted_at, clock()), string.sub(data, 1, MAX_DATA_BYTES + 1), job.streams or '',
-    left_us }
+  return { id, attempts_of(job) + 1, us_between(accepted_at, clock()), string.sub(data, 1, MAX_DATA_BYTES + 1),
+    job.streams or '', left_us, group_of(id, job) and 1 or 0 }
 end
 
 -- Back to the front of the queue, in their order.
@@ -228,7 +234,7 @@ local function settle(id, status, job)
   if status == 'finished' then -- without accepted_at a job has no reservation
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'accepted_at', '', unpack(job.fields or {}))
   else -- an operator may put it back, and then wants it to run
-    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'attempts', 0, 'worker_name', '',
+    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'attempts', 0, 'group', '', 'worker_name', '',
       'cancel_requested', '', 'deadline', '', 'accepted_at', '', unpack(job.fields or {}))
   end
   redis.call('EXPIRE', job_key(id), job.ttl)
@@ -343,31 +349,47 @@ local function remember(now)
   redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end
 
--- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were.
-local function requeue(ids, attempts_back)
-  local waiting, since = {}, {}
+-- Any of them, oldest first, may have killed their worker, and most are innocent. They come back in groups of about the
+-- square root of their number, and each group runs with nothing beside it. The members of a group that kills again come
+-- back one by one. Only a death by itself counts as an attempt (docs/adr/0016-suspects-in-groups.md).
+local function suspect(ids)
+  local size = math.floor(math.sqrt(#ids) + 0.5)
+  for at, id in ipairs(ids) do
+    local job = read(id, 'group', 'attempts')
+    local group, attempts = job.group and id or ids[at - (at - 1) % size], attempts_of(job)
+    redis.call('HSET', job_key(id), 'group', group, 'attempts', #ids == 1 and attempts + 1 or attempts)
+  end
+end
+
+-- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. With `has_died`
+-- those that had been started are suspects.
+local function requeue(ids, has_died)
+  local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at', 'attempts')
+    local job = read(id, 'status', 'accepted_at')
     if not job.status then
       release(id) -- the job was deleted by hand
     elseif job.status == 'started' or job.status == 'queued' then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
-      local attempts = (number(job.attempts, 0, 99) or 0) - (job.status == 'started' and attempts_back or 0)
-      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '', 'attempts', math.max(0, attempts))
+      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
+      if has_died and job.status == 'started' then suspects[#suspects + 1] = id end
     end
   end
-  table.sort(waiting, function(one, other) return since[one] < since[other] end)
+  local function is_older(one, other) return since[one] < since[other] end
+  table.sort(waiting, is_older)
+  table.sort(suspects, is_older)
   push_front(waiting)
+  suspect(suspects)
   return #waiting
 end
 
 -- Take everything a worker holds away from it; used when it leaves, when it died, and when its engine failed.
-local function take_from(worker, attempts_back)
+local function take_from(worker, has_died)
   local ids = ids_run_by(worker)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
   for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
   redis.call('DEL', claim_key(worker))
-  return requeue(ids, attempts_back)
+  return requeue(ids, has_died)
 end
 
 local function sum_rates()

@@ -1,8 +1,7 @@
 -- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
--- A suspect, which an earlier worker died with, comes alone: to a worker that holds nothing, and with nothing beside it.
--- So of a batch that killed its worker each runs by itself, and only what kills again is given up.
+-- Suspects, which an earlier worker died with, come in their groups: to a worker that holds nothing, and with nothing else.
 -- Returns { 1 where the worker must RESYNC, ids to drop, 1 where what comes next must wait for what the worker holds, id of
--- it where it does not fit, { id, attempt, waited us, data, streams, deadline in us }... }
+-- it where it does not fit, { id, attempt, waited us, data, streams, deadline in us, 1 of a suspect }... }
 -- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, seconds that a request took lately from its start to
 -- its end.
 local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s = unpack(ARGV)
@@ -30,8 +29,8 @@ if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) 
 local started, deliveries = {}, {}
 
 local function start(id, job)
-  local attempt, accepted_at = (number(job.attempts, 0, 99) or 0) + 1, number(job.accepted_at)
-  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso(now), 'worker_name', worker, 'attempts', attempt)
+  local accepted_at = number(job.accepted_at)
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso(now), 'worker_name', worker)
   if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     accepted_at = now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
@@ -39,13 +38,13 @@ local function start(id, job)
   end
   started[#started + 1] = now + WIP_TTL_S
   started[#started + 1] = id .. ':' .. worker
-  deliveries[#deliveries + 1] = delivery(id, job, attempt, accepted_at)
+  deliveries[#deliveries + 1] = delivery(id, job, accepted_at)
 end
 
 -- nil: nothing to run under this id any more.
 local function load(id)
   local job = read(id, 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline', 'attempts',
-    'streams')
+    'group', 'streams')
   if job.status == 'started' then return nil end -- a second entry of an id that runs
   if not job.data or job.status ~= 'queued' then
     release(id)
@@ -60,14 +59,16 @@ local function load(id)
   return job
 end
 
+local MOST_SUSPECTS = 32 -- of a group that comes as one: the root of a thousand
+
 -- What comes next is taken until something must wait: ids behind it, too, for nobody is overtaken.
-local must_wait, deferred, has_suspect = 0, '', false
+local must_wait, deferred, group = 0, '', nil
 local function take(id)
-  if must_wait == 1 or has_suspect or #deliveries >= max_jobs then return false end
+  if must_wait == 1 or #deliveries >= max_jobs then return false end
   local job = load(id)
   if not job then return true end
-  local tokens, is_suspect = number(job.reserved_tokens, 1) or 1, (number(job.attempts, 0, 99) or 0) > 0
-  if is_suspect and num_held + #deliveries > 0 then
+  local tokens, own_group = number(job.reserved_tokens, 1) or 1, group_of(id, job)
+  if own_group and num_held > 0 or #deliveries > 0 and own_group ~= group then
     must_wait = 1
     return false
   end
@@ -75,7 +76,7 @@ local function take(id)
     must_wait, deferred = 1, id
     return false
   end
-  has_suspect = is_suspect
+  group = own_group
   free_tokens = free_tokens - tokens
   start(id, job)
   return true
@@ -90,8 +91,8 @@ if depth > 0 then
   local workers = math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf'))
   local share = math.min(math.ceil(depth / workers), max_jobs)
   local taken = 0
-  for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, share - 1)) do
-    if not take(id) then break end
+  for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, math.max(share, MOST_SUSPECTS) - 1)) do
+    if taken >= share and not group or not take(id) then break end -- a group is not shared
     taken = taken + 1
   end
   if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end

@@ -1,5 +1,5 @@
--- GIVE_BACK: the engine failed on what this worker holds. All of it goes back to the queue, the attempt counted.
+-- GIVE_BACK: the engine failed on what this worker holds. As if the worker had died with it.
 -- ARGV: worker. Returns the number of requests.
-local returned = take_from(ARGV[1], 0)
+local returned = take_from(ARGV[1], true)
 close()
 return returned
