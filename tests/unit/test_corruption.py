@@ -18,48 +18,14 @@ from ops.training.text.maker import Example, ExampleMaker
 from tests.tables import table
 from tests.unit.test_pipeline import conclude
 
-# One made-up sentence per reason: tagged ("+" joins the tokens of one word), broken, and the edit that mends it.
-CASES = [
-    ("PAST_IRREG", "He/PRP went/VBD to/TO school/NN", "He goed to school.", (1, 1, "went")),
-    ("PART_IRREG", "She/PRP has/VBZ taken/VBN it/PRP", "She has taked it.", (2, 1, "taken")),
-    ("PAST_NOT_PART", "We/PRP saw/VBD a/DT bird/NN", "We seen a bird.", (1, 1, "saw")),
-    ("REG_SPELL", "They/PRP planned/VBD a/DT trip/NN", "They planed a trip.", (1, 1, "planned")),
-    ("ING_SPELL", "She/PRP is/VBZ writing/VBG a/DT book/NN", "She is writeing a book.", (2, 1, "writing")),
-    ("S_SPELL", "He/PRP carries/VBZ a/DT bag/NN", "He carrys a bag.", (1, 1, "carries")),
-    ("SVA_SG", "Ann/NNP walks/VBZ home/NN", "Ann walk home.", (1, 1, "walks")),
-    ("SVA_PL", "We/PRP walk/VBP home/NN", "We walks home.", (1, 1, "walk")),
-    ("SVA_BE", "You/PRP are/VBP late/JJ", "You is late.", (1, 1, "are")),
-    ("BASE_DO", "He/PRP did/VBD+n't/RB come/VB", "He didn't came.", (2, 1, "come")),
-    ("BASE_MODAL", "You/PRP must/MD leave/VB", "You must to leave.", (2, 2, "leave")),
-    ("BASE_TO", "I/PRP want/VBP to/TO come/VB", "I want to came.", (3, 1, "come")),
-    ("PERF_PART", "He/PRP has/VBZ broken/VBN it/PRP", "He has broke it.", (2, 1, "broken")),
-    ("PASSIVE_PART", "It/PRP was/VBD written/VBN by/IN Ann/NNP", "It was write by Ann.", (2, 1, "written")),
-    ("BE_ING", "She/PRP is/VBZ singing/VBG", "She is sing.", (2, 1, "singing")),
-    ("MISSING_BE", "Ann/NNP is/VBZ sleeping/VBG", "Ann sleeping.", (1, 1, "is sleeping")),
-    ("EXTRA_BE", "He/PRP believes/VBZ me/PRP", "He is believes me.", (1, 2, "believes")),
-    ("TENSE_PAST", "Last/JJ night/NN we/PRP sang/VBD", "Last night we sing.", (3, 1, "sang")),
-    ("TENSE_FUT", "They/PRP will/MD arrive/VB tomorrow/NN", "They arrived tomorrow.", (1, 1, "will arrive")),
-    ("TENSE_PERF", "She/PRP has/VBZ worked/VBN here/RB since/IN May/NNP", "She works here since May.",
-     (1, 1, "has worked")),
-    ("PAST_NOT_PERF", "He/PRP left/VBD an/DT hour/NN ago/RB", "He has left an hour ago.", (1, 2, "left")),
-    ("TENSE_SEQ", "He/PRP sat/VBD down/RP and/CC opened/VBD it/PRP", "He sat down and opens it.", (4, 1, "opened")),
-    ("TO_INF", "They/PRP hope/VBP to/TO win/VB", "They hope win.", (2, 1, "to win")),
-    ("BARE_INF", "We/PRP let/VBD him/PRP rest/VB", "We let him to rest.", (3, 2, "rest")),
-    ("ING_PREP", "Eat/VB before/IN leaving/VBG the/DT house/NN", "Eat before leave the house.", (2, 1, "leaving")),
-    ("ING_VERB", "I/PRP avoid/VBP driving/VBG", "I avoid to drive.", (2, 2, "driving")),
-    ("NO_WILL", "When/WRB she/PRP calls/VBZ we/PRP will/MD go/VB", "When she will call we will go.", (2, 2, "calls")),
-    ("MODAL_OF", "He/PRP must/MD have/VB gone/VBN", "He must of gone.", (2, 1, "have")),
-    ("STATIVE", "She/PRP owns/VBZ a/DT car/NN", "She is owning a car.", (1, 2, "owns")),
-    ("ING_TO", "We/PRP look/VBP forward/RB to/TO seeing/VBG you/PRP", "We look forward to see you.",
-     (4, 1, "seeing")),
-    ("WISH_PAST", "I/PRP wish/VBP I/PRP knew/VBD it/PRP", "I wish I know it.", (3, 1, "knew")),
-    ("HABIT", "He/PRP usually/RB plays/VBZ tennis/NN", "He usually is playing tennis.", (2, 2, "plays")),
-    ("PAST_PERF", "He/PRP had/VBD left/VBN when/WRB we/PRP came/VBD", "He has left when we came.", (1, 1, "had")),
-    ("DO_SUPPORT", "He/PRP does/VBZ not/RB like/VB it/PRP", "He not like it.", (1, 2, "does not like")),
-    ("QUESTION_ORDER", "Where/WRB is/VBZ he/PRP going/VBG", "Where he is going?", (1, 2, "is he")),
-]  # fmt: skip
-
+CASES = table("corruption_typical")
 VERBS = VerbTable.load()
+
+
+def marked(right: str) -> tuple[str, str]:
+    """A tagged text, and the mark that is its last token."""
+    text, _, mark = right.rpartition(" ")
+    return text, mark
 
 
 def tagged(text: str, mark: str = ".") -> TaggedSentence:
@@ -76,7 +42,7 @@ def tagged(text: str, mark: str = ".") -> TaggedSentence:
 
 @cache
 def maker() -> ExampleMaker:
-    return ExampleMaker(VERBS, [tagged(case[1], case[2][-1]) for case in CASES])
+    return ExampleMaker(VERBS, [tagged(*marked(case[1])) for case in CASES])
 
 
 @cache
@@ -99,20 +65,23 @@ def test_every_reason_has_a_case() -> None:
     assert [reason.name for reason in Reason] == [case[0] for case in CASES]
 
 
-@pytest.mark.parametrize(("name", "text", "wrong", "edit"), CASES, ids=[case[0] for case in CASES])
-def test_each_reason_makes_its_typical_mistake(name: str, text: str, wrong: str, edit: tuple[int, int, str]) -> None:
-    found = corruptions(text, mark=wrong[-1])
+@pytest.mark.parametrize(
+    ("reason", "right", "wrong", "word", "num_words", "text"), CASES, ids=[one[0] for one in CASES]
+)
+def test_each_reason_makes_its_typical_mistake(
+    reason: str, right: str, wrong: str, word: str, num_words: str, text: str
+) -> None:
+    found = corruptions(*marked(right))
 
-    assert found[wrong] == ScriptEdit(*edit, Reason[name])
+    assert found[wrong] == ScriptEdit(int(word), int(num_words), text, Reason[reason])
     for made, mending in found.items():
         if mending.num_words <= 2:  # longer ones become two edits, which the maker's own tests apply
-            assert apply_edits(made, [mending]) == tagged(text, wrong[-1]).text, (made, mending)
+            assert apply_edits(made, [mending]) == tagged(*marked(right)).text, (made, mending)
 
 
 def made_of(right: str, reason: str = "") -> set[str]:
-    """All wrong sentences, or those of one reason; the last token is the mark."""
-    text, _, mark = right.rpartition(" ")
-    return {wrong for wrong, edit in corruptions(text, mark).items() if edit.reason.name == reason or not reason}
+    """All wrong sentences, or those of one reason."""
+    return {wrong for wrong, edit in corruptions(*marked(right)).items() if edit.reason.name == reason or not reason}
 
 
 @pytest.mark.parametrize(("reason", "right", "wrong"), table("corruption_exact"))
