@@ -240,8 +240,11 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
                         os.close(descriptor)
 
     def _serve_until_stopped(self) -> None:
+        due_s = time.monotonic()
         while self.alive:
-            self._readiness.last_iteration_s = time.monotonic()
+            self._readiness.last_iteration_s = now = time.monotonic()
+            self.wsgi.recorder.tallies.note_tick(max(0.0, now - due_s))
+            due_s = now + _CHECK_SIGNAL_EVERY_S
             self.notify()
             gevent.sleep(_CHECK_SIGNAL_EVERY_S)
 

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from api.telemetry.recorder import E2E, HTTP, REJECTED
+from scheduler.capacity.health import Health, health_of
 from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
@@ -79,6 +80,17 @@ _CAPACITY: dict[str, tuple[str, Callable[[Capacity], float]]] = {
     "queue_bound_tokens": ("Bound of the queue that keeps the worst accepted wait under the deadline, in reserved "
                            "tokens.", lambda found: found.queue_bound_tokens),
 }  # fmt: skip
+_HEALTH: dict[str, tuple[str, Callable[[Health], float]]] = {
+    "failing_ratio": ("Share of the answers of the last 10 s that are 5xx, or missing, 0 to 1.",
+                      lambda found: found.failing_share),
+    "stuck_seconds": ("Age of the sentence first in line while live workers answer none; else 0.",
+                      lambda found: found.stuck_s),
+    "leaked_tokens": ("Reserved tokens of KV caches that no running sequence can hold.",
+                      lambda found: found.leaked_tokens),
+    "api_late_seconds": ("Time that an event waits for its turn in an API process, mean of 5 s.",
+                         lambda found: found.api_late_s),
+    "redis_evicts": ("1 if Redis would delete requests when it is full.", lambda found: found.redis_evicts),
+}  # fmt: skip
 _WORKER_GAUGES: dict[str, tuple[str, Callable[[WorkerFacts], float]]] = {
     "worker_running": ("Sequences in its batch.", lambda worker: worker.num_running),
     "worker_waiting": ("Sentences it holds and has not admitted.", lambda worker: worker.num_waiting),
@@ -107,6 +119,7 @@ class _Registry:
         seen, settings = self._seen, self._settings
         yield from _gauges(_GAUGES, seen)
         yield from _gauges(_CAPACITY, measure(seen, goals_of(settings)))
+        yield from _gauges(_HEALTH, health_of(seen))
         for name in ("max_queue_requests", "max_queue_tokens"):
             yield GaugeMetricFamily(_PREFIX + name, "The queue's bound.", getattr(settings, name))
         for name, (help, of) in _WORKER_GAUGES.items():

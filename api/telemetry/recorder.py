@@ -44,6 +44,10 @@ class Tallies:
         with self._lock:
             self._latency.observe(seconds)
 
+    def note_tick(self, late_s: float) -> None:
+        """The event loop came to a timer, so much later than it was due."""
+        self._counts.update({"loop:ticks": 1, "loop:late_s": late_s})
+
     def totals(self) -> dict[str, float]:
         # No lock: gevent's locks do not know the thread that asks. A copy of a dictionary is atomic.
         return dict(self._counts) | self._latency.totals(E2E)

@@ -6,7 +6,7 @@ The figures come from GET /metrics of any replica, or straight from Redis; `sche
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import click
@@ -14,14 +14,18 @@ import click
 from api.telemetry.metrics import goals_of
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.top import words
+from ops.observe.top.alarms import Alert, alerts_of, holding
 from ops.options import option, with_settings
+from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Observed
+from scheduler.capacity.rules import Situation
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import MailboxDown
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 _LITTLE_USED = 0.1
+_ARITHMETIC = ("predicted-wait-long", "utilization-high", "littles-law-broken")  # the table and the advice say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,33 +100,38 @@ def capacity(settings: Settings, url: str | None, json: bool) -> None:
     (longest wait, deadline) are those of the server. A request counts once for each of its sentences. docs/capacity.md
     explains the arithmetic.
     """
-    figures = _read(settings, url)
-    say = advice(figures, goals_of(settings).max_utilization)
+    figures, alerts = _read(settings, url)
+    say = advice(figures, goals_of(settings).max_utilization, alerts)
     if json:
         click.echo(as_json(figures, say))
     else:
         print_table(figures, say)
 
 
-def _read(settings: Settings, url: str | None) -> Figures:
+def _read(settings: Settings, url: str | None) -> tuple[Figures, Sequence[Alert]]:
+    goals = goals_of(settings)
     try:
         if url or not settings.redis_url:
-            return Figures.of_scrape(scrape(url or DEFAULT_URL))
+            found = scrape(url or DEFAULT_URL)
+            return Figures.of_scrape(found), alerts_of(found, found, 0.0, goals)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.mailbox.connection import connect
     from worker.mailbox.operator_end import SystemReader
 
     try:
-        return Figures.of_observed(SystemReader(connect(settings.redis_url)).observe(), goals_of(settings))
+        seen = SystemReader(connect(settings.redis_url)).observe()
+        return Figures.of_observed(seen, goals), holding(Situation(seen, measure(seen, goals), health_of(seen)), goals)
     except MailboxDown as error:
         raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
 
 
-def advice(figures: Figures, max_utilization: float) -> str:
-    """One worker's worth, how much of it is used, and what follows."""
+def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = ()) -> str:
+    """One worker's worth, how much of it is used, and what follows; or what is wrong that no worker would mend."""
     if figures.num_workers == 0:
         return "No worker is live, so nothing is answered: start one."
+    if trouble := next((alert for alert in alerts if alert.name not in _ARITHMETIC), None):
+        return trouble.sentence
     if figures.service_rate_tokens_per_s <= 0:
         return "Nothing is known yet of what a worker can do: send some requests and ask again."
     each = figures.service_rate_tokens_per_s / figures.num_workers

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from scheduler.capacity.health import Health, health_of
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import REDIS_UNREACHABLE, Rule, Situation, rules
@@ -91,7 +92,8 @@ class Alerts:
         """What has changed; both are None while Redis does not answer."""
         grown = self._new_dead_letters(observed.dead_letters, now) if observed is not None else 0
         is_starting = self._is_starting(observed, now)
-        situation = Situation(observed, None if is_starting else capacity, grown, is_starting)
+        health = health_of(observed) if observed is not None else Health()
+        situation = Situation(observed, None if is_starting else capacity, health, grown, is_starting)
         changes = [watch.look(situation, now) for watch in self._watches]
         return tuple(change for change in changes if change is not None)
 

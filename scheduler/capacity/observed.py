@@ -23,6 +23,10 @@ class Moment:
     done: int = 0  # of those that ended: answered
     failed: int = 0  # and those whose client got a 5xx: failed or expired
     refused: int = 0  # sentences, for the queue was full or the answer would have been late: offered, too
+    replies: int = 0  # HTTP answers to corrections with 2xx
+    errors: int = 0  # and with 5xx, refusals included
+    loop_ticks: int = 0  # of the event loops of the API: each is due a tenth of a second after the one before
+    loop_late_s: float = 0.0  # by how much they were late, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +62,4 @@ class Observed:
     redis_memory_bytes: int = 0
     redis_max_memory_bytes: int = 0  # 0: no limit
     redis_kept_bytes: int = 0  # of requests that are open and of what is kept of others, as admission counts them
+    redis_policy: str = "noeviction"  # what it does when it is full

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from scheduler.capacity.health import Health
 from scheduler.capacity.measure import AUDIT_S, Capacity, Goals
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.window import Window, last_seconds, rising
@@ -18,8 +19,6 @@ REDIS_UNREACHABLE = "redis-unreachable"
 # For a Redis without maxmemory: more than a full queue and ten minutes of kept answers take.
 ASSUMED_MAX_MEMORY_BYTES = 1 << 30
 MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
-FAILING_WINDOW_S = 10.0
-MIN_ANSWERS = 10  # within that window; of fewer one failure is a large share
 MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
 
 
@@ -36,6 +35,7 @@ class Situation:
 
     observed: Observed | None = None
     capacity: Capacity | None = None
+    health: Health = Health()
     new_dead_letters: int = 0  # within DEAD_LETTERS_WINDOW_S
     is_starting: bool = False  # the first worker is still to come, or to come back
 
@@ -97,23 +97,31 @@ def _outage_rules() -> tuple[Rule, ...]:
             "no-progress", Severity.CRITICAL,
             Bars(raise_above=2.0, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
             read=_stuck_s,
-            raised="Sentences wait, the first for {value:.3g} s, the limit is {limit:g} s, and no live worker computes "
+            raised="Sentences wait, the first for {value:.3g} s, the limit is {limit:g} s, and no live worker answers "
                    "one: restart the workers, and keep their logs.",
-            cleared="The workers compute what waits.",
+            cleared="The workers answer what waits.",
         ),
         Rule(
             "answers-failing", Severity.CRITICAL,
             Bars(raise_above=0.05, clear_at=0.01, raise_after_s=1.0, clear_after_s=5.0),
-            read=_of_observed(_failing_share),
-            raised="{value:.0%} of the sentences end without an answer, the limit is {limit:.0%}: "
-                   "read what the workers log of them, and compare the deadlines with the load.",
-            cleared="{value:.0%} of the sentences end without an answer.",
+            read=_of_health(lambda health: health.failing_share),
+            raised="{value:.0%} of the answers are 5xx, or are missing, the limit is {limit:.0%}: "
+                   "read what API and workers log of them, and compare the deadlines with the load.",
+            cleared="{value:.0%} of the answers are 5xx, or are missing.",
+        ),
+        Rule(
+            "redis-evicts", Severity.CRITICAL,
+            Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=1.0),
+            read=_of_health(lambda health: float(health.redis_evicts)),
+            raised="Redis deletes requests when it is full (1; the limit is {limit:g}): "
+                   "set its maxmemory-policy to noeviction.",
+            cleared="Redis evicts nothing.",
         ),
     )  # fmt: skip
 
 
 def _load_rules(goals: Goals) -> tuple[Rule, ...]:
-    slo_s, most = goals.slo_wait_s, goals.max_utilization
+    slo_s, most, patience_s = goals.slo_wait_s, goals.max_utilization, goals.deadline_s / 3
     return (
         Rule(
             "predicted-wait-long", Severity.CRITICAL,
@@ -123,11 +131,27 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
             cleared="A new request waits {value:,.3g} s in the queue.",
         ),
         Rule(
+            "waiting-long", Severity.CRITICAL,
+            Bars(raise_above=patience_s, clear_at=patience_s / 2, raise_after_s=1.0, clear_after_s=5.0),
+            read=_waited_s,
+            raised="The first sentence in line has waited {value:,.3g} s, the limit is {limit:g} s, a third of the "
+                   "deadline: {remedy}. What waits longer ends in 504.",
+            cleared="The first sentence in line has waited {value:,.3g} s.",
+        ),
+        Rule(
             "utilization-high", Severity.WARNING,
             Bars(raise_above=most, clear_at=most - 0.1, raise_after_s=2.0, clear_after_s=15.0),
             read=_of_workers(lambda capacity: capacity.utilization),
             raised="The workers are {value:.0%} used, the limit is {limit:.0%}: {remedy}, before the queue grows.",
             cleared="The workers are {value:.0%} used.",
+        ),
+        Rule(
+            "api-late", Severity.WARNING,
+            Bars(raise_above=slo_s / 5, clear_at=slo_s / 10, raise_after_s=2.0, clear_after_s=10.0),
+            read=_of_health(lambda health: health.api_late_s),
+            raised="An event waits {value:,.3g} s for its turn in the API, the limit is {limit:g} s: the API is the "
+                   "bottleneck; add a replica, or give it another core.",
+            cleared="An event waits {value:,.3g} s for its turn in the API.",
         ),
     )  # fmt: skip
 
@@ -141,6 +165,14 @@ def _health_rules() -> tuple[Rule, ...]:
             raised="Redis uses {value:.0%} of its memory, the limit is {limit:.0%}: raise its maxmemory, "
                    "or keep answers for less long. When it is full no request is accepted.",
             cleared="Redis uses {value:.0%} of its memory.",
+        ),
+        Rule(
+            "tokens-leaked", Severity.WARNING,
+            Bars(raise_above=0.0, clear_at=0.0, raise_after_s=2.0, clear_after_s=2.0),
+            read=_of_health(lambda health: float(health.leaked_tokens)),
+            raised="{value:,.0f} tokens of the KV caches are reserved for nothing that runs, the limit is {limit:g}: "
+                   "restart the workers before their room is gone, and keep their logs.",
+            cleared="All reserved tokens belong to something that runs.",
         ),
         Rule(
             "dead-letters-growing", Severity.WARNING,
@@ -182,20 +214,19 @@ def _workers_missing(situation: Situation) -> float | None:
     return float(not situation.observed.workers)
 
 
+def _of_health(value: Callable[[Health], float]) -> Callable[[Situation], float | None]:
+    return lambda situation: None if situation.observed is None else value(situation.health)
+
+
 def _stuck_s(situation: Situation) -> float | None:
-    """For how long the first sentence has waited while live workers run nothing; 0 where they run something."""
-    observed = situation.observed
-    if observed is None or situation.is_starting:
+    return None if situation.observed is None or situation.is_starting else situation.health.stuck_s
+
+
+def _waited_s(situation: Situation) -> float | None:
+    """Nothing without a worker, 0 where no worker answers anything: both are alerts of their own."""
+    if situation.observed is None or not situation.observed.workers:
         return None
-    is_stuck = observed.workers and observed.num_waiting and not observed.num_running
-    return max(observed.oldest_waiting_s, observed.oldest_running_s) if is_stuck else 0.0
-
-
-def _failing_share(observed: Observed) -> float:
-    """Of the sentences that ended lately; those that their clients gave up are not counted."""
-    window = last_seconds(rising(observed.history, observed.now), FAILING_WINDOW_S)
-    num_answers = window.done + window.failed
-    return window.failed / num_answers if num_answers >= MIN_ANSWERS else 0.0
+    return 0.0 if situation.health.stuck_s else situation.observed.oldest_waiting_s
 
 
 def _memory_used(observed: Observed) -> float:

@@ -24,6 +24,10 @@ class Window:
     ended: int = 0
     done: int = 0
     failed: int = 0
+    replies: int = 0
+    errors: int = 0
+    loop_ticks: int = 0
+    loop_late_s: float = 0.0
     iterations: Mapping[str, float] = field(default_factory=dict)
 
     def per_second(self, number: float) -> float:
@@ -64,6 +68,10 @@ def between(begin: Moment, end: Moment) -> Window:
         ended=end.ended - begin.ended,
         done=end.done - begin.done,
         failed=end.failed - begin.failed,
+        replies=end.replies - begin.replies,
+        errors=end.errors - begin.errors,
+        loop_ticks=end.loop_ticks - begin.loop_ticks,
+        loop_late_s=end.loop_late_s - begin.loop_late_s,
         iterations={name: value - begin.iterations.get(name, 0.0) for name, value in end.iterations.items()},
     )
 

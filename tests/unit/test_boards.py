@@ -45,6 +45,13 @@ def test_every_expression_names_series_that_are_told(path: Path) -> None:
     assert named and named <= exposed_names(), named - exposed_names()
 
 
+def test_every_series_that_an_alert_looks_at_is_on_a_board() -> None:
+    def series(paths: list[Path]) -> set[str]:
+        return {name for path in paths for text in _expressions(path) for name in re.findall(r"\bminiserve_\w+", text)}
+
+    assert series(RULES) <= series(BOARDS)
+
+
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.name)
 def test_histograms_are_read_by_rate_and_by_le(path: Path) -> None:
     for expression in _expressions(path):

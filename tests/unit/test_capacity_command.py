@@ -51,6 +51,18 @@ def test_the_advice_names_the_next_step(changes: dict[str, float], end: str) -> 
     assert advice(replace(FIGURES, **changes), 0.8).endswith(end)
 
 
+def test_nothing_is_enough_while_answers_fail_or_nothing_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = {"failing_ratio 1.0": "100% of the answers are 5xx", "stuck_seconds 9.0": "no live worker answers one",
+              "api_late_seconds 0.4": "the API is the bottleneck", "leaked_tokens 96": "96 tokens of the KV caches",
+              "redis_evicts 1": "Redis deletes requests"}  # fmt: skip
+    for series, said in broken.items():
+        monkeypatch.setattr(command, "scrape", lambda url, series=series: parse(f"{TEXT}miniserve_{series}\n"))
+
+        output = run().output
+
+        assert said in output and "Enough" not in output, series
+
+
 def test_the_figures_of_metrics_are_those_they_were_made_of() -> None:
     assert Figures.of_scrape(parse(TEXT)) == FIGURES
 

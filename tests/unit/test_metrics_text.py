@@ -22,7 +22,8 @@ GAUGES = {
     "oldest_running_seconds", "dead_letters", "redis_memory_bytes", "redis_max_memory_bytes", "redis_kept_bytes",
     "number_in_system",
     "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
-    "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second",
+    "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",
+    "leaked_tokens", "api_late_seconds", "redis_evicts",
 }  # fmt: skip
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",

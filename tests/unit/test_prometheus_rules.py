@@ -15,8 +15,6 @@ from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
 from scheduler.capacity.measure import AUDIT_S
 from scheduler.capacity.rules import (
     ASSUMED_MAX_MEMORY_BYTES,
-    FAILING_WINDOW_S,
-    MIN_ANSWERS,
     MIN_SAMPLES,
     MOST_UNSTEADY,
     Rule,
@@ -30,6 +28,7 @@ TEXT = (ROOT / "ops" / "deploy" / "prometheus" / "rules.yml").read_text(encoding
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"] if "alert" in rule}
 RECORDS = {rule["record"]: rule["expr"] for rule in GROUP["rules"] if "record" in rule}
 OURS = rules(goals_of(Settings()))
+LEAST_S = 10.0  # two scrapes: one value alone may be a restart
 WITH_LIMIT = [rule for rule in OURS if rule.bars.raise_above > 0]
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
@@ -47,9 +46,9 @@ def test_an_alert_has_the_same_severity_times_and_runbook_entry(rule: Rule) -> N
     theirs: dict[str, Any] = ALERTS[rule.name]
 
     assert theirs["labels"] == {"severity": rule.severity.value}
-    assert _seconds(theirs["for"]) == rule.bars.raise_after_s
-    assert _seconds(theirs["keep_firing_for"]) == rule.bars.clear_after_s
-    assert theirs["annotations"]["runbook"] == rule.runbook
+    assert _seconds(theirs["for"]) == max(LEAST_S, rule.bars.raise_after_s)
+    assert _seconds(theirs["keep_firing_for"]) == max(LEAST_S, rule.bars.clear_after_s)
+    assert theirs["annotations"]["runbook_url"] == f"{{{{ $externalLabels.runbook_base }}}}{rule.runbook}"
 
 
 @pytest.mark.parametrize("rule", WITH_LIMIT, ids=lambda rule: rule.name)
@@ -66,9 +65,6 @@ def test_the_numbers_behind_the_limits_are_the_same() -> None:
 
     assert f"vector({ASSUMED_MAX_MEMORY_BYTES})" in RECORDS["miniserve:redis_memory:ratio"]
     assert f"[{DEAD_LETTERS_WINDOW_S / 60:g}m]" in RECORDS["miniserve:dead_letters:new10m"]
-    answers = RECORDS["miniserve:answers:increase10s"] + RECORDS["miniserve:answers_failing:ratio"]
-    assert set(re.findall(r"\[(\w+)\]", answers)) == {f"{FAILING_WINDOW_S:g}s"}
-    assert f">= {MIN_ANSWERS} " in answers
     assert f"[{START_S:g}s]" in ALERTS["no-live-worker"]["expr"]
     assert f">= {MIN_SAMPLES} " in judged and f"<= {MOST_UNSTEADY:g} *" in judged
     assert set(re.findall(r"\[(\w+)\]", judged)) == {f"{AUDIT_S / 60:g}m"}

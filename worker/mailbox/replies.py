@@ -35,7 +35,7 @@ def status_of(reply: list[Any]) -> MailboxStatus:
 def observed_of(reply: list[Any]) -> Observed:
     """Of OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
-    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept = reply[8:]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:]
     counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
         now=_moment(moments[-1]) or Moment(0.0),
@@ -54,6 +54,7 @@ def observed_of(reply: list[Any]) -> Observed:
         redis_memory_bytes=memory,
         redis_max_memory_bytes=max_memory,
         redis_kept_bytes=kept,
+        redis_policy=policy.decode(),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ops.observe.scrape import Scrape
+from scheduler.capacity.health import Health
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import Situation, rules
@@ -37,8 +38,20 @@ def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> t
             predicted_wait_s=_gauge(later, "predicted_wait_seconds"),
             workers_needed=int(_gauge(later, "workers_needed")),
         ),
+        health=Health(
+            failing_share=_gauge(later, "failing_ratio"),
+            stuck_s=_gauge(later, "stuck_seconds"),
+            leaked_tokens=int(_gauge(later, "leaked_tokens")),
+            api_late_s=_gauge(later, "api_late_seconds"),
+            redis_evicts=bool(_gauge(later, "redis_evicts")),
+        ),
         new_dead_letters=int(max(0.0, _gauge(later, "dead_letters") - _gauge(earlier, "dead_letters"))),
     )
+    return holding(situation, goals)
+
+
+def holding(situation: Situation, goals: Goals) -> tuple[Alert, ...]:
+    """Every rule whose value is beyond its upper bar, the worst first."""
     read = [(rule, rule.read(situation)) for rule in rules(goals)]
     return tuple(
         Alert(rule.name, rule.severity.value, value, rule.sentence(value, situation), rule.runbook)
@@ -52,10 +65,7 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
         now=_moment(later, seconds),
         history=(_moment(earlier, 0.0),),
         workers=tuple(WorkerFacts(str(number)) for number in range(int(_gauge(later, "workers")))),
-        num_running=int(_gauge(later, "num_requests_running")),
-        num_waiting=int(_gauge(later, "num_requests_waiting")),
         oldest_waiting_s=_gauge(later, "oldest_waiting_seconds"),
-        oldest_running_s=_gauge(later, "oldest_running_seconds"),
         dead_letters=int(_gauge(later, "dead_letters")),
         redis_memory_bytes=int(_gauge(later, "redis_memory_bytes")),
         redis_max_memory_bytes=int(_gauge(later, "redis_max_memory_bytes")),
@@ -63,19 +73,9 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
 
 
 def _moment(scrape: Scrape, at_s: float) -> Moment:
-    """What tells how requests end, and whether the load is steady, which the rule of Little's law asks for."""
-    done = int(scrape.total("miniserve_request_success_total"))
-    failures = {
-        kind: int(scrape.value("miniserve_request_failure_total", type=kind) or 0)
-        for kind in ("request-failed", "deadline-exceeded", "cancelled", "removed-by-operator")
-    }
-    return Moment(
-        at_s,
-        accepted=int(scrape.total("miniserve_requests_accepted_total")),
-        ended=done + sum(failures.values()),
-        done=done,
-        failed=failures["request-failed"] + failures["deadline-exceeded"],
-    )
+    """What tells whether the load is steady, which the rule of Little's law asks for."""
+    ended = scrape.total("miniserve_request_success_total") + scrape.total("miniserve_request_failure_total")
+    return Moment(at_s, accepted=int(scrape.total("miniserve_requests_accepted_total")), ended=int(ended))
 
 
 def _gauge(scrape: Scrape, name: str) -> float:

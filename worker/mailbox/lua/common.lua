@@ -303,18 +303,24 @@ local function moment(now)
   row.iterations = {}
   local totals = hash_of(TOTALS)
   row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
+  row.loop_ticks, row.loop_late_s = number(totals['loop:ticks']) or 0, number(totals['loop:late_s']) or 0
+  row.replies, row.errors = 0, 0
   for field, text in pairs(totals) do
     local name = string.match(field, '^iteration:(.*)$')
     if name then row.iterations[name] = number(text) end
+    local class = string.match(field, '^http:/correct.*:([25])%d%d$')
+    class = class and (class == '2' and 'replies' or 'errors')
+    if class then row[class] = row[class] + (number(text) or 0) end
   end
   return row
 end
 
--- Used memory and its limit, in bytes; 0 where users may not ask.
+-- Used memory and its limit, in bytes, 0 where users may not ask; and what it does when it is full, '' there.
 local function memory_facts()
   local facts = redis.pcall('INFO', 'memory')
-  if type(facts) ~= 'string' then return 0, 0 end
-  return number(string.match(facts, 'used_memory:(%d+)')) or 0, number(string.match(facts, 'maxmemory:(%d+)')) or 0
+  if type(facts) ~= 'string' then return 0, 0, '' end
+  return number(string.match(facts, 'used_memory:(%d+)')) or 0, number(string.match(facts, 'maxmemory:(%d+)')) or 0,
+    string.match(facts, 'maxmemory_policy:([%w-]+)') or ''
 end
 
 -- Drop the seconds that are over. Also what no script wrote.

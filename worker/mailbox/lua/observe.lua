@@ -33,7 +33,7 @@ local function flat_of(key)
   local flat = redis.pcall('HGETALL', key)
   return flat.err and {} or flat
 end
-local used_memory, max_memory = memory_facts()
+local used_memory, max_memory, policy = memory_facts()
 local num_open = redis.call('HLEN', RESERVATIONS)
 return {
   moments,
@@ -50,4 +50,5 @@ return {
   used_memory,
   max_memory,
   (counts().kept_bytes or 0) + bytes_of(num_open, counts().reserved_tokens or 0),
+  policy,
 }
