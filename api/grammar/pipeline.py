@@ -118,9 +118,7 @@ class TextPipeline:
             problem = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
             raise InvalidRequest("sentence", f"{problem} Send it in parts.")
         if len(places) > MAX_SENTENCES:
-            problem = (
-                f"`sentence` holds more than {MAX_SENTENCES} sentences; at most {MAX_SENTENCES} are taken at once."
-            )
+            problem = f"The text holds more than {MAX_SENTENCES} sentences; at most {MAX_SENTENCES} are taken at once."
             end = places[MAX_SENTENCES - 1][1]
             raise InvalidRequest("sentence", f"{problem} Send it in parts: the first can have {end:,} characters.")
         return TextDraft(text, tuple(self._prepare_numbered(text, places)))
