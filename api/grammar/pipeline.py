@@ -274,9 +274,8 @@ class _Proposal:
 def _proposal(draft: Draft, edit: ScriptEdit) -> _Proposal:
     pieces = draft.prompt.words[edit.word : edit.word + edit.num_words]
     source = tuple([piece.text for piece in pieces])
-    replacement = tuple(edit.replacement.split())
-    gap = _gap(draft.sentence, pieces)
-    return _Proposal(edit.word, source, replacement, edit.reason, pieces[0].start, pieces[-1].end, gap)
+    new, gap = tuple(edit.replacement.split()), _gap(draft.sentence, pieces)
+    return _Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap)
 
 
 def _previous(draft: Draft, word: int) -> str | None:
