@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib: pip install '.[plots]'")
 
-from ops.training.evaluation.plots import DATA, draw_all, read_metrics, smoothed
+from ops.training.evaluation.plots import DATA, draw_all, read_metrics
 
 METRICS = "minutes,steps,examples,tokens,output_loss,detection_loss,exact,false_positives\n"
 BIASES = "eos_bias,exact,tagged,detected,false_positives\n0.0,0.95,0.9,0.97,0.02\n1.0,0.9,0.9,0.95,0.0\n"
@@ -57,10 +57,3 @@ def test_what_a_resumed_run_repeats_is_dropped(tmp_path: Path) -> None:
     path.write_text("steps,examples\n100,1\n200,2\n300,3\n200,4\n300,5\n")
 
     assert [row["examples"] for row in read_metrics(path)] == ["1", "4", "5"]
-
-
-def test_smoothing_keeps_the_first_value_and_the_number_of_values() -> None:
-    values = [8.0, 4.0, 2.0, 1.0]
-
-    assert smoothed(values)[0] == 8.0
-    assert len(smoothed(values)) == 4

@@ -33,8 +33,12 @@ DATA = Path(__file__).parents[3] / "docs" / "training"
 _BLUE, _VERMILION, _GREEN, _ORANGE, _PURPLE, _GREY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#666666"
 _SERIES = ((_BLUE, "o"), (_VERMILION, "s"), (_GREEN, "^"), (_ORANGE, "D"), (_PURPLE, "v"))
 _MOST_FALSE_POSITIVES = 0.01
-_SMOOTHED_ROWS = 15  # of metrics.csv, on both sides: single batches jump
 _DPI = 120
+_SET_NAMES = {
+    "eos_bias": "generator's sentences, held out",
+    "eos_bias-hand-written": "development set (tests/heldout)",
+    "eos_bias-written": "generated lines kept from the training",
+}
 _PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.4g}")  # the unit stands in the label of the axis
 
 
@@ -65,19 +69,17 @@ def draw_learning_curve(folder: Path, figure_path: Path) -> None:
         axes.yaxis.set_major_formatter(_PERCENT)
         axes.set_xlim(left=0)
         axes.grid(alpha=0.3)
-    exact_axes.set_ylim(min([0.5, *(float(row["exact"]) for row in scored[1:])]), 1)
+    exact_axes.set_ylim(top=1)
     false_axes.set_ylim(bottom=0)
     _save(figure, figure_path)
 
 
 def _draw_loss(axes: Axes, rows: list[dict[str, str]]) -> None:
     for column, color, style, label in (
-        ("output_loss", _BLUE, "-", "output tokens"),
-        ("detection_loss", _VERMILION, "--", "detection head"),
+        ("output_loss", _BLUE, "o-", "output tokens"),
+        ("detection_loss", _VERMILION, "s--", "detection head"),
     ):
-        losses = [float(row[column]) for row in rows]
-        axes.plot(_millions(rows), losses, color=color, alpha=0.2, linewidth=0.8)
-        axes.plot(_millions(rows), smoothed(losses), style, color=color, label=label)
+        axes.plot(_millions(rows), [float(row[column]) for row in rows], style, color=color, markersize=3, label=label)
     axes.set(xlabel="examples seen (millions)", ylabel="training loss (nats per token)", yscale="log", title="Loss")
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)
@@ -113,11 +115,11 @@ def draw_trade_off(folder: Path, figure_path: Path) -> None:
     served = _served_bias(folder)
     for (color, marker), path in zip(_SERIES, _sets(folder), strict=False):
         points = [{name: float(text) for name, text in row.items()} for row in _read(path)]
-        _draw_points(axes, points, (color, marker), _set_name(path))
+        _draw_points(axes, points, (color, marker), _SET_NAMES.get(path.stem, path.stem))
         _mark_biases(axes, points, served, color)
     axes.axvline(_MOST_FALSE_POSITIVES, color=_GREY, linestyle=":", label="1 % of right sentences changed")
     axes.set(xlabel="right sentences changed (%)", ylabel="wrong sentences mended exactly (%)")
-    axes.set_title("Trade-off over the bias of <eos> (numbers)" + (", ring: as served" if served is not None else ""))
+    axes.set_title("Trade-off over the strictness (numbers)" + (", ring: as served" if served is not None else ""))
     axes.xaxis.set_major_formatter(_PERCENT)
     axes.yaxis.set_major_formatter(_PERCENT)
     axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
@@ -153,17 +155,6 @@ def _sets(folder: Path) -> list[Path]:
 def _served_bias(folder: Path) -> float | None:
     path = folder / "evaluation.json"
     return json.loads(path.read_text(encoding="utf-8"))["strictness"] if path.exists() else None
-
-
-def _set_name(path: Path) -> str:
-    return path.stem.removeprefix("eos_bias").removeprefix("-").replace("-", " ") or "held out"
-
-
-def smoothed(values: list[float]) -> list[float]:
-    """Each value as the mean of its neighbours; near the start, where the fall is steep, of fewer."""
-    reaches = [min(at, _SMOOTHED_ROWS) for at in range(len(values))]
-    windows = [values[at - reach : at + reach + 1] for at, reach in enumerate(reaches)]
-    return [sum(window) / len(window) for window in windows]
 
 
 def read_metrics(path: Path) -> list[dict[str, str]]:
