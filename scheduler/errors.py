@@ -114,6 +114,12 @@ class QueueFull(Overloaded):
     slug, title = "queue-full", "The queue is full"
 
 
+class RateLimited(Overloaded):
+    """One client holds its share of the queue, and others wait."""
+
+    status, slug, title = 429, "rate-limited", "Too much from one client"
+
+
 class NotReady(Overloaded):
     """Redis does not answer, so that nothing can be accepted."""
 

@@ -34,7 +34,7 @@ class FakeCorrector:
         self._tokenizer = FakeTokenizer()
         self._pipeline = TextPipeline(self._tokenizer, VerbTable.load())
 
-    def known_refusal(self) -> QueueFull | None:
+    def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
     def correct(self, job: Job) -> Correction | list[Correction | ServingError]:

@@ -8,15 +8,21 @@ from worker.mailbox.protocol import Record, ReplyMode
 
 _OTHERS = (
     "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
-    "kept_bytes", "kept_room_at", "max_memory",
+    "kept_bytes", "kept_room_at", "max_memory", "shares", "last_client", "client_changed_at",
 )  # fmt: skip
 
 
 def a_record(
-    request_id: str, key: str = "", *, digest: str = "same", is_async: bool = False, is_followed: bool = False
+    request_id: str,
+    key: str = "",
+    *,
+    digest: str = "same",
+    is_async: bool = False,
+    is_followed: bool = False,
+    client: str = "",
 ) -> Record:
     manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
-    return Record(request_id, "what was asked", "maker", digest, key, manner)
+    return Record(request_id, "what was asked", "maker", digest, key, manner, client)
 
 
 def counts(redis_url: str) -> dict[str, int]:

@@ -29,6 +29,7 @@ from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
+from scheduler.addresses import ClientAddresses
 from scheduler.messages import Phase
 from scheduler.settings import Settings
 
@@ -52,6 +53,7 @@ class CorrectionEndpoint:
         self._corrector = corrector
         self._recorder = recorder
         self._max_body_bytes = settings.max_body_bytes
+        self._addresses = ClientAddresses(settings.trusted_proxies)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
@@ -86,13 +88,17 @@ class CorrectionEndpoint:
         take the cores from the workers that everybody waits for. What may be answered although the queue is full (an
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
-        refusal = self._corrector.mailbox.known_refusal()
+        refusal = self._corrector.mailbox.known_refusal(self._client(environ))
         if refusal is None or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
         if length.isdecimal() and int(length) <= self._max_body_bytes:  # the server reads past it
             exchange.is_shed = True
             raise refusal
+
+    def _client(self, environ: Environ) -> str:
+        named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
+        return request_input.client_number(named)
 
     def _serve(
         self, exchange: Exchange, environ: Environ, texts: Any, learner_id: str | None, is_batch: bool = False
@@ -105,6 +111,7 @@ class CorrectionEndpoint:
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ),
+            self._client(environ),
         )
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
         if request_input.prefers_async(environ):

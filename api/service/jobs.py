@@ -31,6 +31,7 @@ class Job:
     has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
     within_s: float | None = None  # the answer is of no use later
     key: str = ""  # digest of the client's idempotency key
+    client: str = ""  # whom the queue counts it for
     until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
 
     def limit_wait(self, timeout_s: float) -> None:
@@ -90,7 +91,7 @@ def record_of(
     document = problems.to_json(content | {"learner_id": job.learner_id})
     # Digests are compared only under a key.
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
-    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode)
+    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, job.client)
 
 
 def job_of(exchange: Exchange, document: str) -> Job:

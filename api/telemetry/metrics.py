@@ -50,7 +50,7 @@ _FAILURES = {  # by type: how the queue counts it
     "request-failed": "failed", "cancelled": "cancelled", "deadline-exceeded": "expired",
     "removed-by-operator": "removed",
 }  # fmt: skip
-_REFUSALS = {"queue-full": "refused_full", "deadline-exceeded": "refused_late"}
+_REFUSALS = {"queue-full": "refused_full", "rate-limited": "refused_share", "deadline-exceeded": "refused_late"}
 
 _GAUGES: dict[str, tuple[str, Callable[[Observed], float]]] = {
     "num_requests_running": ("Sentences in the batches of the workers.", lambda seen: seen.num_running),

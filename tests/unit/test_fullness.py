@@ -63,3 +63,19 @@ def test_where_no_rate_is_known_it_is_asked_every_time(fullness: KnownFullness) 
     fullness.note(10, 500, 0.0)
 
     assert fullness.refusal() is None
+
+
+def test_what_one_client_was_told_is_known_to_another_only_once_it_was_told_so_too(
+    fullness: KnownFullness, clock: Clock
+) -> None:
+    fullness.note(10, 500, 100.0, "one")
+    before = fullness.refusal("one"), fullness.refusal("other")
+
+    fullness.note(10, 500, 100.0, "other")
+    after = fullness.refusal("one"), fullness.refusal("other"), fullness.refusal("third")
+    clock.now_s += 1.0
+    fullness.note(10, 500, 100.0, "one")
+
+    assert (before[0] is not None, before[1]) == (True, None)
+    assert all(after)
+    assert fullness.refusal("other") is None

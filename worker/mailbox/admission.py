@@ -12,6 +12,7 @@ from scheduler.errors import (
     IdempotencyConflict,
     InvalidRequest,
     QueueFull,
+    RateLimited,
     RemovedByOperator,
     ShuttingDown,
 )
@@ -33,20 +34,27 @@ class KnownFullness:
     def __init__(self, limits: MailboxLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._known: tuple[float, tuple[int, int, float]] = (0.0, (0, 0, 0.0))  # until when, and what
+        # Until when, what, and to whom it was said; None: to more than one. Another client is sent to Redis, which must
+        # learn that the one that has filled the queue is not alone.
+        self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
 
-    def note(self, requests: int, tokens: int, tokens_per_s: float) -> QueueFull:
+    def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
         fits_nothing = requests >= self._limits.max_requests or self._limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
         if fits_nothing and tokens_per_s > 0:
             holds_s = min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s)
-            self._known = self._clock() + holds_s, (requests, tokens, tokens_per_s)
+            now, (until, _, known) = self._clock(), self._known
+            self._known = (
+                now + holds_s,
+                (requests, tokens, tokens_per_s),
+                client if now > until or known == client else None,
+            )
         return queue_full(requests, tokens, tokens_per_s, self._limits)
 
-    def refusal(self) -> QueueFull | None:
-        """The refusal of any request that comes now; None where Redis is to be asked."""
-        until, numbers = self._known
-        return queue_full(*numbers, self._limits) if self._clock() < until else None
+    def refusal(self, client: str = "") -> QueueFull | None:
+        """The refusal of any request of this client that comes now; None where Redis is to be asked."""
+        until, numbers, known = self._known
+        return queue_full(*numbers, self._limits) if self._clock() < until and known in (client, None) else None
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
@@ -78,6 +86,16 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
     return QueueFull(
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
         f"reserved tokens; try again in {seconds} s.",
+        seconds,
+    )
+
+
+def rate_limited(own_tokens: int, max_tokens: int, tokens_per_s: float) -> RateLimited:
+    """One client holds as much of the queue as it may while others wait."""
+    seconds = retry_after_s(own_tokens, tokens_per_s)
+    return RateLimited(
+        f"This client holds {own_tokens:,} reserved tokens of the queue; while others wait it may hold {max_tokens:,}. "
+        f"Try again in {seconds} s.",
         seconds,
     )
 

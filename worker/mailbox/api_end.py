@@ -61,8 +61,8 @@ class RedisApiMailbox(WaitingMailbox):
         refusal = self._own().listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
-    def known_refusal(self) -> QueueFull | None:
-        return None if self._is_closed else self._own().fullness.refusal()
+    def known_refusal(self, client: str = "") -> QueueFull | None:
+        return None if self._is_closed else self._own().fullness.refusal(client)
 
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
         return self._own().submit(wanted)
@@ -188,7 +188,10 @@ class _ProcessClient:
         if reply[0] == b"conflict":
             raise admission.conflict()
         if reply[0] == b"full":
-            raise self.fullness.note(reply[1], reply[2], float(reply[3]))
+            client = "" if wanted.record is None else wanted.record.client
+            raise self.fullness.note(reply[1], reply[2], float(reply[3]), client)
+        if reply[0] == b"share":
+            raise admission.rate_limited(reply[1], reply[2], float(reply[3]))
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:

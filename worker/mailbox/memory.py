@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from math import inf
+from math import ceil, inf
 
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Phase
@@ -31,6 +31,7 @@ from worker.mailbox.protocol import (
 from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
 
 _ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
+_OTHERS_S = 10.0  # a client that asked so lately counts as one that waits
 _RUN_ID = "this process"  # in the place of the Redis process that accepted a request
 
 
@@ -41,6 +42,7 @@ class InMemoryMailbox(WaitingMailbox):
         super().__init__(limits)
         self._queue = MemoryQueue()
         self._worker_numbers = itertools.count(1)
+        self._last_client, self._client_changed_s = "", -inf  # whose request was the last, and when it was another's
 
     def worker_end(self) -> InMemoryWorkerMailbox:
         return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._queue)
@@ -77,18 +79,21 @@ class InMemoryMailbox(WaitingMailbox):
         queue.forget_old(now)
         deadline_s = inf if wanted.within_s is None else now + wanted.within_s
         ttl_s, streams = wanted.ttl_s(self._limits), wanted.manner is ReplyMode.FOLLOW
+        client = "" if record is None else record.client
         fresh: list[Job] = []
         for one in wanted.requests:
             body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
             known = queue.jobs.get(one.request_id)
             if known is None or known.is_cancelled:
-                fresh.append(Job(one, body_hash, now, deadline_s, ttl_s, streams))
+                fresh.append(Job(one, body_hash, now, deadline_s, ttl_s, streams, client))
             elif known.body_hash != body_hash:
                 raise admission.conflict()
             else:
                 known.deadline_s = max(known.deadline_s, deadline_s)
                 known.cancel_reason = None
         if fresh:
+            if client:
+                self._check_share(client, [job.request for job in fresh])
             self._check_room([job.request for job in fresh], wanted.within_s)
         for job in fresh:
             queue.open(job)
@@ -99,6 +104,21 @@ class InMemoryMailbox(WaitingMailbox):
                 queue.keys[record.key] = record.request_id
         queue.arrived.notify(len(fresh))
         return [queue.jobs[one.request_id] for one in wanted.requests]
+
+    def _check_share(self, client: str, fresh: Sequence[CorrectionRequest]) -> None:
+        """As ENQUEUE: while others wait one client holds at most half, of requests and of tokens."""
+        queue, limits, now = self._queue, self._limits, time.monotonic()
+        if client != self._last_client:
+            self._client_changed_s = now if self._last_client else -inf
+            self._last_client = client
+        is_alone = all(job.client == client for job in queue.open_jobs.values())
+        has_others = now - self._client_changed_s < _OTHERS_S or not is_alone
+        least, most = ceil(limits.max_tokens / limits.max_requests), limits.max_tokens // 2
+        held = [job.request for job in queue.open_jobs.values() if job.client == client]
+        own, new = (sum(max(least, request.reserved_tokens) for request in some) for some in (held, fresh))
+        if held and has_others and own + new > most:
+            queue.ledger.refuse("refused_share", len(fresh))
+            raise admission.rate_limited(own, most, queue.service_rate())
 
     def _check_room(self, fresh: Sequence[CorrectionRequest], within_s: float | None) -> None:
         queue, limits, rate = self._queue, self._limits, self._queue.service_rate()

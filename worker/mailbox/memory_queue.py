@@ -86,6 +86,7 @@ class Job:
     deadline_s: float
     ttl_s: float
     streams: bool = False  # somebody wants to hear every token
+    client: str = ""
     attempts: int = 0  # how often its worker died while it ran by itself
     group: str = ""  # of suspects that run together; empty of any other
     owner: str | None = None  # None: queued

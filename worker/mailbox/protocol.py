@@ -83,6 +83,7 @@ class Record:
     digest: str  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
     manner: ReplyMode = ReplyMode.WAIT
+    client: str = ""  # number of whoever sent it, of which no more than a share is taken; '': not limited
 
 
 @dataclass(slots=True)
@@ -186,8 +187,8 @@ class ApiMailbox(Protocol):
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
         return status
 
-    def known_refusal(self) -> QueueFull | None:
-        """The refusal of any request that comes now; known without asking, for some ms after one."""
+    def known_refusal(self, client: str = "") -> QueueFull | None:
+        """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
@@ -198,8 +199,8 @@ class ApiMailbox(Protocol):
         """Queue requests of different ids, in order: all or none. Every ticket goes to a `wait` or to `abandon`.
 
         With `within_s` they are of no use later: refused where the load promises no answer by then, and not begun
-        after it. Raises QueueFull, DeadlineExceeded, NotReady, ShuttingDown, IdempotencyConflict; InvalidRequest where
-        they could never fit.
+        after it. Raises QueueFull, RateLimited, DeadlineExceeded, NotReady, ShuttingDown, IdempotencyConflict;
+        InvalidRequest where they could never fit.
         """
 
     def submit_recorded(

@@ -16,12 +16,16 @@
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations. done_length: those of
 --                                       the done that were cut. stay_us: the time all that ended had been in the system.
---                                       refused_full, refused_late: HTTP requests; refused_sentences: their jobs.
+--                                       refused_full, refused_late, refused_share: HTTP requests; refused_sentences: their
+--                                       jobs.
 --                                       duplicates: answers dropped because another one was first.
 --                                       law_us: the times of all ends less those of all acceptances. And as they are now:
 --                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates;
 --                                       kept_bytes, the sum of miniserve:kept; kept_room_at, when a tenth of it is forgotten;
 --                                       max_memory of this Redis
+--                                       shares, the sum of miniserve:clients; last_client and client_changed_at: whose request
+--                                       was the last, and when it was last another's
+--   miniserve:clients             HASH  client -> what it holds of a queue that is not nearly empty, see ENQUEUE
 --   miniserve:kept                HASH  second -> bytes of what is forgotten then: texts, answers, traces
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
@@ -38,7 +42,8 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
-local COUNTS, TOTALS, HISTORY, KEPT = 'miniserve:counts', 'miniserve:totals', 'miniserve:history', 'miniserve:kept'
+local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
+local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
@@ -146,9 +151,18 @@ end
 
 -- The accounts. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
 -- kind with one command whatever the number of jobs. Every script that notes something must end in `close`.
-local reserved, released, counted, ended, kept, outgoing = {}, {}, {}, {}, {}, {}
+local reserved, released, counted, ended, kept, held, outgoing = {}, {}, {}, {}, {}, {}, {}
 
 local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
+
+-- `share`: field of a job, '<client> <cost>'; nil of one that is not counted.
+local function hold(share, sign)
+  local client, cost = string.match(share or '', '^(%d+) (%d+)$')
+  if client then
+    held[client] = (held[client] or 0) + sign * cost
+    count('shares', sign * cost)
+  end
+end
 
 local known_counts -- read once: nobody else changes them meanwhile
 local function counts()
@@ -188,13 +202,14 @@ local function reserve(id, tokens)
 end
 
 -- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
--- its job was deleted by hand. `tokens`: of the reservation, false or 0 for none, nil where the caller has not read it.
-local function release(id, outcome, accepted_at, tokens)
+-- its job was deleted by hand. `tokens`: of the reservation, false for none, nil where the caller has not read it.
+local function release(id, outcome, accepted_at, tokens, share)
   if tokens == nil then tokens = redis.call('HGET', RESERVATIONS, id) end
   if not tokens or released[id] then return end
   tokens = number(tokens) or 0
   released[id] = true
   released[#released + 1] = id
+  hold(share, -1)
   count('reserved_tokens', -tokens)
   count('law_us', law_us())
   count(outcome or 'removed')
@@ -224,11 +239,15 @@ local function close()
   if #sums > 0 then redis.call('HSET', COUNTS, unpack(sums)) end
   for status, entries in pairs(ended) do in_slices('ZADD', registry_of(status), entries) end
   for second, bytes in pairs(kept) do redis.pcall('HINCRBY', KEPT, second, bytes) end -- summed up anew every second
+  for client, cost in pairs(held) do
+    local left = redis.pcall('HINCRBY', CLIENTS, client, cost)
+    if type(left) ~= 'number' or left <= 0 then redis.call('HDEL', CLIENTS, client) end
+  end
   for channel, text in pairs(outgoing) do redis.call('PUBLISH', channel, text) end
 end
 
 -- The last move of an id: into finished, failed or canceled. `job`: its ttl, outcome for the counts, accepted_at, request,
--- tokens as in `release`, and further fields and values.
+-- share and tokens as in `release`, and further fields and values.
 local function settle(id, status, job)
   local now = clock()
   if status == 'finished' then -- without accepted_at a job has no reservation
@@ -247,17 +266,17 @@ local function settle(id, status, job)
     local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
     if type(open) == 'number' and open <= 0 then redis.call('EXPIRE', request_key(job.request), job.ttl) end
   end
-  release(id, job.outcome, job.accepted_at, job.tokens)
+  release(id, job.outcome, job.accepted_at, job.tokens, job.share)
 end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
 local function cancel_job(id, why, place)
-  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to')
+  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'share')
   local tokens = redis.call('HGET', RESERVATIONS, id)
   local is_expired = why == 'expired'
   if is_expired and tokens then count('expired_' .. place) end
   settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
-    accepted_at = job.accepted_at, request = job.request, tokens = tokens, fields = is_expired and { 'expired', 1 } })
+    accepted_at = job.accepted_at, request = job.request, tokens = tokens, share = job.share, fields = is_expired and { 'expired', 1 } })
   queue_publish(job.reply_to, '-' .. id)
 end
 

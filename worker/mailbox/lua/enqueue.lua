@@ -4,13 +4,14 @@
 -- its own; then per HTTP request: number of jobs, '1'
 -- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
 -- somebody follows the decoding, '1' where nobody waits, its id ('': not to be found later), document, digest of its body,
--- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none);
--- then per job, their ids all different: id, body hash, reserved tokens, data, description.
+-- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none), number
+-- of its client ('': not to be limited); then per job, their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
--- jobs are to be asked for; { 'full', ... }, { 'kept', ... } and { 'late', ... } with the numbers of the refusal.
+-- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... } and { 'late', ... } with the numbers of the
+-- refusal.
 local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local REQUEST_WORDS, JOB_WORDS = 13, 5
+local REQUEST_WORDS, JOB_WORDS = 14, 5
 local now = clock()
 local now_iso = iso(now)
 local num_open = redis.call('HLEN', RESERVATIONS)
@@ -22,6 +23,35 @@ local KEPT_SHARE = 0.75
 local TEXT_BYTES, RECORD_BYTES, ID_BYTES = 900, 1500, 60 -- with the trace, beside the document; of each job
 local kept_bytes = counts().kept_bytes or 0
 local pushed, num_accepted = {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
+
+-- While others wait, a client may hold at most half of the queue. Its first sixteenth is anybody's and not counted: a queue that
+-- is nearly empty costs no command. A job costs its tokens, at least the mean that the two bounds leave to one: so half of
+-- the costs is at most half of either bound.
+local SHARE, FREE_SHARE, OTHERS_S = 7 / 16, 1 / 16, 10
+local least_cost = math.ceil(max_tokens / max_requests)
+local shares = {}
+if num_open == 0 and (counts().shares or 0) ~= 0 then -- left by a job that was deleted by hand
+  redis.call('DEL', CLIENTS)
+  count('shares', -counts().shares)
+end
+
+local function share_of(client)
+  if not shares[client] then shares[client] = number(hash_of(CLIENTS, client)[client]) or 0 end
+  return shares[client]
+end
+
+-- Whether somebody else asked lately, or waits.
+local function has_others(client)
+  local changed_at = (counted.client_changed_at or 0) + (counts().client_changed_at or 0)
+  return now - changed_at < OTHERS_S or (counts().shares or 0) + (counted.shares or 0) > share_of(client)
+end
+
+local function note_client(client)
+  local last = (counted.last_client or 0) + (counts().last_client or 0)
+  if client == '' or tonumber(client) == last then return end
+  counted.last_client = tonumber(client) - (counts().last_client or 0)
+  if last ~= 0 then counted.client_changed_at = math.floor(now) - (counts().client_changed_at or 0) end
+end
 
 -- What is known of the jobs of a request; nil where one of them stands for another body. Where the bodies are the same the
 -- jobs are: release 0.7 hashed them in another form.
@@ -40,11 +70,14 @@ local function known_jobs(first, stop, is_same_body)
   return reply_to_of, num_known, num_running
 end
 
--- The refusal of so many new jobs; nil: they fit.
-local function refusal(num_new, new_tokens, new_bytes, is_kept, within_s)
+-- The refusal of so many new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
+local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_kept, within_s)
   local why
   local bytes, most_bytes = kept_bytes + bytes_of(num_open, num_tokens), is_kept and KEPT_SHARE * max_kept or max_kept
-  if num_open + num_new > max_requests or num_tokens + new_tokens > max_tokens then
+  local own = new_cost > 0 and share_of(client) or 0
+  if own > 0 and own + new_cost > SHARE * max_tokens and has_others(client) then
+    why = { 'share', own, math.floor(SHARE * max_tokens), tostring(rate) }
+  elseif num_open + num_new > max_requests or num_tokens + new_tokens > max_tokens then
     why = { 'full', num_open, num_tokens, tostring(rate) }
   elseif bytes + bytes_of(num_new, new_tokens) + new_bytes > most_bytes then
     why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((counts().kept_room_at or now) - now)) }
@@ -53,7 +86,7 @@ local function refusal(num_new, new_tokens, new_bytes, is_kept, within_s)
     why = { 'late', num_tokens + new_tokens, tostring(rate) }
   end
   if why then
-    count(why[1] == 'late' and 'refused_late' or 'refused_full')
+    count(why[1] == 'kept' and 'refused_full' or 'refused_' .. why[1])
     count('refused_sentences', num_new)
   end
   return why
@@ -90,7 +123,7 @@ end
 
 local function enqueue(first, stop)
   local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
-  local document, digest, tokenizer, has_record, record_ttl, key = unpack(ARGV, first + 7, first + 12)
+  local document, digest, tokenizer, has_record, record_ttl, key, client = unpack(ARGV, first + 7, first + 13)
   local first_job = first + REQUEST_WORDS
   local is_same_body = false
   if key ~= '' then
@@ -105,15 +138,23 @@ local function enqueue(first, stop)
     reply_to_of, num_known, num_running = known_jobs(first_job, stop, is_same_body)
     if not reply_to_of then return { 'conflict' } end
   end
-  local num_new, new_tokens = 0, 0
+  note_client(client)
+  local num_new, new_tokens, new_cost = 0, 0, 0
   for at = first_job, stop, JOB_WORDS do
-    if not reply_to_of[ARGV[at]] then num_new, new_tokens = num_new + 1, new_tokens + tonumber(ARGV[at + 2]) end
+    if not reply_to_of[ARGV[at]] then
+      local tokens = tonumber(ARGV[at + 2])
+      num_new, new_tokens, new_cost = num_new + 1, new_tokens + tokens, new_cost + math.max(least_cost, tokens)
+    end
   end
+  local filled = math.max((num_open + num_new) / max_requests, (num_tokens + new_tokens) / max_tokens)
+  local is_limited = client ~= '' and filled > FREE_SHARE
+  if not is_limited then new_cost = 0 end
   local num_jobs = tonumber(ARGV[first])
   local bytes = request_id == '' and 0 or #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
-  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, is_async == '1' or key ~= '', within_s)
+  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1' or key ~= '', within_s)
   if refused then return refused end
   kept_bytes = kept_bytes + bytes
+  if new_cost > 0 then shares[client] = share_of(client) + new_cost end
 
   local channel = is_async == '1' and NOBODY or own_channel
   local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
@@ -126,19 +167,21 @@ local function enqueue(first, stop)
     if reply_to_of[id] then
       attach(id, reply_to_of[id], channel, deadline, streams)
     else
+      local share = is_limited and client .. ' ' .. math.max(least_cost, tonumber(tokens)) or ''
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       write('HSET', job_key(id),
         'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
         'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel,
         'accepted_at', string.format('%.6f', now + num_accepted / 1000000), 'deadline', deadline,
-        'streams', streams, unpack(own_fields))
+        'streams', streams, 'share', share, unpack(own_fields))
       if may_be_known == '1' then -- what is left of one that was cancelled
         redis.call('PERSIST', job_key(id))
         redis.call('HDEL', job_key(id), 'expired', 'trace')
         unkeep(id, 'canceled')
       end
       num_accepted = num_accepted + 1
+      hold(share, 1)
       reserve(id, tonumber(tokens))
       pushed[#pushed + 1] = id
     end

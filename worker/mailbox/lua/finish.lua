@@ -21,7 +21,7 @@ local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
   local job = read(id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline',
-    'accepted_at', 'request', 'reserved_tokens')
+    'accepted_at', 'request', 'reserved_tokens', 'share')
   if job.status == 'started' and job.worker_name == worker then
     if trace ~= '' and (status == 'canceled' or status == 'expired') then
       redis.call('HSET', job_key(id), 'trace', trace)
@@ -41,7 +41,7 @@ for at = FIRST, #ARGV, STEP do
         fields[#fields + 1] = '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]'
       end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job.accepted_at,
-        request = job.request, tokens = number(job.reserved_tokens), fields = fields })
+        request = job.request, tokens = number(job.reserved_tokens), share = job.share, fields = fields })
       queue_publish(job.reply_to, payload)
     elseif why then
       cancel_job(id, why, 'running')

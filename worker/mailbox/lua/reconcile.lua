@@ -16,14 +16,18 @@ for id in pairs(is_placed) do
     num_changed = num_changed + 1
   end
 end
+redis.call('DEL', CLIENTS)
+count('shares', -(counts().shares or 0))
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
-  local status = read(id, 'status').status
+  local job = read(id, 'status', 'share')
+  local status = job.status
   if status ~= 'queued' and status ~= 'started' then
     release(id)
     num_changed = num_changed + 1
   elseif not is_placed[id] then
     num_changed = num_changed + requeue({ id })
   end
+  if status == 'queued' or status == 'started' then hold(job.share, 1) end
 end
 close()
 

@@ -1,0 +1,92 @@
+"""One client may hold half of the queue while others wait, and all of it while nobody else asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.errors import QueueFull, RateLimited
+from tests.mailbox_house import House, a_request, answer, eventually, take
+from tests.recorded_requests import a_record
+from worker.mailbox.protocol import ApiMailbox, MailboxLimits
+
+LIMITS = MailboxLimits(max_requests=32, max_tokens=100_000)
+ONE, OTHER = "1", "2"
+
+
+def fill(api: ApiMailbox, client: str, most: int = 40, prefix: str = "") -> int:
+    """Submit until a request is refused; how many were accepted."""
+    for number in range(most):
+        name = f"{prefix}{client}-{number}"
+        try:
+            api.submit_recorded(a_record(name, is_async=True, client=client), [a_request(name)])
+        except (QueueFull, RateLimited):
+            return number
+    return most
+
+
+def test_one_client_alone_may_fill_the_queue(house: House) -> None:
+    assert fill(house.api(LIMITS), ONE) == 32
+
+
+def test_a_client_without_a_name_may_fill_the_queue_beside_others(house: House) -> None:
+    api = house.api(LIMITS)
+    fill(api, ONE, most=2)
+
+    assert fill(api, "") == 30
+
+
+def test_while_another_waits_a_client_holds_at_most_half(house: House) -> None:
+    api = house.api(LIMITS)
+    fill(api, OTHER, most=3)
+
+    num_held = fill(api, ONE)
+
+    assert 14 <= num_held <= 16
+    with pytest.raises(RateLimited) as refusal:
+        api.submit_recorded(a_record("more", is_async=True, client=ONE), [a_request("more")])
+    assert 1 <= refusal.value.retry_after_s <= 60
+    assert fill(api, OTHER, prefix="more-") >= 10
+    counts = api.observe().counts
+    assert (counts["refused_share"], counts.get("refused_full", 0)) == (3, 0)
+
+
+def test_a_client_that_filled_the_queue_alone_gets_no_more_once_another_has_asked(house: House) -> None:
+    api, worker = house.api(LIMITS), house.worker()
+    fill(api, ONE)
+    with pytest.raises(QueueFull):
+        api.submit_recorded(a_record("first", is_async=True, client=OTHER), [a_request("first")])
+    answer(worker, *take(worker, requests=10))
+
+    with pytest.raises(RateLimited):
+        api.submit_recorded(a_record("greedy", is_async=True, client=ONE), [a_request("greedy")])
+
+    assert fill(api, OTHER) == 10
+
+
+@pytest.mark.parametrize("end", ["answered", "cancelled"])
+def test_what_has_ended_is_held_no_more(house: House, end: str) -> None:
+    api, worker = house.api(LIMITS), house.worker()
+    fill(api, OTHER, most=3)
+    num_held = fill(api, ONE)
+
+    if end == "answered":
+        taken = take(worker)
+        assert len(taken) == num_held + 3
+        answer(worker, *taken)
+    else:
+        api.cancel_all([f"{ONE}-{number}" for number in range(num_held)])
+    eventually(lambda: api.status().reserved_requests <= 3)
+    fill(api, OTHER, most=3, prefix="again-")
+
+    assert 14 <= fill(api, ONE, prefix="again-") <= 16
+
+
+def test_a_request_that_is_greater_than_the_share_is_taken_from_who_holds_nothing(house: House) -> None:
+    api = house.api(LIMITS)
+    fill(api, OTHER, most=3)
+
+    accepted = api.submit_recorded(
+        a_record("large", is_async=True, client=ONE), [a_request(f"large-{number}") for number in range(20)]
+    )
+
+    assert accepted.request_id == "large"
