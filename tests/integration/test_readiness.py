@@ -170,21 +170,18 @@ def test_a_redis_that_hangs_makes_readyz_503_at_once_and_healthz_not(private_red
 
 
 def test_a_replica_that_hears_no_answers_is_not_ready_and_says_why(private_redis: EmbeddedRedis) -> None:
-    client, api = Redis.from_url(private_redis.url), ApiProcess(private_redis.url)
-    try:
-        with real_worker(private_redis.url), Prober(api.url, "/readyz") as ready:
-            ready.first(200, after=0.0, within_s=30)
+    with ApiProcess(private_redis.url) as api, real_worker(private_redis.url), Prober(api.url, "/readyz") as ready:
+        client = Redis.from_url(private_redis.url)
+        ready.first(200, after=0.0, within_s=30)
 
-            client.execute_command("ACL", "SETUSER", "default", "-subscribe")
-            client.client_kill_filter(_type="pubsub")
-            ready.first(503, after=time.monotonic())
-            detail = send(api.url, "GET", "/readyz").body["detail"]
-            refused = post_sentence(api.url, "He goed to school")
-            client.execute_command("ACL", "SETUSER", "default", "+subscribe")
-            ready.first(200, after=time.monotonic())
-            answered = post_sentence(api.url, "He goed to school")
-    finally:
-        api.kill()
+        client.execute_command("ACL", "SETUSER", "default", "-subscribe")
+        client.client_kill_filter(_type="pubsub")
+        ready.first(503, after=time.monotonic())
+        detail = send(api.url, "GET", "/readyz").body["detail"]
+        refused = post_sentence(api.url, "He goed to school")
+        client.execute_command("ACL", "SETUSER", "default", "+subscribe")
+        ready.first(200, after=time.monotonic())
+        answered = post_sentence(api.url, "He goed to school")
 
     assert "refused by Redis" in detail
     assert (refused.status, answered.status) == (503, 200)
