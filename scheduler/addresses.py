@@ -19,11 +19,10 @@ class ClientAddresses:
 
     def __init__(self, proxies: str) -> None:
         self._networks = networks_of(proxies)
-        # Not a method with a cache: that would keep the object alive.
+        self.has_proxies = bool(self._networks)
+        # Not methods with a cache: those would keep the object alive.
         self.of = lru_cache(4096)(self._find) if self._networks else lru_cache(4096)(self._peer)
-
-    def is_proxy(self, address: str) -> bool:
-        return bool(self._networks) and self._is_trusted(address)
+        self.is_proxy = lru_cache(4096)(self._is_trusted)
 
     def _peer(self, peer: str, forwarded_for: str = "") -> str:
         """Return the client of a connection from `peer`, whatever the request claims."""
@@ -33,7 +32,7 @@ class ClientAddresses:
         """Return the last address of the chain that is no trusted proxy; anybody may have written those before it."""
         client = peer
         for named in reversed([peer, *forwarded_for[-_LONGEST_LIST:].split(",")][1:]):
-            if not self._is_trusted(client) or not _is_address(named.strip()):
+            if not self.is_proxy(client) or not _is_address(named.strip()):
                 break
             client = named.strip()
         return _key(client)

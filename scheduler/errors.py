@@ -115,7 +115,7 @@ class QueueFull(Overloaded):
 
 
 class RateLimited(Overloaded):
-    """One client holds its share of the queue, and others wait."""
+    """One client holds its share of the queue or of the connections, and others wait."""
 
     status, slug, title = 429, "rate-limited", "Too much from one client"
 

@@ -118,12 +118,13 @@ def descendants(pid: int, recursive: bool = True) -> list[int]:
 class Server:
     """A `miniserve` process with a port of its own, as a child; use it as a context manager."""
 
-    def __init__(self, *command: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *command: str, env: Mapping[str, str] | None = None, max_files: int | None = None) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        limit = ["sh", "-c", f'ulimit -n {max_files} && exec "$@"', "sh"] if max_files is not None else []
         self.process = subprocess.Popen(
-            processes.miniserve_command(*command, "--port", str(self.port)),
+            [*limit, *processes.miniserve_command(*command, "--port", str(self.port))],
             stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
         )  # fmt: skip
 
@@ -155,8 +156,8 @@ class Server:
             time.sleep(0.02)
         return found
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10, source_address=(source, 0))
 
     def status_of(self, path: str) -> int:
         return status_of(self.url, path)
@@ -174,8 +175,8 @@ class Server:
 class ApiProcess(Server):
     """`miniserve api`, for tests that play the worker themselves."""
 
-    def __init__(self, redis_url: str, *options: str) -> None:
-        super().__init__("api", "--redis-url", redis_url, *options)
+    def __init__(self, redis_url: str, *options: str, max_files: int | None = None) -> None:
+        super().__init__("api", "--redis-url", redis_url, *options, max_files=max_files)
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()

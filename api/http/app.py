@@ -49,6 +49,7 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app.recorder = RequestRecorder(settings, app.mailbox.keep_trace, spans)
     endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False  # it would redirect to whatever host the client names
     app.before_request(_begin)
     app.after_request(lambda response: _finish(response, app.recorder))
     app.register_error_handler(Exception, _error_reply)
@@ -119,6 +120,7 @@ def _begin() -> None:
     exchange = g.exchange = Exchange(secrets.token_hex(16), time.perf_counter())
     if request.url_rule:
         exchange.route = request.url_rule.rule
+    request_input.check_headers(request.environ)
     exchange.correlation_id = request_input.correlation_id(request.environ)
 
 

@@ -61,6 +61,7 @@ class CorrectionEndpoint:
             return self.flask(environ, start_response)
         exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
         try:
+            request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
             reply = self.correct(exchange, environ)
         except Exception as error:
@@ -126,7 +127,7 @@ class CorrectionEndpoint:
             next(stream)  # from here on closing it abandons the request
             exchange.is_stream = True
             # The last one tells nginx to pass each event on at once.
-            headers = [("Content-Type", EVENTS), ("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")]
+            headers = [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")]
             return Reply(stream, 200, headers)
         outcome = self._corrector.correct(job)
         exchange.is_answer = True
@@ -136,7 +137,7 @@ class CorrectionEndpoint:
 def _wants_stream(environ: Environ) -> bool:
     """Whether the client prefers events to JSON."""
     accept = environ.get("HTTP_ACCEPT", "")
-    if EVENTS not in accept.lower():
+    if len(accept) > request_input.MAX_HEADER_CHARACTERS or EVENTS not in accept.lower():
         return False
     kinds = parse_accept_header(accept, MIMEAccept)
     return kinds.best_match([JSON, EVENTS]) == EVENTS

@@ -23,6 +23,9 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 LOOK_AGAIN = ("Retry-After", "1")
 STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
+# Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
+SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
+SECURITY_LINES = "".join([f"{name}: {value}\r\n" for name, value in SECURITY_HEADERS])
 _COMMENT = b": nothing new\n\n"
 logger = structlog.get_logger(__name__)
 Header = tuple[str, str]
@@ -70,7 +73,7 @@ def _internal_error(error: Exception, request_id: str) -> ServingError:
 
 
 def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
-    """The headers of every response."""
+    """The headers of every response that are its own."""
     timings = exchange.timings
     timing = (
         f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "

@@ -1,7 +1,7 @@
 """Reads what the client sent, with bounds: the body, its media type, the headers that say how it wants its answer.
 
-Works on the WSGI environment, because a body over the limit is read to its end before it is refused: a client that
-is still sending when the connection closes sees a reset instead of the answer.
+Works on the WSGI environment. A body over the limit is not read: it is refused as soon as that is known, and the server
+closes the connection once the client had its answer.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from werkzeug.http import parse_list_header
 
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
 
-MAX_DRAINED_BYTES = 16 * 1024 * 1024
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
+MAX_HEADER_CHARACTERS = 1024
 _ONLY_TENANT = b"default"
-_CHUNK_BYTES = 64 * 1024
+# Those that are parsed and have no smaller bound of their own; lines of one name count together.
+_PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST")
 
 
 def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
@@ -34,19 +35,23 @@ def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
 
 
 def _read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """The whole body, chunked ones too. Raises BodyTooLarge after discarding a bounded part of the rest."""
+    """The whole body, chunked ones too. Raises BodyTooLarge, before anything is read where the length is declared."""
     stream, declared = environ["wsgi.input"], _declared_length(environ)
     try:
-        body = stream.read(limit_bytes + 1 if declared is None else min(declared, limit_bytes + 1))
-        if len(body) > limit_bytes:
-            _discard(stream, MAX_DRAINED_BYTES - len(body))
-            size = f"more than {limit_bytes:,}" if declared is None else f"{declared:,}"
-            raise BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
+        is_too_large = declared is not None and declared > limit_bytes
+        body = b"" if is_too_large else stream.read(limit_bytes + 1 if declared is None else declared)
     except (OSError, ParseException) as error:  # the client left, stalled, or sent broken chunks
         raise MalformedJson("The body did not arrive in full.") from error
+    if is_too_large or len(body) > limit_bytes:
+        raise body_too_large(limit_bytes, declared)
     if declared is not None and len(body) < declared:
         raise MalformedJson("The body did not arrive in full.")
     return body
+
+
+def body_too_large(limit_bytes: int, declared_bytes: int | None = None) -> BodyTooLarge:
+    size = f"more than {limit_bytes:,}" if declared_bytes is None else f"{declared_bytes:,}"
+    return BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
 
 
 def _check_media_type(environ: Mapping[str, Any]) -> None:
@@ -59,6 +64,15 @@ def _check_media_type(environ: Mapping[str, Any]) -> None:
     is_json = essence == "application/json" or (essence.startswith("application/") and essence.endswith("+json"))
     if not is_json or ("charset=" in parameters and "charset=utf-8" not in parameters):
         raise UnsupportedMediaType("Send the body as UTF-8 JSON, with the header Content-Type: application/json.")
+
+
+def check_headers(environ: Mapping[str, Any]) -> None:
+    """Raises InvalidHeader where one that is to be parsed is so long that parsing it would hold everybody up."""
+    for name in _PARSED:
+        if name in environ and len(environ[name]) > MAX_HEADER_CHARACTERS:
+            shown = name.removeprefix("HTTP_").replace("_", "-").title()
+            found = f"{shown} has {len(environ[name]):,} characters"
+            raise InvalidHeader(f"{found}; it may have at most {MAX_HEADER_CHARACTERS:,}.")
 
 
 def correlation_id(environ: Mapping[str, Any]) -> str | None:
@@ -147,12 +161,3 @@ def _declared_length(environ: Mapping[str, Any]) -> int | None:
     if environ.get("HTTP_TRANSFER_ENCODING") or (environ.get("wsgi.input_terminated") and not length):
         return None
     return int(length or 0)
-
-
-def _discard(stream: Any, budget: int) -> None:
-    """Read and drop, up to the end or the budget."""
-    while budget > 0 and (chunk := stream.read(min(budget, _CHUNK_BYTES))):
-        budget -= len(chunk)
-    if budget <= 0:
-        # gunicorn would read on for ever to find the next request; a failed body makes it close the connection.
-        stream.failed = True

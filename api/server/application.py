@@ -26,7 +26,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
-from api.server.open_files import allow_connections
+from api.server.open_files import KEEPALIVE_S, allow_connections
 from scheduler.settings import AUTO, Settings
 from scheduler.traces import SpanSink
 from scheduler.urls import hide_password
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
-KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _BACKLOG = 2048
 _WORKER_CLASSES = {
     "continuous": "api.server.gevent_worker.ApiWorker",

@@ -20,7 +20,6 @@ from typing import Any
 
 import gevent
 import structlog
-from gevent import socket
 from gevent.event import Event
 from gevent.monkey import get_original
 from gevent.pool import Pool
@@ -31,10 +30,13 @@ from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
 from api.http.app import Api
-from api.server.open_files import connection_limits
+from api.http.replies import SECURITY_LINES
+from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
+from api.server.open_files import Places, connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
-from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
+from api.server.raw_replies import AnswersUnreadable, problem_reply
 from api.service.readiness import Readiness
+from scheduler.errors import RateLimited
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
 LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet
@@ -63,10 +65,13 @@ class OneWriteResponse(wsgi.Response):
     headers_sent: bool
     _unsent = b""
 
+    def should_close(self) -> bool:
+        return bool(super().should_close()) or unread_bytes(self.req.body) > MAX_UNREAD_BYTES
+
     def default_headers(self) -> list[str]:
         connection = "close" if self.should_close() else "keep-alive"
         date = _http_date(int(time.time()))
-        head = f"HTTP/1.{self.req.version[1]} {self.status}\r\nServer: {SERVER}\r\nDate: {date}\r\n"
+        head = f"HTTP/1.{self.req.version[1]} {self.status}\r\nServer: {SERVER}\r\n{SECURITY_LINES}Date: {date}\r\n"
         return [head, f"Connection: {connection}\r\n", "Transfer-Encoding: chunked\r\n" if self.chunked else ""]
 
     def send_headers(self) -> None:
@@ -95,15 +100,9 @@ class OneWriteResponse(wsgi.Response):
             self.sock.sendall(data[sent:])
 
 
-class _HeadTimeout(gevent.Timeout):
-    """Bounds the wait for a request and the reading of its head.
-
-    A client that sends nothing has left its connection idle, as it may. To gunicorn the TimeoutError of its socket is
-    an error with a traceback for each, and a thousand of them are seconds of work.
-    """
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> bool:
-        return bool(super().__exit__(kind, value, traceback)) or kind is TimeoutError
+# A client that sends nothing has left its connection idle, as it may. To gunicorn the TimeoutError of its socket is an
+# error with a traceback for each, and a thousand of them are seconds of work.
+_ENDS_QUIETLY = contextlib.suppress(TimeoutError)
 
 
 class ApiWorker(AnswersUnreadable, GeventWorker):
@@ -111,33 +110,48 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
 
     wsgi: Api
     num_in_flight = 0
-    num_open = 0
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        client.settimeout(CLIENT_STALL_S)
-        self.num_open += 1
         try:
-            AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off again
+            AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off
         finally:
-            self.num_open -= 1
+            self._places.leave(addr)
 
-    def timeout_ctx(self) -> _HeadTimeout:
-        return _HeadTimeout(self.cfg.keepalive, False)
+    def timeout_ctx(self) -> contextlib.suppress:
+        return _ENDS_QUIETLY  # ClientSocket bounds the wait
 
-    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        super().handle_error(req, client, addr, exc)
+        client.linger()
+
+    def handle_request(self, listener_name: Any, req: Any, sock: ClientSocket, addr: Any) -> None:
         self.num_in_flight += 1
-        sock.settimeout(CLIENT_STALL_S)
+        sock.expect_body()
+        client = None
         try:
-            self._respond(listener_name, req, sock, addr)
+            client = self._places.enter(addr, req.headers)
+            may_go_on = self._respond(listener_name, req, sock, addr)
+        except RateLimited as error:
+            sock.sendall(problem_reply(error))
+            may_go_on = False
         finally:
-            sock.settimeout(self.cfg.keepalive)  # between two requests it may be silent for longer
+            self._places.exit(client)
             self.num_in_flight -= 1
+        num_unread = unread_bytes(req.body)
+        if not may_go_on:
+            if num_unread:
+                sock.linger()
+            raise StopIteration
+        sock.expect_head(int(num_unread))
 
-    def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
-        """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests."""
+    def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
+        """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
+
+        Returns whether the connection stays open.
+        """
         response, environ = wsgi.create(req, sock, addr, listener_name, self.cfg, OneWriteResponse)
         environ["wsgi.multithread"] = True
-        if not self.alive:
+        if not self.alive or self._places.are_scarce:
             response.force_close()
         body: Any = ()
         try:
@@ -155,8 +169,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         finally:
             if hasattr(body, "close"):
                 body.close()
-        if response.should_close():
-            raise StopIteration
+        return not response.should_close()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         self.alive = False  # Ctrl-C is a warm shutdown, too
@@ -172,10 +185,14 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         settings, recorder = self.wsgi.settings, self.wsgi.recorder
         status_client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), recorder.tallies.totals)
+        limits = connection_limits(self.worker_connections)
+        self._places = Places(limits.served, settings.trusted_proxies)
         mailbox = self.wsgi.mailbox
         mailbox.open()
-        self._readiness = self.wsgi.readiness = Readiness(lambda: mailbox.check_hearing(status_client.status()))
-        acceptor = self._acceptor()
+        self._readiness = self.wsgi.readiness = Readiness(
+            lambda: mailbox.check_hearing(status_client.status()), lambda: self._places.is_full
+        )
+        acceptor = self._acceptor(limits.idle)
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others
         start_thread(_run_or_end, (self._readiness.watch,))
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
@@ -195,7 +212,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def _stop(self, acceptor: ProbeAcceptor, grace_s: float) -> None:
         """Readiness goes off, requests that wait are answered, and after the grace the rest gets 503."""
         self._readiness.is_stopping = True
-        self._wait_while(lambda: self.num_open, min(LINGER_S, grace_s))
+        self._wait_while(lambda: self._places.num_taken, min(LINGER_S, grace_s))
         self._wait_for_answers(grace_s)
         acceptor.close()
         for listener in self.sockets:
@@ -207,22 +224,19 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         if has_waiters:
             gevent.sleep(_LAST_CANCELS_S)
 
-    def _acceptor(self) -> ProbeAcceptor:
+    def _acceptor(self, max_idle: int) -> ProbeAcceptor:
         self._arrivals: deque[tuple[int, Any]] = deque()
         self._has_arrived = Event()
         self._wake_up = gevent.get_hub().loop.async_()  # the one thing of a loop that another thread may use
         self._wake_up.start(self._has_arrived.set)  # before the acceptor runs: nobody would hear its first call
-        self._limits = connection_limits(self.worker_connections)
         gevent.spawn(_run_or_end, self._take_arrivals)
-        return ProbeAcceptor(self.sockets, self._readiness, self._admit, self._limits.idle)
+        return ProbeAcceptor(self.sockets, self._readiness, self._admit, max_idle)
 
-    def _admit(self, descriptor: int, address: Any) -> bool:
-        """Take a connection, called by the acceptor's thread; False where there are too many."""
-        if len(self._arrivals) + self.num_open >= self._limits.served:
-            return False
+    def _admit(self, descriptor: int, address: Any) -> None:
+        """Take a connection, called by the acceptor's thread. Raises QueueFull, RateLimited."""
+        self._places.take(address)
         self._arrivals.append((descriptor, address))
         self._wake_up.send()
-        return True
 
     def _take_arrivals(self) -> None:
         """Spawn a greenlet for each connection that was admitted, for ever."""
@@ -233,9 +247,11 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             while self._arrivals:
                 descriptor, address = self._arrivals.popleft()
                 try:
-                    pool.spawn(self.handle, self.sockets[0], socket.socket(fileno=descriptor), address)
+                    client = ClientSocket(fileno=descriptor, max_body_bytes=self.wsgi.settings.max_body_bytes)
+                    pool.spawn(self.handle, self.sockets[0], client, address)
                 except Exception:  # one connection must not end the loop for all others
                     self.log.exception("a connection could not be taken")
+                    self._places.leave(address)
                     with contextlib.suppress(OSError):
                         os.close(descriptor)
 

@@ -15,12 +15,28 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from gunicorn.workers.sync import SyncWorker
 
 from api.http.app import Api
+from api.http.replies import SECURITY_HEADERS
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 
 _SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
 
 
-class SyncApiWorker(AnswersUnreadable, SyncWorker):
+class _LocalWorker(AnswersUnreadable):
+    """Writes the headers of every response, as the worker of the other modes does in bytes."""
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        application = self.wsgi.wsgi_app
+
+        def with_headers(environ: Any, start_response: Any) -> Any:
+            return application(
+                environ, lambda status, headers, *error: start_response(status, headers + SECURITY_HEADERS, *error)
+            )
+
+        self.wsgi.wsgi_app = with_headers
+
+
+class SyncApiWorker(_LocalWorker, SyncWorker):
     """One request at a time."""
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
@@ -36,7 +52,7 @@ class SyncApiWorker(AnswersUnreadable, SyncWorker):
         self.alive = False  # Ctrl-C is a warm shutdown, too
 
 
-class ThreadedApiWorker(AnswersUnreadable, ThreadWorker):
+class ThreadedApiWorker(_LocalWorker, ThreadWorker):
     """A thread for each request; connections are kept alive."""
 
     wsgi: Api

@@ -1,11 +1,24 @@
-"""Bounds the connections of a process: each is an open file, and shells allow 1,024 of them by default."""
+"""Bounds the connections of a process, and what one client may hold of them.
+
+Each is an open file, and shells allow 1,024 of them by default.
+"""
 
 from __future__ import annotations
 
 import resource
-from typing import NamedTuple
+from _thread import allocate_lock  # before gevent patches: the acceptor's thread has no event loop
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from scheduler.addresses import ClientAddresses
+from scheduler.errors import QueueFull, RateLimited
+
+KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _OTHER_FILES = 256
+_SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it likes
+_SHARE = 0.05  # of the places, for one client from there on
+_RETRY_S = 1.0
 
 
 class ConnectionLimits(NamedTuple):
@@ -31,3 +44,79 @@ def allow_connections(number: int) -> None:
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+
+
+class Places:
+    """The connections that are served, by client. The acceptor's thread takes them, the event loop gives them back.
+
+    Behind a trusted proxy the client is known with each request: its share bounds the requests that it has at once.
+    """
+
+    def __init__(self, number: int, trusted_proxies: str) -> None:
+        self.num_taken = 0
+        self._number = number
+        self._share = max(1, int(_SHARE * number))
+        self._addresses = ClientAddresses(trusted_proxies)
+        self._held: Counter[str] = Counter()
+        self._lock = allocate_lock()
+
+    @property
+    def is_full(self) -> bool:
+        return self.num_taken >= self._number
+
+    @property
+    def are_scarce(self) -> bool:
+        return self.num_taken >= _SCARCE_FROM * self._number
+
+    def take(self, peer: Any) -> None:
+        """Raises QueueFull, RateLimited."""
+        address = address_of(peer)
+        with self._lock:
+            if self.is_full:
+                raise QueueFull("This replica has as many connections as it may; try again.", _RETRY_S)
+            if not self._addresses.is_proxy(address):
+                self._hold(self._addresses.of(address))
+            self.num_taken += 1
+
+    def leave(self, peer: Any) -> None:
+        address = address_of(peer)
+        with self._lock:
+            self.num_taken -= 1
+            if not self._addresses.is_proxy(address):
+                self._release(self._addresses.of(address))
+
+    def enter(self, peer: Any, headers: Sequence[tuple[str, str]]) -> str | None:
+        """A request has come; returns whose it is where a trusted proxy names the client. Raises RateLimited."""
+        if not self._addresses.has_proxies or not self._addresses.is_proxy(address_of(peer)):
+            return None
+        client = self._addresses.of(
+            address_of(peer), ",".join([value for name, value in headers if name == "X-FORWARDED-FOR"])
+        )
+        with self._lock:
+            self._hold(client)
+        return client
+
+    def exit(self, client: str | None) -> None:
+        """The request that `enter` has returned this for is over."""
+        if client is not None:
+            with self._lock:
+                self._release(client)
+
+    def _hold(self, client: str) -> None:
+        if self.are_scarce and self._held[client] >= self._share:
+            raise RateLimited(
+                f"Your address holds {self._held[client]:,} connections of a replica that is nearly full; at most "
+                f"{self._share:,} are allowed then. Close some, or try again.",
+                _RETRY_S,
+            )
+        self._held[client] += 1
+
+    def _release(self, client: str) -> None:
+        self._held[client] -= 1
+        if not self._held[client]:
+            del self._held[client]
+
+
+def address_of(peer: Any) -> str:
+    """The address of a connection's other end, as `accept` gives it; that of a unix socket has none."""
+    return str(peer[0]) if isinstance(peer, tuple) else ""

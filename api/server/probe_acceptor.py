@@ -23,7 +23,7 @@ from gevent.monkey import get_original
 
 from api.server.raw_replies import CLIENT_STALL_S, probe_reply, problem_reply
 from api.service.readiness import Readiness
-from scheduler.errors import QueueFull, ServingError
+from scheduler.errors import ServingError
 from worker.mailbox.admission import shutting_down
 
 logger = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ _CLOSE = re.compile(rb"\r\nconnection: close", re.IGNORECASE)
 # Under load this thread waits for the interpreter after every call to the kernel, at most for so long.
 _SWITCH_S = 0.0005
 
-Admit = Callable[[int, Any], bool]  # whether it takes the file descriptor of a connection, given the client's address
+Admit = Callable[[int, Any], None]  # takes the file descriptor of a connection with its client's address, or refuses it
 
 
 class ProbeAcceptor:
@@ -124,10 +124,16 @@ class ProbeAcceptor:
             self._answer_probe(connection, address, probe)
         elif self._readiness.is_stopping:
             self._refuse(connection, shutting_down())
-        elif self._admit(connection.fileno(), address):
-            connection.detach()  # the server closes it
         else:
-            self._refuse(connection, QueueFull("This replica has as many connections as it may; try again.", 1.0))
+            self._hand_over(connection, address)
+
+    def _hand_over(self, connection: Any, address: Any) -> None:
+        try:
+            self._admit(connection.fileno(), address)
+        except ServingError as error:
+            self._refuse(connection, error)
+        else:
+            connection.detach()  # the server closes it
 
     def _refuse(self, connection: Any, error: ServingError) -> None:
         """Read what has arrived, too: closing a connection with unread bytes would take the reply back."""

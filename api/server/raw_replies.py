@@ -10,7 +10,7 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.base import Worker
 
-from api.http.replies import Reply, error_reply, json_reply
+from api.http.replies import SECURITY_HEADERS, Reply, error_reply, json_reply
 from api.service.readiness import Readiness, ready_document
 from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidHeader, ServingError
@@ -52,7 +52,7 @@ def _written(reply: Reply, request_id: str, keeps_alive: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
         f"Date: {formatdate(usegmt=True)}",
-        *[f"{name}: {value}" for name, value in reply.headers],
+        *[f"{name}: {value}" for name, value in reply.headers + SECURITY_HEADERS],
         f"X-Request-ID: {request_id}",
         f"Connection: {connection}",
     ]

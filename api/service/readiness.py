@@ -42,11 +42,13 @@ def ready_document(status: MailboxStatus) -> dict[str, Any]:
 class Readiness:
     """`watch` is the target of a thread; any thread may call the rest."""
 
-    def __init__(self, ask: Callable[[], MailboxStatus]) -> None:
+    def __init__(self, ask: Callable[[], MailboxStatus], is_full: Callable[[], bool] = lambda: False) -> None:
+        """`is_full`: whether no further connection is taken."""
         self.is_stopping = False
         self.last_iteration_s = time.monotonic()  # of the event loop that answers requests; written by it
         self.asked_s = 0.0  # when the last answered request for the status began: what was counted by then is reported
         self._ask = ask
+        self._is_full = is_full
         self._latest: tuple[MailboxStatus, float] | None = None  # and when it came
 
     def watch(self) -> None:
@@ -72,6 +74,8 @@ class Readiness:
         now = time.monotonic()
         if now - self.last_iteration_s > LOOP_PATIENCE_S:
             raise NotReady(f"This replica has done nothing for {LOOP_PATIENCE_S:g} s.", _PROBE_AGAIN_S)
+        if self._is_full():
+            raise NotReady("This replica has as many connections as it may.", _PROBE_AGAIN_S)
         if self._latest is None:
             raise NotReady("This replica has just started; try again shortly.", _PROBE_AGAIN_S)
         status, came_s = self._latest

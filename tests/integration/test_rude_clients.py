@@ -1,0 +1,189 @@
+"""Clients that send too much, too slowly or too often: they are refused or cut off, and nobody else waits for them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from ops.run.embedded_redis import EmbeddedRedis
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, take_one
+from tests.running_system import ApiProcess, post_sentence, send
+
+POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+
+
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    with ApiProcess(redis_server.url) as process:
+        yield process
+
+
+def read_all(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def parsed(reply: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
+    head, _, body = reply.partition(b"\r\n\r\n")
+    start, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return int(start.split()[1]), headers, json.loads(body)
+
+
+def test_a_declared_length_over_the_limit_is_refused_before_a_byte_of_it_comes(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(POST + b"Content-Length: 10000000\r\n\r\n")
+        status, headers, problem = parsed(read_all(client))  # to the end: the server closes
+
+    assert (status, problem["type"]) == (413, "urn:miniserve:problem:body-too-large")
+    assert headers["connection"] == "close"
+
+
+def test_a_client_that_sends_on_still_gets_its_413(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(POST + b"Content-Length: 8000000\r\n\r\n")
+        for _ in range(8):
+            client.sendall(b" " * 1_000_000)
+        status, _, _ = parsed(read_all(client))
+
+    assert status == 413
+
+
+def test_a_body_in_chunks_of_a_byte_is_refused_for_its_framing(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(70):
+            client.sendall(b"1\r\nx\r\n" * 1_000)  # 420,000 bytes of 70,000
+        status, _, problem = parsed(read_all(client))
+
+    assert (status, problem["type"]) == (413, "urn:miniserve:problem:body-too-large")
+
+
+@pytest.mark.parametrize("name", ["Accept", "Prefer", "Content-Type", "traceparent"])
+@pytest.mark.parametrize("path", ["/correct", "/requests/abc"])
+def test_a_header_that_would_have_to_be_parsed_is_refused_over_a_kilobyte(
+    api: ApiProcess, name: str, path: str
+) -> None:
+    method = "POST" if path == "/correct" else "GET"
+    value = "text/html;q=0.5," * 70
+
+    reply = send(api.url, method, path, b"{}" if method == "POST" else None, {name: value})
+
+    assert (reply.status, reply.slug) == (400, "invalid-header")
+    assert "1,024" in str(reply.body["detail"])
+
+
+def test_lines_of_one_header_count_together(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n" + b"Accept: text/plain;q=0.5\r\n" * 90 + b"\r\n")
+        status, _, problem = parsed(client.recv(65_536))
+
+    assert (status, problem["type"]) == (400, "urn:miniserve:problem:invalid-header")
+
+
+def test_a_head_that_does_not_end_is_refused(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + (b"X-Y: " + b"y" * 8_000 + b"\r\n") * 90)
+        status, _, problem = parsed(read_all(client))
+
+    assert (status, problem["type"]) == (400, "urn:miniserve:problem:invalid-header")
+
+
+@pytest.mark.parametrize(("length", "connection"), [(1_000, "keep-alive"), (200_000, "keep-alive"), (900_000, "close")])
+def test_a_body_that_no_route_reads_is_skipped_where_it_is_short(api: ApiProcess, length: int, connection: str) -> None:
+    head = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length
+    with api.connect() as client:
+        client.sendall(head + b" " * length)
+        status, headers, _ = parsed(client.recv(65_536))
+
+        assert (status, headers["connection"]) == (404, connection)
+        if connection == "keep-alive":
+            client.sendall(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert parsed(client.recv(65_536))[0] == 404
+        else:
+            assert read_all(client) == b""
+
+
+def test_no_path_redirects_to_a_host_that_the_client_names(api: ApiProcess) -> None:
+    for path in ("/requests//trace", "//requests/abc", "/correct/", "/requests/abc/"):
+        reply = send(api.url, "GET", path, None, {"Host": "evil.example"})
+
+        assert reply.status in (404, 405)
+        assert "Location" not in reply.headers
+
+
+@pytest.mark.parametrize("host", ["a b", "x<y>", "evil.example:99999999", "\xff"])
+def test_a_host_of_any_form_gets_json_or_a_problem(api: ApiProcess, host: str) -> None:
+    with api.connect() as client:
+        client.sendall(b"GET /nowhere HTTP/1.1\r\nHost: " + host.encode("latin-1") + b"\r\nConnection: close\r\n\r\n")
+        status, headers, _ = parsed(read_all(client))
+
+    assert status in (400, 404)
+    assert headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [b"GET /healthz", b"GET /readyz", b"GET /nowhere", b"GET /requests/abc", b"POST /correct", b"nonsense"],
+)
+def test_every_answer_says_that_it_is_what_it_says_and_that_nobody_may_keep_it(
+    api: ApiProcess, request_text: bytes
+) -> None:
+    with api.connect() as client:
+        client.sendall(request_text + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        _, headers, _ = parsed(read_all(client))
+
+    assert SECURITY.items() <= headers.items()
+
+
+def test_an_answer_and_metrics_have_the_headers_once(api: ApiProcess, house: RedisHouse) -> None:
+    worker = house.worker()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(post_sentence, api.url, "He went home")
+        worker.exchange([an_answer(take_one(worker).request.request_id)], AMPLE)
+        answer = waiting.result(10)
+    with api.connect() as client:
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        head = read_all(client).partition(b"\r\n\r\n")[0].lower()
+
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert (head.count(b"nosniff"), head.count(b"no-store")) == (1, 1)
+
+
+def test_heads_that_never_end_from_one_address_leave_places_for_others(redis_url: str) -> None:
+    with ExitStack() as stack:
+        # 108 places, of which 86 are not scarce.
+        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))
+        rude = [stack.enter_context(_begin_head(api)) for _ in range(160)]
+        good = [stack.enter_context(api.connect("127.0.0.3")) for _ in range(5)]
+        for connection in good:
+            connection.sendall(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 404")
+
+        refused = [connection for connection in rude if _is_refused(connection)]
+        assert "connections" not in send(api.url, "GET", "/readyz").body["detail"]
+        assert 70 <= len(refused) <= 80
+        assert b"rate-limited" in _first(refused[0])
+
+
+def _begin_head(api: ApiProcess) -> socket.socket:
+    connection = api.connect("127.0.0.2")
+    connection.sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")
+    return connection
+
+
+def _first(connection: socket.socket) -> bytes:
+    return connection.recv(4096, socket.MSG_PEEK)
+
+
+def _is_refused(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return _first(connection).startswith(b"HTTP/1.1 429")
+    except BlockingIOError:
+        return False

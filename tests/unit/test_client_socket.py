@@ -1,0 +1,109 @@
+"""The connection of a client: what it may send, and how long each part may take."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import gevent
+import pytest
+from gunicorn.http.body import Body, ChunkedReader, LengthReader
+from gunicorn.http.errors import LimitRequestHeaders
+from gunicorn.http.unreader import IterUnreader
+
+from api.server import client_socket
+from api.server.client_socket import ClientSocket, unread_bytes
+from scheduler.errors import BodyTooLarge
+
+MAX_BODY_BYTES = 1024
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[ClientSocket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ClientSocket(fileno=ours.detach(), max_body_bytes=MAX_BODY_BYTES) as server, theirs:
+        yield server, theirs
+
+
+Ends = tuple[ClientSocket, socket.socket]
+
+
+def test_a_head_has_a_lifetime_from_its_first_byte(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, client = ends
+    monkeypatch.setattr(client_socket, "HEAD_S", 0.05)
+    client.sendall(b"G")
+    assert server.recv(8192) == b"G"
+
+    with pytest.raises(TimeoutError):
+        while server.recv(8192):
+            client.sendall(b"E")  # byte by byte it never stalls
+            gevent.sleep(0.001)
+
+
+def test_a_body_has_a_lifetime(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, client = ends
+    monkeypatch.setattr(client_socket, "BODY_S", 0.05)
+    server.expect_body()
+
+    with pytest.raises(TimeoutError):
+        while True:
+            client.sendall(b"E")
+            server.recv(8192)
+            gevent.sleep(0.001)
+            server._left_bytes = MAX_BODY_BYTES
+
+
+def test_an_idle_connection_has_a_lifetime_of_its_own(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, _ = ends
+    monkeypatch.setattr(client_socket, "KEEPALIVE_S", 0.02)
+    server.expect_head()
+
+    with pytest.raises(TimeoutError):
+        server.recv(8192)
+
+
+def test_head_and_body_have_a_bound_each(ends: Ends) -> None:
+    server, client = ends
+    client.sendall(b"x" * client_socket.MAX_HEAD_BYTES)
+    assert len(server.recv(1 << 20)) == client_socket.MAX_HEAD_BYTES
+    client.sendall(b"x")
+    with pytest.raises(LimitRequestHeaders):
+        server.recv(1 << 20)
+
+    server.expect_body()
+    client.sendall(b"x" * (MAX_BODY_BYTES + client_socket.FRAMING_BYTES + 1))
+    with pytest.raises(BodyTooLarge):
+        while server.recv(8192):
+            pass
+
+
+def test_every_further_piece_of_a_request_lets_others_go_first(ends: Ends) -> None:
+    server, client = ends
+    client.sendall(b"x" * 3_000)
+    turns: list[int] = []
+    other = gevent.spawn(lambda: [turns.append(gevent.sleep(0) or 1) for _ in range(100)])
+
+    server.recv(1_000)
+    assert turns == []
+    server.recv(1_000)
+    server.recv(1_000)
+    assert len(turns) >= 1
+    other.kill()
+
+
+def test_looking_ahead_takes_nothing_from_the_bounds(ends: Ends) -> None:
+    server, client = ends
+    client.sendall(b"x")
+    before = server._left_bytes
+
+    assert server.recv(1, socket.MSG_PEEK) == b"x"
+    assert server._left_bytes == before
+
+
+def test_what_is_left_of_a_body_is_known() -> None:
+    unreader = IterUnreader([b"4\r\nabcd\r\n0\r\n\r\n"])
+    declared, chunked = Body(LengthReader(unreader, 1000)), Body(ChunkedReader(object(), unreader))
+
+    assert (unread_bytes(declared), unread_bytes(chunked)) == (1000, float("inf"))
+    assert chunked.read() == b"abcd"
+    assert unread_bytes(chunked) == 0

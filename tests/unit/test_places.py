@@ -1,0 +1,69 @@
+"""The places for connections: all may be taken, but by one client only while there are plenty."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.server.open_files import Places
+from scheduler.errors import QueueFull, RateLimited
+
+PROXY = ("10.0.0.7", 1)
+RUDE, GOOD = ("192.0.2.1", 1), ("192.0.2.2", 1)
+
+
+def taken(places: Places, peer: tuple[str, int], number: int) -> int:
+    count = 0
+    for _ in range(number):
+        try:
+            places.take(peer)
+        except RateLimited:
+            continue
+        count += 1
+    return count
+
+
+def test_one_client_has_all_it_likes_until_places_are_scarce() -> None:
+    places = Places(100, "")
+
+    assert taken(places, RUDE, 100) == 80
+    assert taken(places, GOOD, 100) == 5
+    assert not places.is_full
+
+
+def test_whoever_gives_places_back_may_come_again() -> None:
+    places = Places(100, "")
+    taken(places, RUDE, 80)
+    for _ in range(76):
+        places.leave(RUDE)
+
+    assert not places.are_scarce
+    assert taken(places, RUDE, 1) == 1
+
+
+def test_a_full_replica_refuses_whoever_comes() -> None:
+    places = Places(2, "")
+    places.take(RUDE)
+    places.take(GOOD)
+
+    with pytest.raises(QueueFull):
+        places.take(("192.0.2.3", 1))
+    assert places.is_full
+
+
+def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> None:
+    places = Places(100, "10.0.0.0/8")
+    rude, good = [("X-FORWARDED-FOR", "192.0.2.1")], [("X-FORWARDED-FOR", "192.0.2.2")]
+    assert taken(places, PROXY, 90) == 90, "the proxy's connections are those of many"
+
+    held = [places.enter(PROXY, rude) for _ in range(5)]
+    with pytest.raises(RateLimited):
+        places.enter(PROXY, rude)
+    assert places.enter(PROXY, good) == "192.0.2.2"
+    places.exit(held[0])
+    assert places.enter(PROXY, rude) == "192.0.2.1"
+
+
+def test_a_client_cannot_name_another_by_itself() -> None:
+    places = Places(100, "10.0.0.0/8")
+
+    assert places.enter(RUDE, [("X-FORWARDED-FOR", "198.51.100.1")]) is None
