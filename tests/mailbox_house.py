@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from redis import Redis
@@ -59,6 +60,15 @@ def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.
         assert time.monotonic() < deadline, f"still {value!r} after {within_s:g} s"
         time.sleep(every_s)
     return value
+
+
+def unblocked(call: Callable[[], T], within_s: float = 30.0) -> T:
+    """What it returns or raises; fails where it is still blocked when the time is over."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(call).result(within_s)
+    finally:
+        pool.shutdown(wait=False)
 
 
 def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, InvalidRequest, QueueFull, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
-from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take
+from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take, unblocked
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
 
 
@@ -52,14 +51,12 @@ def test_waiting_ends_with_the_last_answer_and_not_before(house: House) -> None:
     assert take(worker) == ["a", "b"]
     answer(worker, "a")
     late = threading.Timer(0.3, answer, [worker, "b"])
-    started = time.monotonic()
     late.start()
 
-    completions = api.wait_all(tickets, 10)
+    completions = unblocked(lambda: api.wait_all(tickets, 60))
     late.join()
 
     assert [completion.request_id for completion in completions] == ["a", "b"]
-    assert 0.25 < time.monotonic() - started < 5.0
 
 
 @pytest.mark.parametrize(
@@ -137,12 +134,10 @@ def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) 
     assert take(worker, free_tokens=3 * 42) == ["a", "b", "c"]
     answer(worker, "a")
     worker.exchange([Completion("c", FinishReason.ERROR, error="the arena is on fire")], NO_CAPACITY)
-    started = time.monotonic()
 
-    with pytest.raises(RequestFailed, match="the arena is on fire"):
-        api.wait_all(tickets, 30)
+    with pytest.raises(RequestFailed, match="the arena is on fire"):  # b, which runs, is not waited for
+        unblocked(lambda: api.wait_all(tickets, 60))
 
-    assert time.monotonic() - started < 5.0, "b, which runs, is not waited for"
     assert _told_to_drop(worker) == {"b"}
     eventually(lambda: reserved(api) == (0, 0, 0))
     assert take(worker) == [], "d was taken out of the queue"
@@ -153,12 +148,10 @@ def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> N
     tickets = api.submit_all(some("a", "b", "c"))
     assert take(worker, free_tokens=2 * 42) == ["a", "b"]
     answer(worker, "a")
-    started = time.monotonic()
 
     with pytest.raises(DeadlineExceeded):
-        api.wait_all(tickets, 0.3)
+        unblocked(lambda: api.wait_all(tickets, 0.3))
 
-    assert time.monotonic() - started < 5.0
     assert _told_to_drop(worker) == {"b"}
     eventually(lambda: reserved(api) == (0, 0, 0))
 

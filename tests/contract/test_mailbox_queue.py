@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from scheduler.errors import IdempotencyConflict, QueueFull, ShuttingDown
 from scheduler.messages import Delivery, FreeCapacity
-from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, ids_of, take, unblocked
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import MailboxLimits
 
@@ -187,19 +186,13 @@ def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> No
     assert worker.exchange((), AMPLE, wait_s=0.01).deliveries == ()
     threading.Timer(0.1, api.submit, [a_request("a")]).start()
 
-    inbox = worker.exchange((), AMPLE, wait_s=10.0)
+    inbox = unblocked(lambda: worker.exchange((), AMPLE, wait_s=60.0))
 
     assert ids_of(inbox) == ["a"]
-    assert inbox.deliveries[0].waited_s < 5.0  # not all that it might have waited
 
 
 def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
-    worker = house.worker()
-    started = time.monotonic()
-
-    worker.exchange((), AMPLE)
-
-    assert time.monotonic() - started < 5.0
+    assert unblocked(lambda: house.worker().exchange((), AMPLE)).deliveries == ()
 
 
 def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> None:

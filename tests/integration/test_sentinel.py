@@ -16,7 +16,7 @@ from ops.drills.fleet import RedisFleet
 from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from tests.running_system import Reply, post_sentence, status_of, wait_until
 from worker.mailbox.connection import RedisConnection, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
@@ -84,12 +84,9 @@ def test_a_sentinel_that_is_away_is_passed_over(fleet: RedisFleet) -> None:
 def test_without_any_sentinel_the_line_is_down_and_not_for_ever(tmp_path: Path) -> None:
     ports = [free_port() for _ in range(3)]
     line = RedisConnection(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
-    started_s = time.monotonic()
 
     with pytest.raises(MailboxDown, match="no sentinel names a primary of 'miniserve'"):
-        line.ask(("PING",))
-
-    assert time.monotonic() - started_s < 10
+        unblocked(lambda: line.ask(("PING",)))
 
 
 def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: RedisFleet) -> None:

@@ -220,7 +220,7 @@ def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> Non
     with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
         completion = mailbox.wait(mailbox.submit(request("alone")), timeout_s=5.0)
 
-    assert 0.3 <= completion.timings.queue_s < 5.0
+    assert completion.timings.queue_s >= 0.3
 
 
 def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:

@@ -100,21 +100,18 @@ def test_a_hung_redis_delays_no_answer_and_is_asked_once():
 
     def hang() -> MailboxStatus:
         num_asked.append(1)
-        released.wait(10)
+        released.wait()  # whoever waited for it would wait for ever
         raise Over
 
     subject = Readiness(hang)
     watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch))
     watch.start()
-    started = time.monotonic()
     for _ in range(3):
         with pytest.raises(NotReady):
             subject.check()
-    took_s = time.monotonic() - started
     released.set()
     watch.join()
 
-    assert took_s < 8.0  # the hung one would have taken 10
     assert num_asked == [1]
 
 

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from itertools import islice
 
 import numpy as np
@@ -19,7 +18,7 @@ from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
 from worker.engine import Engine
 from worker.model import forward, memory, self_test
-from worker.model.forward import MiniGPT
+from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
 from worker.model.weights import Weights, load_weights
 
@@ -95,13 +94,20 @@ def test_the_self_test_finds_the_same_answers_on_this_machine(shipped: Weights):
     assert (found.differing_sizes == ()) == (found.invariance is BatchInvariance.BIT_IDENTICAL)
 
 
-def test_the_self_test_is_over_in_less_than_200_ms_of_a_core(shipped: Weights):
+def test_the_self_test_computes_no_more_than_a_start_may_cost(shipped: Weights, monkeypatch: pytest.MonkeyPatch):
+    """Its 1,160 tokens are 70 ms of a core."""
+    num_tokens = 0
+    compute = MiniGPT.forward
+
+    def count(model: MiniGPT, batch: PackedBatch) -> np.ndarray:
+        nonlocal num_tokens
+        num_tokens += len(batch.token_ids)
+        return compute(model, batch)
+
+    monkeypatch.setattr(MiniGPT, "forward", count)
     check_batch_invariance(shipped)
 
-    started = time.process_time()
-    check_batch_invariance(shipped)
-
-    assert time.process_time() - started < 0.2 * 2  # about 0.07; a shared core counts up to twice as much
+    assert 0 < num_tokens < 1500
 
 
 @pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
