@@ -82,8 +82,8 @@ class _TakesSentence(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if isinstance(error, click.MissingParameter):
-                told = 'no sentence is given: name it in quotes, or "-" for standard input'
-                raise click.UsageError(told, ctx) from None
+                problem = 'no sentence is given: name it in quotes, or "-" for standard input'
+                raise click.UsageError(problem, ctx) from None
             if type(error) in (click.UsageError, click.NoSuchOption):
                 error.message = (
                     error.message.rstrip(".")

@@ -25,7 +25,7 @@ class ClientAddresses:
         self.is_proxy = lru_cache(4096)(self._is_trusted)
 
     def _peer(self, peer: str, forwarded_for: str = "") -> str:
-        """Return the client of a connection from `peer`, whatever the request claims."""
+        """Return the client of a connection from `peer`, of which the request's own claims are no proof."""
         return _key(peer)
 
     def _find(self, peer: str, forwarded_for: str = "") -> str:

@@ -14,7 +14,7 @@ class SettingsError(ValueError):
 
 
 class ServingError(Exception):
-    """Base of all that a client may be told. `str(error)` is the `detail` of the problem document."""
+    """Base of all errors that a client may see. `str(error)` is the `detail` of the problem document."""
 
     status = 500
     slug = "internal-error"

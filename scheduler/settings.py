@@ -120,8 +120,8 @@ class Settings:
         if self.break_ and not self.uses_queue:
             raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
         if self.otel_endpoint and not self.otel_endpoint.startswith(("http://", "https://")):
-            told = f"{variable('otel_endpoint')} is {hide_password(self.otel_endpoint)!r}"
-            raise SettingsError(f"{told}; it must begin with http:// or https://, as http://host:4318")
+            problem = f"{variable('otel_endpoint')} is {hide_password(self.otel_endpoint)!r}"
+            raise SettingsError(f"{problem}; it must begin with http:// or https://, as http://host:4318")
         if fault := redis_url_fault(self.redis_url):
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
         if fault := proxies_fault(self.trusted_proxies):

@@ -46,9 +46,9 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
-    told = {"batch_invariance": self_test.invariance.value, "differing_sizes": self_test.differing_sizes or None}
+    found = {"batch_invariance": self_test.invariance.value, "differing_sizes": self_test.differing_sizes or None}
     log = logger.error if self_test.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
-    log("self-test: the same sentence alone and in batches", **{key: value for key, value in told.items() if value})
+    log("self-test: the same sentence alone and in batches", **{key: value for key, value in found.items() if value})
     gc.collect()
     gc.freeze()  # weights and libraries stay: no later collection looks through them
     actor.run()

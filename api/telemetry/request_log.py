@@ -167,7 +167,7 @@ def _to_stderr(text: str) -> bool:
 
 
 def _has_room() -> bool:
-    """Leaves half of a pipe to all other lines: whoever writes those waits where there is no room."""
+    """Leaves half of a pipe to all other lines: their writers block while the pipe is full."""
     if not stat.S_ISFIFO(os.fstat(_STDERR).st_mode):
         return True
     unread = int.from_bytes(fcntl.ioctl(_STDERR, termios.FIONREAD, bytes(4)), sys.byteorder)

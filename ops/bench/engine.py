@@ -1,7 +1,7 @@
 """`engine`: what the engine alone can do. No HTTP, no queue, requests always waiting.
 
 Random weights of the shipped shape and random requests (prompts of 8 to 19 tokens, 1 to 8 tokens out, 4 on average) are
-the same work whatever the model has learnt. They are multiplied in blocks, and by whole matrices: the comparison of
+the same work for every model. They are multiplied in blocks, and by whole matrices: the comparison of
 docs/adr/0003-blocked-weights.md. The shipped model gets real sentences.
 
 Rounds repeat the same iterations, and each iteration counts with the least CPU time that it took: what the machine

@@ -66,7 +66,7 @@ class Plan:
 
 
 def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iterator[Row]:
-    """A fresh server, a warm-up, then each load; a row each once the server has stopped and told its totals."""
+    """A fresh server, a warm-up, then each load; a row each once the server has stopped and logged its totals."""
     sentences = prompts.load(None, seed + run)
     rows = []
     with serving(case.options) as system:

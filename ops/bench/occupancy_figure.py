@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from ops.bench.experiment import Row
 from ops.bench.figures import COLOURS
 
-_TONES = 5  # neighbours of one colour could not be told apart
+_TONES = 5  # neighbours of one colour could not be distinguished
 
 
 def draw_occupancy(

@@ -106,7 +106,7 @@ class _Monitor:
 
 def alerts(stage: Stage) -> Findings:
     """0.3 to 1.3 of capacity over two minutes. The utilization alert comes before p95 has doubled, waits are predicted
-    within 20 %, all is cleared after the load falls; a missing worker is told, and /readyz 503, within 3 s."""
+    within 20 %, all is cleared after the load falls; a missing worker is reported, and /readyz 503, within 3 s."""
     stage.show(0.0, "finding the number of layers")
     slow = calibrate(_PER_S, _SETTINGS)
     questions = stage.questions()
@@ -145,7 +145,7 @@ def _ramp(
         while not traffic.is_over:
             system.pause(_LOOK_EVERY_S)
     course = Course(
-        traffic.ended, watching.samples, tuple(inbox.told), watching.started_s,
+        traffic.ended, watching.samples, tuple(inbox.changes), watching.started_s,
         lambda at_s: loop.rate_per_s(at_s) / plan.capacity_per_s, watching.num_missed,
     )  # fmt: skip
     return course, monitor
@@ -177,9 +177,9 @@ def _outage(system: System, inbox: Inbox) -> dict[str, Any]:
 
 def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
     base_ms, doubled_s = figures.doubled_after_s(course, plan.base_s, course.samples[-1].at_s)
-    raised = {one.alert: one.at_s - course.started_s for one in reversed(course.told) if one.is_raised}
-    last_s = max((one.at_s - course.started_s for one in course.told), default=None)
-    is_clear = {one.alert: one.is_raised for one in course.told} == dict.fromkeys(raised, False)
+    raised = {one.alert: one.at_s - course.started_s for one in reversed(course.changes) if one.is_raised}
+    last_s = max((one.at_s - course.started_s for one in course.changes), default=None)
+    is_clear = {one.alert: one.is_raised for one in course.changes} == dict.fromkeys(raised, False)
     return {
         "samples": {"made": len(course.samples), "missed": course.num_missed},
         "base_p95_ms": base_ms,
@@ -189,7 +189,7 @@ def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
         "clear_after_fall_s": round(last_s - plan.falls_at_s, 1) if is_clear and last_s is not None else None,
         "waits": figures.by_band(course, plan.falls_at_s),
         "predicted_wait_off_percent": course.waits(course.between(0.0, plan.falls_at_s)).off_percent,
-        "sentences": [one.sentence for one in course.told],
+        "sentences": [one.sentence for one in course.changes],
     }
 
 
@@ -204,7 +204,7 @@ def _checks(found: dict[str, Any]) -> list[Check]:
         at_least("utilization alert s before p95 doubled", lead_s, 0),
         at_most("predicted wait off by %", found["predicted_wait_off_percent"], 20),
         at_most("all clear s after the load fell", found["clear_after_fall_s"], _CLEAR_PATIENCE_S),
-        at_most("no-live-worker told after s", found["no_worker_told_after_s"], 3),
+        at_most("no-live-worker raised after s", found["no_worker_told_after_s"], 3),
         at_most("unready after s", found["unready_after_s"], 3),
         equal("monitor's exit status", found["monitor_exit_status"], 0),
     ]

@@ -41,7 +41,7 @@ _ALL = (
     Drill("probes", "ask /healthz and /readyz under load and overload, and stop a worker",
           "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", probes),
     Drill("alerts", "raise the load from 0.3 to 1.3 of capacity, lower it, then kill all workers; a monitor watches",
-          "told before p95 doubles, waits predicted within 20 %, all clear, no worker told within 3 s", alerts),
+          "raised before p95 doubles, waits predicted within 20 %, all clear, no worker reported within 3 s", alerts),
     Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
           "within 20, 20 and 35 %", waits),
     Drill("soak", "a steady load of 0.8 of capacity for 30 min",

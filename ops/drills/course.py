@@ -1,6 +1,6 @@
 """What the drill on alerts has seen: a row for every five seconds, and how far predicted waits were from real ones.
 
-The predicted wait of a request is the latest that /metrics told before it was due; its real wait is the `queue` of its
+The predicted wait of a request is the latest on /metrics before it was due; its real wait is the `queue` of its
 Server-Timing. Both are means over the requests of a window, so that the two speak of the same requests.
 """
 
@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any
 
 from ops.drills.drill import percentile
-from ops.drills.inbox import Told
+from ops.drills.inbox import Change
 from ops.drills.traffic import Exchange
 from ops.load.server_timing import queue_s
 
@@ -26,7 +26,7 @@ _NUM_SUCCESSIVE = 2  # windows; the p95 of a single one is a matter of luck
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What /metrics told; seconds since the load began."""
+    """What /metrics showed; seconds since the load began."""
 
     at_s: float
     utilization: float
@@ -39,7 +39,7 @@ class Course:
 
     exchanges: Sequence[Exchange]
     samples: Sequence[Sample]
-    told: Sequence[Told]
+    changes: Sequence[Change]
     started_s: float  # of time.monotonic
     share_at: Callable[[float], float]  # of capacity, as offered
     num_missed: int = 0  # samples that did not come in time
@@ -88,7 +88,7 @@ def _row(course: Course, begin_s: float) -> dict[str, Any]:
     exchanges = course.between(begin_s, end_s)
     used = [sample.utilization for sample in course.samples if begin_s <= sample.at_s < end_s]
     waits = course.waits(exchanges)
-    told = [one for one in course.told if begin_s <= one.at_s - course.started_s < end_s]
+    changes = [one for one in course.changes if begin_s <= one.at_s - course.started_s < end_s]
     return {
         "from_s": begin_s,
         "offered_share": round(course.share_at(begin_s + WINDOW_S / 2), 3),
@@ -97,7 +97,7 @@ def _row(course: Course, begin_s: float) -> dict[str, Any]:
         "utilization": round(sum(used) / len(used), 3) if used else None,
         "predicted_wait_ms": round(1e3 * waits.predicted_s, 2),
         "measured_wait_ms": round(1e3 * waits.real_s, 2),
-        "alerts": [f"{'+' if one.is_raised else '-'}{one.alert}" for one in told],
+        "alerts": [f"{'+' if one.is_raised else '-'}{one.alert}" for one in changes],
     }
 
 

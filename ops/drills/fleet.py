@@ -110,7 +110,7 @@ class RedisFleet:
         for sentinel in self.sentinels:
             sentinel.start()
             self._wait_until(sentinel.answers, f"a sentinel on port {sentinel.port}")
-            with suppress(ResponseError), sentinel.client() as client:  # Redis 6.2 cannot be told
+            with suppress(ResponseError), sentinel.client() as client:  # Redis 6.2 has no such command
                 client.execute_command("SENTINEL", "DEBUG", "tilt-period", _TILT_PERIOD_MS)
         self._wait_until(self.is_whole, "three sentinels that know all replicas")
 
@@ -135,7 +135,7 @@ class RedisFleet:
         return node
 
     def bring_back(self, node: Node) -> None:
-        """As a replica of whoever is the primary now; returns when another failover could follow."""
+        """As a replica of the present primary; returns when another failover could follow."""
         node.start()
         self._wait_until(self.is_whole, "a replica again")
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Change:
     """An alert, as it came in; the time is that of `time.monotonic`."""
 
     at_s: float
@@ -23,8 +23,8 @@ class Inbox:
     """A context manager; listens on loopback."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.told))
+        self.changes: list[Change] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.changes))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="inbox", daemon=True)
 
     @property
@@ -41,22 +41,22 @@ class Inbox:
         self._server.server_close()
 
     def first(self, alert: str, is_raised: bool, since_s: float) -> float | None:
-        """When it was first told after that time."""
-        found = (one.at_s for one in self.told if one.alert == alert and one.is_raised is is_raised)
+        """When it first arrived after that time."""
+        found = (one.at_s for one in self.changes if one.alert == alert and one.is_raised is is_raised)
         return next((at_s for at_s in found if at_s >= since_s), None)
 
     def standing(self) -> set[str]:
         """What is raised now."""
-        last = {one.alert: one.is_raised for one in self.told}
+        last = {one.alert: one.is_raised for one in self.changes}
         return {alert for alert, is_raised in last.items() if is_raised}
 
 
-def _handler(told: list[Told]) -> type[BaseHTTPRequestHandler]:
+def _handler(changes: list[Change]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             at_s = time.monotonic()
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told.append(Told(at_s, payload["alert"], payload["status"] == "raised", payload["sentence"]))
+            changes.append(Change(at_s, payload["alert"], payload["status"] == "raised", payload["sentence"]))
             self.send_response(204)
             self.end_headers()
 

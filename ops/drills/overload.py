@@ -2,7 +2,7 @@
 
 The engine is slowed to about 100 corrections/s, so that neither the client nor the API is the limit. The bound of the
 queue is 128 requests: the KV budget runs about 90 of these at once, and the rest is the next batch, so that the engine
-never waits for the API, and whoever is accepted waits little longer than the engine's own time.
+never waits for the API, and an accepted request waits little longer than the engine's own time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A loopback proxy in front of Redis that counts one process's commands and trips at the one it is told.
+"""A loopback proxy in front of Redis that counts one process's commands and trips at a given one.
 
 So a process can be killed after exactly its n-th command, once before the reply gets back to it and once after,
 without any hook in the product. Command connections are relayed in lockstep, one command and its one reply at a time,
@@ -35,7 +35,7 @@ class Tripwire:
 
 
 class CountingProxy:
-    """Trips once for each `watch`: then `on_trip` is called, and the reply is dropped or passed on as told."""
+    """Trips once for each `watch`: then `on_trip` is called, and the reply is dropped or passed on, as asked."""
 
     def __init__(self, redis_port: int) -> None:
         self.names: list[str] = []  # of the commands counted since `watch`, the one that tripped last

@@ -2,7 +2,7 @@
 
 A member that dies is started again while the drill waits, within a few hundredths of a second. There is no back-off:
 here somebody kills it on purpose. All are started from the main thread, which the kernel watches for them
-(`processes.spawn`), and all are ended when the block ends, in whatever way.
+(`processes.spawn`), and all are ended when the block ends, also by an exception.
 """
 
 from __future__ import annotations

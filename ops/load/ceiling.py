@@ -34,7 +34,7 @@ def measure(sentences: list[str], concurrency: int, seconds: float) -> dict[str,
 
 
 def _serve(listener: socket.socket) -> None:
-    """Answer whatever comes, for ever. A request is what one read brings: they are small and never pipelined."""
+    """Answer every request, for ever. A request is what one read brings: they are small and never pipelined."""
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         while True:

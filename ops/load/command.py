@@ -176,8 +176,8 @@ def _check_reachable(url: str) -> None:
         Target.from_url(url).connect().close()
     except OSError as error:
         reason = error.strerror or error
-        told = f"nobody listens at {url} ({reason}): start a server there, or name another --url"
-        raise click.ClickException(told) from None
+        problem = f"nobody listens at {url} ({reason}): start a server there, or name another --url"
+        raise click.ClickException(problem) from None
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> Non
     """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.
 
     It reads JSON alone: what else is in Redis is never unpickled. It takes a change only from its own pages, and none
-    that deletes unless told so.
+    that deletes unless asked to.
     """
     if asked["dashboard_open"] and not _is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")

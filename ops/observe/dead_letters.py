@@ -58,7 +58,7 @@ def _letters(client: Redis) -> Iterator[dict[str, str]]:
 
 
 def _why(results: object) -> str:
-    """The error as RQ keeps it; whatever else stands there is none."""
+    """The error as RQ keeps it, or nothing where the field holds something else."""
     try:
         packed = b64decode(results[0][1][b"exc_string"])
         return _text(zlib.decompressobj().decompress(packed, _LONGEST_REASON_BYTES))

@@ -1,7 +1,7 @@
 """`miniserve monitor`: looks at the whole system four times a second and says when an alert is raised or cleared.
 
 It says so in the log and to a webhook; how it stands at any time is in `miniserve top` and GET /metrics. Alerts live
-here: a second monitor would say everything twice, and one that is started anew says again what is still wrong.
+here: a second monitor would send every alert twice, and a restarted one sends again what is still wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from worker.mailbox.protocol import MailboxDown
 
 logger = structlog.get_logger(__name__)
 
-EVERY_S = 0.25  # a dead worker counts as live for 2.5 s, and is to be told within 3
+EVERY_S = 0.25  # a dead worker counts as live for 2.5 s; its alert is due within 3
 _STATUS_EVERY_S = 60.0
 _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1

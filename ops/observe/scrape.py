@@ -53,7 +53,7 @@ class Histogram:
         return low
 
     def since(self, earlier: Histogram) -> Histogram:
-        """What came after `earlier`; all of it where the counts have begun anew since."""
+        """What came after `earlier`; all of it where the counts were reset since."""
         if self.count < earlier.count or len(self.buckets) != len(earlier.buckets):
             return self
         pairs = zip(self.buckets, earlier.buckets, strict=True)
@@ -84,7 +84,7 @@ class Scrape:
         return found
 
     def increase(self, name: str, earlier: Scrape, **labels: str) -> float:
-        """Of a counter since `earlier`; all of it where it has begun anew since."""
+        """Of a counter since `earlier`; all of it where it was reset since."""
         now, before = self.total(name, **labels), earlier.total(name, **labels)
         return now - before if now >= before else now
 
@@ -112,10 +112,10 @@ def scrape(url: str, timeout_s: float = 5.0) -> Scrape:
 def _detail(error: urllib.error.HTTPError) -> str:
     """What a problem document says (Redis may be away), or else a guess."""
     try:
-        told = json.loads(error.read(_LONGEST_BYTES))["detail"]
+        detail = json.loads(error.read(_LONGEST_BYTES))["detail"]
     except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException):
         return "is this the URL of a miniserve?"
-    return "".join(one if one.isprintable() else "?" for one in str(told))
+    return "".join(one if one.isprintable() else "?" for one in str(detail))
 
 
 def parse(text: str) -> Scrape:

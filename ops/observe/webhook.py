@@ -1,4 +1,4 @@
-"""Posting alerts to a webhook, in a thread of its own: who posts never waits, whatever the other side does.
+"""Posting alerts to a webhook, in a thread of its own: the caller never waits for the other side.
 
 Payloads go out one after the other, each at least once: an answer that is lost makes it go out again, with the same
 `id`. What the other side refuses for good (4xx) is given up at once, all else after the last attempt, and the log says
@@ -98,7 +98,7 @@ class Webhook:
         return why_not
 
     def _send(self, body: bytes) -> tuple[int, str | None]:
-        """Status (0: none) and what went wrong. An exception's own words may hold the URL: only its kind is told."""
+        """Status (0: none) and what went wrong. An exception's text may hold the URL: only its type is shown."""
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as response:

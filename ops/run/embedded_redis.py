@@ -178,7 +178,7 @@ def version_of(binary: Path) -> tuple[int, ...]:
 
 
 def link_redis_server(directory: Path) -> None:
-    """Make it known in `directory` as redis-server, whatever its own name is: for scripts that find it by PATH."""
+    """Make it known in `directory` as redis-server, under its own or another name: for scripts that find it by PATH."""
     (directory / "redis-server").symlink_to(find_redis_server())
 
 
@@ -225,7 +225,7 @@ def last_words(directory: Path) -> str:
 
 @contextmanager
 def private_directory() -> Iterator[Path]:
-    """A directory that vanishes with this process, in whatever way the process ends."""
+    """A directory that vanishes with this process, also when it is killed."""
     directory = Path(tempfile.mkdtemp(prefix="miniserve-"))
     sweeper = subprocess.Popen(
         ["/bin/sh", "-c", _SWEEP, "miniserve-sweeper", str(directory)],

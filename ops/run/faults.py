@@ -110,7 +110,7 @@ FAULTS = {
     "blocking-call": Fault(corrector=_block),
     # Static batches wait half a second to be full.
     "long-wait": Fault(lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0)),
-    # The queue takes whatever comes.
+    # The queue refuses nothing.
     "unbounded-queue": Fault(
         lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000)
     ),

@@ -100,7 +100,7 @@ class OfflineCorrector:
 
     @classmethod
     def load(cls, settings: Settings) -> OfflineCorrector:
-        """With what ships in the package, whatever way of batching servers are set to. Raises WeightsError."""
+        """With what ships in the package, batching continuously in every mode. Raises WeightsError."""
         pipeline, settings = TextPipeline.load(), replace(settings, mode="continuous")
         return cls(pipeline, load_engine(settings, pipeline.tokenizer_fingerprint, monotonic))
 
@@ -165,7 +165,7 @@ class OfflineCorrector:
     def _settle(self, completion: Completion) -> None:
         pending, number = self._running.pop(completion.request_id)
         if completion.finish_reason is FinishReason.ERROR:
-            # The line's, whatever becomes of its other sentences.
+            # The line's, also where its other sentences succeed.
             pending.outcome = RequestFailed(completion.error or "The model failed.")
         pending.outputs[number] = completion.output_ids
         if pending.outcome is None and len(pending.outputs) == len(pending.draft.sentences):
@@ -222,7 +222,7 @@ def _line(outcome: Correction | ServingError, as_json: bool) -> str:
 
 
 def _print(text: str) -> None:
-    """UTF-8 whatever the locale says, and at once: the reader may be waiting for this very line."""
+    """UTF-8 in every locale, and at once: the reader may be waiting for this line."""
     try:
         sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
         sys.stdout.buffer.flush()

@@ -1,7 +1,7 @@
 """Starting and ending child processes so that none outlives the process that started it.
 
 Every child leads a session of its own (the terminal's Ctrl-C reaches only us, who stop the children in order)
-and asks the kernel to be killed when we die, by whatever signal. Linux only; elsewhere the second part is missing.
+and asks the kernel to be killed when we die, by any signal. Linux only; elsewhere the second part is missing.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ logger = structlog.get_logger(__name__)
 def check_installed(settings: Settings) -> None:
     """Raises SettingsError where spans are wanted and cannot be made."""
     if settings.otel_endpoint and not all(map(_is_installed, _PACKAGES)):
-        told = "needs packages that are not installed: pip install 'miniserve[otel]'"
-        raise SettingsError(f"{variable('otel_endpoint')} {told}")
+        problem = "needs packages that are not installed: pip install 'miniserve[otel]'"
+        raise SettingsError(f"{variable('otel_endpoint')} {problem}")
 
 
 def span_export(settings: Settings, role: str) -> SpanExport | None:

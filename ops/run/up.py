@@ -88,7 +88,7 @@ def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_da
 
 
 def _wait_until_ready(settings: Settings, supervisor: Supervisor, signals: Signals) -> bool:
-    """False if a child cannot start; True when all is ready, or when we are told to stop."""
+    """False if a child cannot start; True when all is ready, or at a stop signal."""
     url = banner.base_url(settings.host, settings.port)
     explain_at = time.monotonic() + EXPLAIN_AFTER_S
     while not signals.num_stops:
@@ -208,7 +208,7 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
 
 
 def _dashboard(env: dict[str, str]) -> Child:
-    """On loopback only, whatever MINISERVE_HOST says, and therefore without a log-in."""
+    """On loopback only, for every MINISERVE_HOST, and therefore without a log-in."""
     command = processes.miniserve_command("dashboard", "--host", "127.0.0.1", "--dashboard-open")
 
     def launch() -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""What a training run may be told; free of PyTorch, so that `--help` works without it."""
+"""The options of a training run; free of PyTorch, so that `--help` works without it."""
 
 from __future__ import annotations
 

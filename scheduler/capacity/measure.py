@@ -99,8 +99,8 @@ def littles_law_residual(moments: Sequence[Moment]) -> float:
     windows = [last_seconds(moments, AUDIT_S / part) for part in AUDIT_PARTS]
     if _is_draining(windows[0]):
         return 0.0
-    told = [window for window in windows if window.ended >= LEAST_ENDED and not _is_draining(window)]
-    return min((_residual(window) for window in told), default=0.0)
+    judged = [window for window in windows if window.ended >= LEAST_ENDED and not _is_draining(window)]
+    return min((_residual(window) for window in judged), default=0.0)
 
 
 def _is_draining(window: Window) -> bool:
@@ -181,7 +181,7 @@ def _room_s(observed: Observed, fleet: Fleet) -> float:
 
 
 def _utilization(load: Load, fleet: Fleet, observed: Observed) -> float:
-    """Without a live worker whoever comes meets a full system."""
+    """Without a live worker every new request meets a full system."""
     if fleet.requests_per_s > 0:
         return load.requests_per_s / fleet.requests_per_s
     return float(not fleet.rooms and (load.requests_per_s > 0 or observed.num_waiting > 0))

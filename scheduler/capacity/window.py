@@ -37,12 +37,12 @@ class Window:
 def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:
     """The latest moments, oldest first, through which no number falls.
 
-    A Redis that was emptied, or lost the last second of its file, counts anew: what it told before is of another life.
+    A Redis that was emptied, or lost the last second of its file, counts from zero: earlier rows are of another life.
     """
     moments, growing = [now], _growing(now)
     for earlier in reversed(history):
         if earlier.at_s >= moments[-1].at_s:
-            continue  # told twice, or by a clock that was set back
+            continue  # a row twice, or a clock that was set back
         before, growing = growing, _growing(earlier)
         if any(map(gt, growing, before)):
             break

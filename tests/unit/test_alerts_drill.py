@@ -11,7 +11,7 @@ import pytest
 from ops.drills import course as figures
 from ops.drills.alerts import LOAD_ALERTS, _checks, _Plan
 from ops.drills.course import Course, Sample, Waits
-from ops.drills.inbox import Inbox, Told
+from ops.drills.inbox import Change, Inbox
 from ops.drills.traffic import Exchange
 from ops.load.arrivals import VariedLoop
 from ops.load.server_timing import queue_s
@@ -32,8 +32,8 @@ def exchange(due_s: float, latency_s: float = 0.1, queue_ms: float = 10.0) -> Ex
     )
 
 
-def course(*exchanges: Exchange, samples: tuple[Sample, ...] = (), told: tuple[Told, ...] = ()) -> Course:
-    return Course(exchanges, samples, told, STARTED_S, lambda at_s: at_s / 100)
+def course(*exchanges: Exchange, samples: tuple[Sample, ...] = (), changes: tuple[Change, ...] = ()) -> Course:
+    return Course(exchanges, samples, changes, STARTED_S, lambda at_s: at_s / 100)
 
 
 def test_the_predicted_wait_of_a_request_is_the_latest_told_before_it_was_due() -> None:
@@ -74,8 +74,8 @@ def test_p95_has_doubled_only_once_two_windows_in_turn_are_twice_the_first() -> 
 
 
 def test_a_row_tells_what_was_offered_predicted_measured_and_said() -> None:
-    told = Told(STARTED_S + 7.0, "utilization-high", True, "The workers are 90% used.")
-    seen = course(exchange(6.0), samples=(Sample(5.5, 0.9, 0.012),), told=(told,))
+    raised = Change(STARTED_S + 7.0, "utilization-high", True, "The workers are 90% used.")
+    seen = course(exchange(6.0), samples=(Sample(5.5, 0.9, 0.012),), changes=(raised,))
 
     assert figures.rows(seen, 10.0)[1] == {
         "from_s": 5.0, "offered_share": 0.075, "answered": 1, "p95_ms": 100.0, "utilization": 0.9,
@@ -144,9 +144,9 @@ def test_the_inbox_keeps_what_is_posted_and_knows_what_stands() -> None:
             urllib.request.urlopen(inbox.url, json.dumps(payload).encode(), timeout=10).close()
 
     first = inbox.first("no-live-worker", True, 0.0)
-    assert [one.is_raised for one in inbox.told] == [True, False, True]
-    assert first == inbox.told[0].at_s
-    assert inbox.first("no-live-worker", True, first + 1e-9) == inbox.told[2].at_s
+    assert [one.is_raised for one in inbox.changes] == [True, False, True]
+    assert first == inbox.changes[0].at_s
+    assert inbox.first("no-live-worker", True, first + 1e-9) == inbox.changes[2].at_s
     assert inbox.standing() == {"no-live-worker"}
 
 

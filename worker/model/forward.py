@@ -4,7 +4,7 @@ Rows of new prompts and of running sequences go together through every matrix pr
 rows are whose. Prompts attend both ways (prefix attention), output tokens to everything before them. The last layer
 computes queries, output and logits only for the rows whose next token is wanted.
 
-A sequence gets the same bits whoever shares its batch, where BLAS computes a row alike in every batch of two or more:
+A sequence gets the same bits in every batch, where BLAS computes a row alike in every batch of two or more:
 no row is multiplied alone (`MIN_ROWS`), and how wide its longest neighbour makes the contexts changes no sum
 (worker/model/attention.py). worker/model/self_test.py says whether it holds on this machine.
 

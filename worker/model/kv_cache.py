@@ -27,7 +27,7 @@ class KVArena:
         return self._free[self.num_free : self.num_free + num_tokens].copy()
 
     def free_all(self) -> None:
-        """Every row is free again, whoever had it."""
+        """Free every row."""
         self.num_free = len(self._free)
         self._free[:] = np.arange(self.num_free - 1, -1, -1)
 

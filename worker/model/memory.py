@@ -2,7 +2,7 @@
 
 What a pass needs is allocated once, with views of it for every number of rows that occurred. Three arrays hold one
 thing after the other, so that what a layer works on is still in the processor's cache when it is needed again; making
-the views anew would cost a lone request more than a layer.
+the views again would cost a lone request more than a layer.
 """
 
 from __future__ import annotations

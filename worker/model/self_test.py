@@ -1,4 +1,4 @@
-"""Does a sequence get the same answer whoever shares its batch? Asked of the loaded weights at start-up.
+"""Does a sequence get the same answer in every batch? Checked with the loaded weights at start-up.
 
 A few fixed prompts run alone and then in batches of several sizes: at every place of the batch, beside longer ones that
 widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is compared.

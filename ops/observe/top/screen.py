@@ -1,4 +1,4 @@
-"""The live screen: drawn anew at each reading, each second, and when the terminal changes its size."""
+"""The live screen: redrawn at each reading, each second, and when the terminal changes its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terminal while `miniserve top` has it: the keys, the signals, and its state as it was, whatever happens.
+"""The terminal while `miniserve top` has it: the keys, the signals, and its earlier state, always restored.
 
 Everything that wakes the screen ends as a byte in one pipe: a signal, a new frame. So a single select() waits for all
 of it, and for a key.

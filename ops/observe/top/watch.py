@@ -65,7 +65,7 @@ class Reader(threading.Thread):
         try:
             while True:
                 self._read_once()
-        except Exception as error:  # a bug: whoever looks on raises it, with the terminal put in order before
+        except Exception as error:  # a bug: the screen raises it once the terminal is restored
             self.fault = error
             self._on_change()
 

@@ -56,7 +56,7 @@ def seconds(value: float | None) -> str:
 
 
 def age(value_s: float) -> str:
-    """`12 s`, `5 m 02 s`: in whole seconds, for what is told anew each second."""
+    """`12 s`, `5 m 02 s`: in whole seconds, for what is redrawn each second."""
     minutes, rest = divmod(max(0, round(value_s)), 60)
     return f"{minutes:,} m {rest:02} s" if minutes else f"{rest} s"
 

@@ -1,4 +1,4 @@
-"""One `miniserve eval`: the files, the product, what came out, and how it is told."""
+"""One `miniserve eval`: the files, the product, the results, and their report."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> No
         for batch in make_stream():
             made.put(batch)
         made.put(None)
-    except Exception as error:  # the boundary of the process: whatever it is, the trainer must hear of it
+    except Exception as error:  # the boundary of the process: the trainer must hear of every failure
         made.put(f"{type(error).__name__}: {error}")
     sender.join()
 

@@ -30,7 +30,7 @@ def mean_of(one: Path, other: Path, share: float) -> Twin:
 
 
 def _trained(one: Path, other: Path, share: float) -> str:
-    """What is told of the other's training, and what it was joined with."""
+    """The metadata: the other's training, and what it was joined with."""
     with safe_open(other, framework="pt") as file:
         trained = json.loads(file.metadata()["trained"])
     return json.dumps(trained | {"mean": {"with": weights_origin(one), "share_of_this_training": share}})

@@ -20,7 +20,7 @@ _MOST_PARTS = 9
 _JOINTS = (
     ", and", ", and", ", and", ", but", ", but", ";", ";", " because", ", while", ", so", ", yet", ", for", " and",
 )  # fmt: skip
-# Words that are small inside a sentence whatever they mean; "I" and its forms stay as they are.
+# Words that are small inside a sentence in every meaning; "I" and its forms stay as they are.
 _OPENINGS = words("he she it we they you the a an this that these those my your his her our their there")
 _PLAIN_STATEMENT = re.compile(r"[A-Z][^\"\u201c\u201d()?!:;.\u2026\u2013\u2014]*\.")
 _IS_I = re.compile(r"I(?!\w)")

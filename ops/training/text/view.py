@@ -45,7 +45,7 @@ _DETERMINER_TAGS = frozenset(("DT", "PRP$"))
 
 
 class Subject(NamedTuple):
-    """Who does it: `number` is "i", "sg", "pl", or "" where it cannot be told for certain."""
+    """Who does it: `number` is "i", "sg", "pl", or "" where it is not certain."""
 
     number: str
     first: int

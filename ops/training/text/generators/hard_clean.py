@@ -35,7 +35,7 @@ def fill(template: str, rng: random.Random) -> str:
 
 @cache
 def templates() -> tuple[str, ...]:
-    """All templates, whatever their class."""
+    """All templates, of every class."""
     return tuple(template for _, template in rows("hard_clean"))
 
 
