@@ -105,8 +105,9 @@ def _register_probes(app: Api) -> None:
 
     @app.get("/readyz")
     def readyz() -> Reply:
-        status = app.readiness.check() if app.readiness else check_status(app.mailbox.status())
-        return json_reply(ready_document(status))
+        if app.readiness:
+            return json_reply(app.readiness.document())
+        return json_reply(ready_document(check_status(app.mailbox.status())))
 
     @app.get("/metrics")
     def show_metrics() -> Reply:

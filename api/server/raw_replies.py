@@ -11,7 +11,7 @@ from gunicorn.http.errors import ParseException
 from gunicorn.workers.base import Worker
 
 from api.http.replies import SECURITY_HEADERS, Reply, error_reply, json_reply
-from api.service.readiness import Readiness, ready_document
+from api.service.readiness import Readiness
 from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidHeader, ServingError
 
@@ -36,7 +36,7 @@ class AnswersUnreadable(Worker):
 def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
     """The reply to GET /healthz or /readyz."""
     try:
-        document = {"status": "ok"} if path == "/healthz" else ready_document(readiness.check())
+        document = {"status": "ok"} if path == "/healthz" else readiness.document()
     except ServingError as error:
         return problem_reply(error, keeps_alive)
     return _written(json_reply(document), secrets.token_hex(16), keeps_alive)

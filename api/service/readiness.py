@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from scheduler.capacity.progress import Progress
 from scheduler.errors import NotReady
 from worker.mailbox.admission import shutting_down
 from worker.mailbox.protocol import MailboxStatus
@@ -20,6 +21,8 @@ from worker.mailbox.protocol import MailboxStatus
 logger = structlog.get_logger(__name__)
 ASK_EVERY_S = 0.25
 TOO_OLD_S = 1.5  # of an answer: one lost to a Redis that hangs, and the next
+STUCK_AFTER_S = 3.0  # that requests are open and none is answered
+DEGRADED_ABOVE = 0.05  # share of failing answers, as in the alert
 LOOP_PATIENCE_S = 5.0  # without an iteration of this process's event loop; an overload delays it by one or two
 _PROBE_AGAIN_S = 1.0
 
@@ -33,9 +36,12 @@ def check_status(status: MailboxStatus) -> MailboxStatus:
     return status
 
 
-def ready_document(status: MailboxStatus) -> dict[str, Any]:
+def ready_document(status: MailboxStatus, failing_share: float = 0.0) -> dict[str, Any]:
     """The body of GET /readyz."""
-    document = {"status": "ready", "live_workers": status.live_workers, "queue_depth": status.queue_depth}
+    document: dict[str, Any] = {"status": "ready"}
+    if failing_share > DEGRADED_ABOVE:
+        document = {"status": "degraded", "detail": f"{failing_share:.0%} of the answers fail: see answers-failing."}
+    document |= {"live_workers": status.live_workers, "queue_depth": status.queue_depth}
     return document | ({"batch_invariance": status.batch_invariance} if status.batch_invariance else {})
 
 
@@ -49,6 +55,7 @@ class Readiness:
         self.asked_s = 0.0  # when the last answered request for the status began: what was counted by then is reported
         self._ask = ask
         self._is_full = is_full
+        self.progress = Progress()
         self._latest: tuple[MailboxStatus, float] | None = None  # and when it came
 
     def watch(self) -> None:
@@ -56,7 +63,9 @@ class Readiness:
             began_s = time.monotonic()
             try:
                 status = self._ask()
-                self.asked_s = began_s if status.redis_ok else self.asked_s
+                if status.redis_ok:
+                    self.asked_s = began_s
+                    self.progress.note(began_s, status.reserved_requests, status.num_done, status.num_failed)
                 if status.redis_ok or status.refusal or self._latest is None:  # what is known holds until it is too old
                     self._latest = status, time.monotonic()
             except Exception:  # one that fails must not be the last one
@@ -66,6 +75,10 @@ class Readiness:
     @property
     def has_asked(self) -> bool:
         return self._latest is not None
+
+    def document(self) -> dict[str, Any]:
+        """The body of GET /readyz. Raises NotReady, ShuttingDown."""
+        return ready_document(self.check(), self.progress.failing_share)
 
     def check(self) -> MailboxStatus:
         """Returns the latest status. Raises NotReady, ShuttingDown."""
@@ -81,4 +94,7 @@ class Readiness:
         status, came_s = self._latest
         if now - came_s > TOO_OLD_S:
             raise NotReady(f"Redis does not answer within {TOO_OLD_S:g} s; try again shortly.", _PROBE_AGAIN_S)
+        if status.live_workers and self.progress.stuck_s > STUCK_AFTER_S:
+            why = f"Requests wait, and the workers have answered none for {self.progress.stuck_s:.0f} s."
+            raise NotReady(f"{why} See no-progress.", _PROBE_AGAIN_S)
         return check_status(status)

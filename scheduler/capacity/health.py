@@ -35,7 +35,7 @@ def health_of(observed: Observed) -> Health:
     moments = rising(observed.history, observed.now)
     recent, latest, idle = (last_seconds(moments, s) for s in (FAILING_WINDOW_S, LATE_WINDOW_S, IDLE_WINDOW_S))
     return Health(
-        failing_share=max(_share(recent.failed, recent.done), _share(recent.errors, recent.replies)),
+        failing_share=max(share_of(recent.failed, recent.done), share_of(recent.errors, recent.replies)),
         stuck_s=_stuck_s(observed, idle),
         leaked_tokens=_leaked_tokens(observed),
         api_late_s=latest.loop_late_s / latest.loop_ticks if latest.loop_ticks > 0 else 0.0,
@@ -43,7 +43,8 @@ def health_of(observed: Observed) -> Health:
     )
 
 
-def _share(bad: int, good: int) -> float:
+def share_of(bad: int, good: int) -> float:
+    """0 of few."""
     return bad / (bad + good) if bad > 0 and bad + good >= MIN_ANSWERS else 0.0
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from api.http.app import create_app
 from api.server.raw_replies import probe_reply
-from api.service.readiness import LOOP_PATIENCE_S, TOO_OLD_S, Readiness
+from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector
@@ -65,6 +66,28 @@ def test_one_answer_that_fails_to_come_does_not_end_readiness_but_a_silence_does
     later(TOO_OLD_S + 0.1)
     with pytest.raises(NotReady, match="Redis does not answer within"):
         subject.check()
+
+
+def test_requests_that_wait_while_nothing_is_answered_for_three_seconds_end_readiness_until_one_is() -> None:
+    waiting = replace(READY, reserved_requests=4, num_done=9)
+    subject = readiness(READY, waiting)
+    subject.progress.note(time.monotonic() + STUCK_AFTER_S - 0.5, 4, 9, 0)
+
+    assert subject.document()["status"] == "ready"
+    subject.progress.note(time.monotonic() + STUCK_AFTER_S + 0.5, 4, 9, 0)
+    with pytest.raises(NotReady, match=r"answered none for \d s\. See no-progress"):
+        subject.check()
+    subject.progress.note(time.monotonic() + STUCK_AFTER_S + 1.0, 4, 10, 0)
+    assert subject.check() == waiting
+
+
+def test_answers_that_fail_degrade_the_document_and_leave_the_balancer_full() -> None:
+    subject = readiness(READY, replace(READY, num_done=10, num_failed=90))
+
+    document = subject.document()
+
+    assert (document["status"], document["detail"]) == ("degraded", "90% of the answers fail: see answers-failing.")
+    assert b"HTTP/1.1 200" in probe_reply("/readyz", subject, keeps_alive=True)
 
 
 def test_a_redis_that_refuses_the_password_is_no_silence_and_says_so_for_as_long(later: Callable[[float], None]):

@@ -195,6 +195,7 @@ class InMemoryMailbox(WaitingMailbox):
                 queue_depth=len(self._queue.queued_ids),
                 reserved_tokens=self._queue.reserved_tokens,
                 reserved_requests=len(self._queue.open_jobs),
+                num_done=self._queue.ledger.counts["done"],
                 service_rate_tokens_per_s=self._queue.service_rate(),
             )
 

@@ -129,6 +129,8 @@ class MailboxStatus:
     queue_depth: int = 0  # waiting, those given to workers excluded
     reserved_tokens: int = 0  # of all accepted, unfinished requests
     reserved_requests: int = 0
+    num_done: int = 0  # of all time: answered
+    num_failed: int = 0  # and given up, or late
     service_rate_tokens_per_s: float = 0.0  # what the workers together can finish, in reserved tokens
     batch_invariance: str = ""  # what the self-test of the worst live worker found; empty: not known
     refusal: str = ""  # what is to be mended before Redis answers; empty: trying again may help

@@ -27,7 +27,7 @@ _RECORD_FIELDS = ("document", "maker", "jobs", "open")
 
 def status_of(reply: list[Any]) -> MailboxStatus:
     """Of STATUS' reply."""
-    *numbers, rate, invariance = reply[:6]
+    *numbers, rate, invariance = reply[:8]
     status: tuple[Any, ...] = (True, *numbers, number(rate), invariance.decode())
     return MailboxStatus(*status)
 

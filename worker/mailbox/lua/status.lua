@@ -1,4 +1,4 @@
--- STATUS: workers whose loop has turned lately, waiting, reserved tokens, reserved requests, tokens/s, and what the
+-- STATUS: workers whose loop has turned lately, waiting, reserved tokens, reserved requests, answered, failed or late, tokens/s, and what the
 -- worst of those workers found out about answers in a batch ('' if none says). ARGV: seconds without a turn allowed.
 -- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
 -- the worker is stopped.
@@ -18,6 +18,8 @@ return {
   redis.call('LLEN', QUEUE),
   counts().reserved_tokens or 0,
   redis.call('HLEN', RESERVATIONS),
+  counts().done or 0,
+  (counts().failed or 0) + (counts().expired or 0),
   tostring(counts().service_rate or 0),
   worst,
 }
