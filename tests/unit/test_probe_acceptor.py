@@ -11,14 +11,19 @@ from typing import Any
 from api.server.application import bind
 from api.server.probe_acceptor import ProbeAcceptor
 from api.service.readiness import Readiness
+from scheduler.errors import QueueFull
 from worker.mailbox.protocol import MailboxStatus
 
 POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+def refuse(*_: Any) -> None:
+    raise QueueFull("This replica has as many connections as it may.", 1.0)
+
+
 @contextmanager
-def an_acceptor(admit: Callable[[int, Any], bool], max_idle: int = 8) -> Iterator[Callable[[], socket.socket]]:
+def an_acceptor(admit: Callable[[int, Any], None], max_idle: int = 8) -> Iterator[Callable[[], socket.socket]]:
     """How to connect to it."""
     listener = bind("127.0.0.1", 0)
     acceptor = ProbeAcceptor(
@@ -35,7 +40,7 @@ def an_acceptor(admit: Callable[[int, Any], bool], max_idle: int = 8) -> Iterato
 
 
 def test_a_connection_over_the_limit_is_refused_and_told_when_to_come_back() -> None:
-    with an_acceptor(lambda *_: False) as connect, connect() as client:
+    with an_acceptor(refuse) as connect, connect() as client:
         client.sendall(POST)
         reply = b"".join(iter(lambda: client.recv(4096), b""))
 
@@ -48,9 +53,8 @@ def test_a_connection_over_the_limit_is_refused_and_told_when_to_come_back() -> 
 def test_a_connection_that_is_admitted_is_not_the_acceptors_any_more() -> None:
     admitted: list[socket.socket] = []
 
-    def admit(descriptor: int, _: Any) -> bool:
+    def admit(descriptor: int, _: Any) -> None:
         admitted.append(socket.socket(fileno=descriptor))
-        return True
 
     with an_acceptor(admit) as connect, connect() as client:
         client.sendall(POST)
@@ -65,7 +69,7 @@ def test_a_connection_that_is_admitted_is_not_the_acceptors_any_more() -> None:
 
 
 def test_the_connection_that_is_idle_for_longest_makes_room() -> None:
-    acceptor = an_acceptor(lambda *_: False, max_idle=2)
+    acceptor = an_acceptor(refuse, max_idle=2)
     with acceptor as connect, connect() as first, connect() as second, connect() as third:
         assert first.recv(1) == b""
         for client in (second, third):
@@ -75,7 +79,7 @@ def test_the_connection_that_is_idle_for_longest_makes_room() -> None:
 
 def test_a_connection_not_yet_accepted_at_the_end_gets_a_503_and_is_not_reset() -> None:
     listener = bind("127.0.0.1", 0)
-    acceptor = ProbeAcceptor([listener], Readiness(lambda: MailboxStatus(redis_ok=True)), lambda *_: True, max_idle=8)
+    acceptor = ProbeAcceptor([listener], Readiness(lambda: MailboxStatus(redis_ok=True)), lambda *_: None, max_idle=8)
 
     with socket.create_connection(listener.getsockname(), timeout=10) as client:
         client.sendall(POST)
