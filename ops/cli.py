@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import importlib
 import os
+from dataclasses import replace
 from difflib import get_close_matches
 
 import click
+from click.core import ParameterSource
 
 from ops.options import ALL_SETTINGS, check_spans, option, with_settings
 from ops.variables import unknown_variables
@@ -103,9 +105,14 @@ def main() -> None:
 @option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
 @option("--die-with-parent", is_flag=True,
         help="Stop when the process that started this one is gone, as `make up` wants it.")  # fmt: skip
-def up(settings: Settings, dashboard: bool, die_with_parent: bool) -> None:
+@option("--verbose", is_flag=True, help="Print a line for each request. Else warnings and a status line.")
+def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system
+
+    is_level_chosen = click.get_current_context().get_parameter_source("log_level") is not ParameterSource.DEFAULT
+    if not verbose and not is_level_chosen:
+        settings = replace(settings, log_level="warning")
 
     raise SystemExit(system.run(settings, with_dashboard=dashboard, die_with_parent=die_with_parent))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import http.client
 import importlib.util
+import ipaddress
 import json
 import os
 import re
@@ -18,6 +19,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -33,6 +35,7 @@ from ops.run import banner, embedded_redis, processes
 from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
 from ops.run.model_facts import read_model_facts
+from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Child, Signals, Supervisor
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
 
@@ -50,6 +53,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
         processes.die_with_parent(signal.SIGTERM)
     settings = _with_fault(settings)
     _check_start(settings, with_dashboard)
+    warn_if_open(settings)
     with ExitStack() as stack:
         if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
             stack.enter_context(processes.foreground())
@@ -77,13 +81,33 @@ def _with_fault(settings: Settings) -> Settings:
     return fault_of(settings).settings(settings)
 
 
+def warn_if_open(settings: Settings) -> None:
+    """Where machines other than this one may connect."""
+    if is_loopback(settings.host):
+        return
+    where = f"--host {settings.host} opens port {settings.port} to every machine that can reach this one"
+    for line in ("*" * 80, f"{where},", "without keys: all may use the service, read its figures and load it.",
+                 "Put a proxy with a log-in in front of it, or leave out --host.", "*" * 80):  # fmt: skip
+        _say(f"WARNING: {line}")
+
+
+def is_loopback(host: str) -> bool:
+    """Other names than localhost may lead anywhere."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_dashboard: bool) -> int:
     if not _wait_until_ready(settings, supervisor, signals):
         return 1
     if not signals.num_stops:
         banner.print_banner(settings, with_dashboard)
+    is_quiet = settings.log_level in ("warning", "error")
+    status = StatusLine(banner.base_url(settings.host, settings.port), is_wanted=is_quiet)
     while not signals.num_stops:
-        signals.wait(supervisor.revive())
+        signals.wait(status.look(supervisor.revive()))
     return 0
 
 
@@ -232,4 +256,4 @@ def why_not_ready(url: str) -> str | None:
 
 def _say(line: str) -> None:
     with suppress(OSError):  # the terminal may be gone: no reason to leave the children unstopped
-        click.echo(f"miniserve: {line}", err=True)
+        click.echo(f"{CLEAR if sys.stderr.isatty() else ''}miniserve: {line}", err=True)

@@ -13,7 +13,7 @@ from tests.running_system import RunningSystem, post_sentence
 def test_under_eight_clients_the_mean_decode_batch_is_larger_than_one() -> None:
     source = sentences(seed=5)
     texts = [next(source) for _ in range(400)]
-    with RunningSystem() as system:
+    with RunningSystem("--verbose") as system:
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
         system.signal(signal.SIGINT)

@@ -25,7 +25,9 @@ def receiver() -> Iterator[WebhookReceiver]:
 
 @pytest.fixture(scope="module")
 def watched(receiver: WebhookReceiver) -> Iterator[RunningSystem]:
-    with RunningSystem(env={"MINISERVE_ALERT_WEBHOOK": receiver.url, "MINISERVE_LOG_FORMAT": "json"}) as system:
+    with RunningSystem(
+        "--verbose", env={"MINISERVE_ALERT_WEBHOOK": receiver.url, "MINISERVE_LOG_FORMAT": "json"}
+    ) as system:
         yield system
 
 

@@ -192,14 +192,27 @@ def test_the_embedded_redis_is_a_socket_in_a_private_directory_and_no_port(guard
     assert post_sentence(guarded.url, "He goed to school").body["corrected"] == "He went to school"
 
 
+def test_a_system_of_up_is_healthy_to_the_doctor_and_says_nothing_while_all_is_well(guarded: RunningSystem) -> None:
+    command = processes.miniserve_command("doctor", "--redis-url", guarded.redis_url)
+    env = {**os.environ, "MINISERVE_PORT": str(guarded.port)}
+
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=30, env=env)
+
+    assert post_sentence(guarded.url, "He goed to school").status == 200
+    assert seen.returncode == 0, seen.stdout
+    assert f"{guarded.url} answers: it runs" in seen.stdout
+    assert not re.search(r"\[info|sentences/s", guarded.output())
+
+
 def test_what_it_prints_can_be_pasted() -> None:
-    with RunningSystem() as system:
+    with RunningSystem("--verbose") as system:
         curl = system.wait_for_line(r"^  try +(curl .*)$", 1).group(1)
         rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
 
         answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, timeout=20, check=True).stdout
         info = subprocess.run(shlex.split(rq_info), capture_output=True, text=True, timeout=20, check=True).stdout
 
+        system.wait_for_line(r"info.*route=/correct", 5)
         assert '"corrected": "He went to school"' in answer
         assert "1 workers, 1 queues" in info
         for label in ("model", "KV cache", "queue bound", "add a replica"):
