@@ -92,17 +92,6 @@ def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: House) ->
     assert worker.num_duplicates == 0
 
 
-def test_a_deadline_cancels_the_request(house: House) -> None:
-    api, worker = house.api(), house.worker()
-    ticket = api.submit(a_request("a"))
-
-    with pytest.raises(DeadlineExceeded, match="0.01 s"):
-        api.wait(ticket, 0.01)
-
-    eventually(lambda: nothing_is_reserved(api))
-    assert take(worker) == []
-
-
 def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None:
     api, worker = house.api(), house.worker()
     first, second = api.submit(a_request("a")), api.submit(a_request("a"))
@@ -112,16 +101,6 @@ def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None
     assert take(worker) == ["a"]
     answer(worker, "a")
     assert api.wait(second, 5) == an_answer("a")
-
-
-def test_a_client_that_leaves_cancels_its_request(house: House) -> None:
-    api = house.api()
-    ticket = api.submit(a_request("a"))
-
-    with pytest.raises(Cancelled, match="client left"):
-        api.wait(ticket, 5, has_left=lambda: True)
-
-    eventually(lambda: nothing_is_reserved(api))
 
 
 def test_a_ticket_can_be_used_only_once(house: House) -> None:

@@ -76,14 +76,6 @@ def test_a_queue_without_room_for_all_takes_none(house: House, limits: MailboxLi
     assert [ticket.request_id for ticket in api.submit_all(some("a", "b"))] == ["a", "b"]
 
 
-def test_all_that_the_bound_allows_is_taken_at_once(house: House) -> None:
-    api = house.api(MailboxLimits(max_requests=64, max_tokens=64 * 42))
-
-    api.submit_all(some(*(f"r{number}" for number in range(64))))
-
-    assert reserved(api) == (64, 64 * 42, 64)
-
-
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
 def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: House, limits: MailboxLimits) -> None:
     api = house.api(limits)
@@ -192,21 +184,6 @@ def test_what_another_waits_for_is_not_cancelled_with_the_others(house: House) -
     assert take(worker) == ["b"]
     answer(worker, "b")
     assert api.wait(shared, 5) == an_answer("b")
-
-
-def test_the_work_of_a_dead_worker_on_some_of_them_is_done_by_another(house: House) -> None:
-    api, one, two = house.api(), house.worker(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c"))
-    assert take(one, free_tokens=2 * 42) == ["a", "b"]
-    answer(one, "a")
-
-    house.kill(one)
-    assert take(two) == ["b"]
-    answer(two, "b")
-    assert take(two) == ["c"]
-    answer(two, "c")
-
-    assert api.wait_all(tickets, 5) == [an_answer(name) for name in "abc"]
 
 
 def _told_to_drop(worker: WorkerMailbox) -> set[str]:

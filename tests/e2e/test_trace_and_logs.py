@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.running_system import ApiProcess, Reply, RunningSystem, post_json, post_sentence, send, wait_until
+from tests.running_system import Reply, RunningSystem, post_json, post_sentence, send, wait_until
 
 MARKER = "Quizzacious"
 JSON = {"Content-Type": "application/json"}
@@ -72,24 +72,6 @@ def test_asynchronous_and_followed_requests_have_traces_too(system: RunningSyste
 
     assert names(followed)[-1] == "delivered" and followed.body["is_complete"]
     assert names(accepted)[-1] == "acknowledged" and "decode" in names(accepted, 1)
-
-
-def test_another_replica_tells_the_same_trace(system: RunningSystem) -> None:
-    request_id = post_sentence(system.url, "He goed home.").body["request_id"]
-    own = trace_of(system, request_id)
-
-    with ApiProcess(system.redis_url) as replica:
-        assert send(replica.url, "GET", f"/requests/{request_id}/trace").body == own.body
-
-
-def test_a_system_without_traces_keeps_none() -> None:
-    with RunningSystem(env={"MINISERVE_TRACES": "off"}) as silent:
-        request_id = post_sentence(silent.url, "He goed home.").body["request_id"]
-
-        refused = send(silent.url, "GET", f"/requests/{request_id}/trace")
-
-    assert (refused.status, refused.slug) == (404, "not-found")
-    assert "MINISERVE_TRACES" in refused.body["detail"]
 
 
 def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningSystem) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from ops.bench import concurrency, engine, experiment, manifest, modes, occupancy, slots, static_sweep, system
 from ops.bench.command import ALL, EXPERIMENTS, bench
-from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, read_rows, write_rows
+from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, write_rows
 from ops.load.arrivals import Limits
 from ops.load.measurements import Measurements
 from scheduler.batching import BatchLimits
@@ -151,20 +151,6 @@ def test_every_figure_of_the_contract_is_drawn_from_the_file_alone(
     assert all(path.read_bytes().startswith(PNG) for path in tmp_path.glob("*.png"))
 
 
-def test_rows_come_back_from_the_file_as_they_were_written(tmp_path: Path):
-    rows = [{"mode": "sync", "run": 1, "p50_ms": 2.5}, {"mode": "static", "run": 2, "p50_ms": 7.0}]
-
-    write_rows(tmp_path / "rows.csv", rows)
-
-    assert read_rows(tmp_path / "rows.csv") == rows
-
-
-def test_medians_are_taken_over_the_runs_of_each_group():
-    rows = [{"mode": "a", "x": 1.0}, {"mode": "a", "x": 9.0}, {"mode": "a", "x": 2.0}, {"mode": "b", "x": 5.0}]
-
-    assert medians(rows, "mode", ["x"]) == {"a": {"x": 2.0}, "b": {"x": 5.0}}
-
-
 @pytest.mark.parametrize("values", [(math.nan, 1.0, 2.0), (1.0, math.nan, 2.0), (2.0, 1.0, math.nan)])
 def test_a_run_without_a_value_is_not_hidden_in_a_median(values: tuple[float, ...]):
     rows = [{"mode": "a", "x": value} for value in values]
@@ -247,8 +233,3 @@ def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monke
 
     with pytest.raises(Started), system.serving(("--mode", "static")):
         pass
-
-
-def test_a_load_is_a_closed_or_an_open_loop():
-    assert Load("c", Limits(total=1), concurrency=5).arrivals(seed=1).max_connections == 5
-    assert Load("o", Limits(total=1), rate_per_s=5.0).arrivals(seed=1).next_s() is not None
