@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
-from scheduler.messages import EOS_ID, Delivery, FinishReason, FreeCapacity
+from scheduler.messages import EOS_ID, ID_MASK, Delivery, FinishReason, FreeCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class ContinuousBatching:
         return self.limits.max_iteration_tokens - num_decodes
 
     def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
-        if sequence.output_ids[-1] == EOS_ID:
+        if sequence.output_ids[-1] & ID_MASK == EOS_ID:
             return FinishReason.STOP
         if len(sequence.output_ids) >= sequence.delivery.request.max_output_tokens:
             return FinishReason.LENGTH

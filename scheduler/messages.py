@@ -19,6 +19,13 @@ from typing import Any
 WIRE_VERSION = 2
 _OLDEST_VERSION = 1
 EOS_ID = 1  # the tokenizer's <eos>, the same in every vocabulary we ship
+# An output id is a token in its lower bits. Where the token ends an edit, the upper ones say how certain it was, in
+# steps of the log-odds of the edit against none: no byte more for it on the wire. 0: the worker says nothing of it.
+ID_BITS = 12
+ID_MASK = (1 << ID_BITS) - 1
+CERTAINTY_STEPS_PER_LOGIT = 2
+MOST_CERTAINTY = 15  # that fits into 16 bits
+WITHDRAWN_ID = EOS_ID | 1 << ID_BITS  # ends an output in place of the tag of an edit that is not certain enough
 MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_SENTENCES = 64  # of a request
 MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with
@@ -132,12 +139,11 @@ class Completion:
     def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
         timings = self.timings
-        outputs = {"output": _packed("H", self.output_ids)} if version > 1 else {"output_ids": self.output_ids}
         return {
             "version": version,
             "request_id": self.request_id,
             "finish_reason": self.finish_reason.value,
-            **outputs,
+            **_output(self.output_ids, version),
             "timings": {"queue_s": timings.queue_s, "prefill_s": timings.prefill_s, "decode_s": timings.decode_s},
             "error": self.error,
         }
@@ -167,8 +173,7 @@ class Progress:
 
     def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
-        outputs = {"output": _packed("H", self.output_ids)} if version > 1 else {"output_ids": self.output_ids}
-        return {"version": version, "request_id": self.request_id, **outputs}
+        return {"version": version, "request_id": self.request_id, **_output(self.output_ids, version)}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Progress:
@@ -211,6 +216,13 @@ class Inbox:
     deliveries: tuple[Delivery, ...] = ()
     cancelled_ids: tuple[str, ...] = ()
     deferred_id: str = ""  # of the request that is first in line and does not fit
+
+
+def _output(output_ids: Sequence[int], version: int) -> dict[str, Any]:
+    """Version 1 knows tokens only."""
+    if version > 1:
+        return {"output": _packed("H", output_ids)}
+    return {"output_ids": [output_id & ID_MASK for output_id in output_ids]}
 
 
 def _packed(kind: str, ids: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ for single rows does: all end together, and the waste is computed in full.
 from __future__ import annotations
 
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import EOS_ID, MAX_TOTAL_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
+from scheduler.messages import EOS_ID, ID_MASK, MAX_TOTAL_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
 
 
 class StaticBatching(ContinuousBatching):
@@ -57,7 +57,8 @@ class StaticBatching(ContinuousBatching):
             return super()._finish_reason(sequence)
         if len(sequence.output_ids) < min(self._fixed_tokens, sequence.delivery.request.max_output_tokens):
             return None
-        if EOS_ID not in sequence.output_ids:
+        tokens = [output_id & ID_MASK for output_id in sequence.output_ids]
+        if EOS_ID not in tokens:
             return FinishReason.LENGTH
-        del sequence.output_ids[sequence.output_ids.index(EOS_ID) + 1 :]
+        del sequence.output_ids[tokens.index(EOS_ID) + 1 :]
         return FinishReason.STOP

@@ -17,7 +17,7 @@ from api.service.jobs import Job
 from api.telemetry.request_log import Exchange
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotFound, QueueFull, ServingError
-from scheduler.messages import Timings
+from scheduler.messages import ID_BITS, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
 from worker.mailbox.protocol import MailboxStatus, Phase
@@ -41,13 +41,14 @@ class FakeCorrector:
         self.jobs.append(job)
         if self.error:
             raise self.error
-        outcomes = [text if isinstance(text, ServingError) else self._correction(text) for text in job.texts]
+        outcomes = [text if isinstance(text, ServingError) else self._correction(text, job) for text in job.texts]
         job.exchange.timings = Timings(0.0012, 0.0034, 0.0056)
         return outcomes if job.is_batch else outcomes[0]
 
-    def _correction(self, text: str) -> Correction:
-        draft = self._pipeline.prepare_text(text)
+    def _correction(self, text: str, job: Job) -> Correction:
+        draft = self._pipeline.prepare_text(text, job.min_confidence)
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+        output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
         return self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
 
     def start(self, job: Job) -> Phase:

@@ -14,11 +14,21 @@ from itertools import chain
 import numpy as np
 
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import EOS_ID, MAX_TOTAL_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason, Progress
+from scheduler.messages import (
+    EOS_ID,
+    ID_MASK,
+    MAX_TOTAL_TOKENS,
+    Completion,
+    CorrectionRequest,
+    Delivery,
+    FinishReason,
+    Progress,
+)
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 from worker.model.attention import context_width
-from worker.model.forward import MiniGPT, PackedBatch, greedy
+from worker.model.decoding import GreedyDecoder
+from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import Weights, load_weights
 from worker.observer import EngineObserver
 
@@ -36,6 +46,7 @@ class Engine:
         self._num_tokens = np.zeros(limits.max_slots, dtype=np.intp)  # cached at the end of the next iteration
         self._positions = np.arange(context_width(num_positions))
         self._last_token = np.zeros(limits.max_slots, dtype=np.intp)
+        self._decoder = GreedyDecoder(model.config, limits.max_slots)
 
     @property
     def has_work(self) -> bool:
@@ -82,11 +93,11 @@ class Engine:
         plan = self._sorted(plan)
         slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
         logits = self.model.forward(self._pack(plan, slots))
-        tokens = greedy(logits, len(plan.prefills), self.model.config.eos_bias)
-        self._last_token[slots] = tokens  # what the next iteration feeds, behind what this one cached
+        output_ids = self._decoder.next_ids(logits, slots, self._last_token[slots], len(plan.prefills))
+        self._last_token[slots] = output_ids & ID_MASK  # what the next iteration feeds, behind what this one cached
         self._num_tokens[slots] += 1
         now = self._clock()
-        finished = self.policy.commit(plan, tokens, now)
+        finished = self.policy.commit(plan, output_ids.tolist(), now)
         self.observer.note_iteration(plan, self.policy, planned_s, now)
         for sequence, _ in finished:
             self._free(sequence)

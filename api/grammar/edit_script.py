@@ -8,10 +8,12 @@ training data and the evaluation use it; `pipeline.py` deals with text and offse
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import exp
 from typing import Protocol
 
 from api.grammar.reasons import Reason
+from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, ID_BITS, ID_MASK, WITHDRAWN_ID
 
 PAD_ID, EOS_ID, SEP_ID, X2_ID = range(4)
 FIRST_POSITION_ID = 4
@@ -36,6 +38,7 @@ class ScriptEdit:
     num_words: int  # 1 or 2
     replacement: str  # plain text, "are singing": no leading space
     reason: Reason
+    confidence: float = field(default=1.0, compare=False)  # of an edit against none; 1.0: the worker did not say
 
 
 @dataclass(slots=True)
@@ -52,38 +55,46 @@ class TokenDecoder(Protocol):
     def decode(self, token_ids: Sequence[int]) -> str: ...
 
 
-def parse_script(decoder: TokenDecoder, token_ids: Iterable[int], num_words: int) -> ScriptOutcome:
+def parse_script(
+    decoder: TokenDecoder, output_ids: Iterable[int], num_words: int, min_confidence: float = 0.0
+) -> ScriptOutcome:
     """Parse a whole output or the beginning of one. An edit counts once its tag is there, even where <eos> is missing.
 
-    Edits come in order and do not overlap. Tokens after <eos> are ignored.
+    Edits come in order and do not overlap. Tokens after <eos> are ignored. What the worker has withdrawn
+    is no fault, nor is an edit below `min_confidence`; it is left out.
     """
     edits: list[ScriptEdit] = []
     num_dropped, first_word = 0, 0
     written: list[int] = []  # since the last position or tag; counts as one fault if it breaks a rule
-    for token_id in token_ids:
+    for output_id in output_ids:
+        token_id = output_id & ID_MASK
         if token_id == EOS_ID:
+            written = [] if output_id == WITHDRAWN_ID else written
             break
         if FIRST_POSITION_ID <= token_id < FIRST_TAG_ID:
             num_dropped += bool(written)
             written = [token_id]
         elif FIRST_TAG_ID <= token_id < NUM_SPECIAL_TOKENS:
-            edit = _read_edit(decoder, written, REASONS[token_id - FIRST_TAG_ID])
+            edit = _read_edit(decoder, written, REASONS[token_id - FIRST_TAG_ID], output_id >> ID_BITS)
             if edit is None or edit.word < first_word or edit.word + edit.num_words > num_words:
                 num_dropped += 1
             else:
-                edits.append(edit)
+                edits += [edit] if edit.confidence >= min_confidence else []
                 first_word = edit.word + edit.num_words
             written = []
         else:
-            written.append(token_id)
+            written.append(output_id)
     return ScriptOutcome(tuple(edits), num_dropped + bool(written))
 
 
-def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason) -> ScriptEdit | None:
+def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, certainty: int) -> ScriptEdit | None:
     """Read the tokens before a tag: a position, an optional <x2>, and text. Return None if they break a rule."""
     num_words = 2 if len(written) > 1 and written[1] == X2_ID else 1
     text_ids = written[num_words:]
     if not text_ids or min(text_ids) < NUM_SPECIAL_TOKENS or not FIRST_POSITION_ID <= written[0] < FIRST_TAG_ID:
         return None
     replacement = decoder.decode(text_ids).strip()
-    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason) if replacement else None
+    if not replacement:
+        return None
+    confidence = round(1 / (1 + exp(-certainty / CERTAINTY_STEPS_PER_LOGIT)), 4) if certainty else 1.0
+    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason, confidence)

@@ -53,7 +53,8 @@ class Draft:
 
     sentence: str
     prompt: Prompt
-    start: int = 0  # in the text, in code points
+    start: int  # in the text, in code points
+    min_confidence: float  # edits below it are left out
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Edit:
     replacement: str
     reason: Reason
     explanation: str
+    confidence: float = 1.0  # the model's probability of this edit against none, where it began it
 
 
 @dataclass(slots=True)
@@ -109,11 +111,11 @@ class TextPipeline:
         """Return what each request carries, so that no model reads ids of another vocabulary."""
         return self._tokenizer.fingerprint
 
-    def prepare_text(self, text: str) -> TextDraft:
+    def prepare_text(self, text: str, min_confidence: float = 0.0) -> TextDraft:
         """Cut the text into sentences. Raises SentenceTooLong, and InvalidRequest for too many or too long a text."""
         places = find_sentences(text[:MAX_TEXT_CHARACTERS], MAX_SENTENCES, self.pause)
         if len(places) < 2:
-            return TextDraft(text, (self.prepare(text),))
+            return TextDraft(text, (self.prepare(text, min_confidence=min_confidence),))
         if len(text) > MAX_TEXT_CHARACTERS:
             problem = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
             raise InvalidRequest("sentence", f"{problem} Send it in parts.")
@@ -121,17 +123,16 @@ class TextPipeline:
             problem = f"The text holds more than {MAX_SENTENCES} sentences; at most {MAX_SENTENCES} are taken at once."
             end = places[MAX_SENTENCES - 1][1]
             raise InvalidRequest("sentence", f"{problem} Send it in parts: the first can have {end:,} characters.")
-        return TextDraft(text, tuple(self._prepare_numbered(text, places)))
+        return TextDraft(text, tuple(self._prepare_numbered(text, places, min_confidence)))
 
-    def _prepare_numbered(self, text: str, places: Sequence[tuple[int, int]]) -> Iterator[Draft]:
+    def _prepare_numbered(self, text: str, places: Sequence[tuple[int, int]], min_confidence: float) -> Iterator[Draft]:
         for number, (start, end) in enumerate(places, start=1):
             try:
-                draft = self.prepare(text[start:end])
+                yield self.prepare(text[start:end], start, min_confidence)
             except SentenceTooLong as error:
                 raise SentenceTooLong(error.num_words, error.num_tokens, sentence_number=number) from None
-            yield Draft(draft.sentence, draft.prompt, start)
 
-    def prepare(self, sentence: str) -> Draft:
+    def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0) -> Draft:
         """Encode one sentence. Raises SentenceTooLong, and InvalidRequest where blanks alone make it too long."""
         if len(sentence) > MAX_CHARACTERS:
             chunks = sentence.split()  # a hundred times as fast as counting words properly
@@ -143,7 +144,7 @@ class TextPipeline:
             self.pause()
             if (num_words := count_words(sentence)) > MAX_WORDS:
                 raise SentenceTooLong(num_words)
-        return Draft(sentence, self._encode(sentence))
+        return Draft(sentence, self._encode(sentence), start, min_confidence)
 
     def _encode(self, sentence: str) -> Prompt:
         """Encode a sentence. The model reads one all in capitals in small letters; its words keep their capitals."""
@@ -165,7 +166,7 @@ class TextPipeline:
         if len(parts) == 1:
             return parts[0]
         edits = tuple(
-            Edit(edit.start + at, edit.end + at, edit.original, edit.replacement, edit.reason, edit.explanation)
+            replace(edit, start=edit.start + at, end=edit.end + at)
             for at, part in zip([sentence.start for sentence in draft.sentences], parts, strict=True)
             for edit in part.edits
         )
@@ -175,7 +176,7 @@ class TextPipeline:
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
-        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
+        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
         found = self._found(draft, [_proposal(draft, edit) for edit in script.edits])
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
@@ -188,7 +189,7 @@ class TextPipeline:
 
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
-        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
+        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
         proposals = [_proposal(draft, edit) for edit in script.edits]
         last = max(0, len(proposals) - 1)
         num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
@@ -255,7 +256,7 @@ class TextPipeline:
         facts = self._facts.find(sentence, draft.prompt.words, texts, edit.word, change)
         if len(new) == len(source):
             texts[edit.word : edit.word + len(new)] = new
-        return Edit(edit.start, edit.end, original, text, reason, explain(facts))
+        return Edit(edit.start, edit.end, original, text, reason, explain(facts), edit.confidence)
 
 
 @dataclass(slots=True)
@@ -269,13 +270,14 @@ class _Proposal:
     start: int
     end: int
     gap: str | None  # what stands between two words where it is white space
+    confidence: float
 
 
 def _proposal(draft: Draft, edit: ScriptEdit) -> _Proposal:
     pieces = draft.prompt.words[edit.word : edit.word + edit.num_words]
     source = tuple([piece.text for piece in pieces])
     new, gap = tuple(edit.replacement.split()), _gap(draft.sentence, pieces)
-    return _Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap)
+    return _Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
 
 
 def _previous(draft: Draft, word: int) -> str | None:

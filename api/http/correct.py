@@ -24,7 +24,7 @@ from api.http.replies import (
     event_stream,
     outcome_reply,
 )
-from api.http.schema import parse_batch, parse_body
+from api.http.schema import BatchBody, CorrectionBody, parse_batch, parse_body
 from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.telemetry.recorder import RequestRecorder
@@ -75,12 +75,12 @@ class CorrectionEndpoint:
         """POST /correct, as JSON or as a stream of events."""
         self._shed_load(exchange, environ)
         body = parse_body(request_input.read_json(environ, self._max_body_bytes))
-        return self._serve(exchange, environ, (body.sentence,), body.learner_id)
+        return self._serve(exchange, environ, (body.sentence,), body)
 
     def correct_batch(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct/batch."""
         body = parse_batch(request_input.read_json(environ, self._max_body_bytes))
-        return self._serve(exchange, environ, body.sentences, body.learner_id, is_batch=True)
+        return self._serve(exchange, environ, body.sentences, body, is_batch=True)
 
     def _shed_load(self, exchange: Exchange, environ: Environ) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.
@@ -102,17 +102,23 @@ class CorrectionEndpoint:
         return request_input.client_number(named)
 
     def _serve(
-        self, exchange: Exchange, environ: Environ, texts: Any, learner_id: str | None, is_batch: bool = False
+        self,
+        exchange: Exchange,
+        environ: Environ,
+        texts: Any,
+        body: CorrectionBody | BatchBody,
+        is_batch: bool = False,
     ) -> Reply:
         job = Job(
             exchange,
             texts,
             is_batch,
-            learner_id,
+            body.learner_id,
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ),
             self._client(environ),
+            min_confidence=body.min_confidence,
         )
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
         if request_input.prefers_async(environ):

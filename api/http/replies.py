@@ -127,7 +127,7 @@ def _correction_document(correction: Correction, request_id: str) -> dict[str, A
 def _edit_document(edit: Edit) -> dict[str, Any]:
     return {
         "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
-        "reason": edit.reason.value, "explanation": edit.explanation,
+        "reason": edit.reason.value, "explanation": edit.explanation, "confidence": edit.confidence,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import re
 from itertools import count
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
 from scheduler.messages import MAX_SENTENCES
@@ -29,6 +29,7 @@ class CorrectionBody(BaseModel):
 
     sentence: StrictStr
     learner_id: StrictStr | None = None
+    min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
 
 
 class BatchBody(BaseModel):
@@ -36,6 +37,7 @@ class BatchBody(BaseModel):
 
     sentences: list[Any]
     learner_id: StrictStr | None = None
+    min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
 
 
 _Body = TypeVar("_Body", CorrectionBody, BatchBody)
@@ -136,5 +138,7 @@ def _invalid(error: ValidationError, example: str) -> InvalidRequest:
     field = str(first["loc"][0])
     if first["type"] == "missing":
         return InvalidRequest(field, f"`{field}` is missing; send {example}.")
+    if field == "min_confidence":
+        return InvalidRequest(field, f"`{field}` must be a number from 0 to 1.")
     kind = "list of strings" if first["type"] == "list_type" else "string"
     return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {kind}.")

@@ -130,21 +130,23 @@ class Corrector:
     def _drafts(self, job: Job) -> list[TextDraft | ServingError]:
         """One for each text. Raises what is wrong with the whole job."""
         if not job.is_batch:
-            return [self._pipeline.prepare_text(text) for text in job.texts if isinstance(text, str)]
+            return [
+                self._pipeline.prepare_text(text, job.min_confidence) for text in job.texts if isinstance(text, str)
+            ]
         num_characters = sum(len(text) for text in job.texts if isinstance(text, str))
         if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
             raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-        drafts = [self._draft(text) for text in job.texts]
+        drafts = [self._draft(text, job.min_confidence) for text in job.texts]
         num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
         if num_sentences > MAX_SENTENCES:
             raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
         return drafts
 
-    def _draft(self, text: str | ServingError) -> TextDraft | ServingError:
+    def _draft(self, text: str | ServingError, min_confidence: float) -> TextDraft | ServingError:
         if isinstance(text, ServingError):
             return text
         try:
-            return self._pipeline.prepare_text(text)
+            return self._pipeline.prepare_text(text, min_confidence)
         except ServingError as error:
             return error
 

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from api.grammar.pipeline import Edit, TextDraft, TextPipeline
 from api.http import problems
@@ -32,6 +33,7 @@ class Job:
     within_s: float | None = None  # the answer is of no use later
     key: str = ""  # digest of the client's idempotency key
     client: str = ""  # whom the queue counts it for
+    min_confidence: float = 0.0  # edits below it are left out
     until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
 
     def limit_wait(self, timeout_s: float) -> None:
@@ -87,7 +89,9 @@ def record_of(
         problems.problem(draft) if isinstance(draft, ServingError) else text
         for text, draft in zip(job.texts, drafts, strict=True)
     ]
-    content = {"items": items} if job.is_batch else {"sentence": items[0]}
+    content: dict[str, Any] = {"items": items} if job.is_batch else {"sentence": items[0]}
+    if job.min_confidence:
+        content["min_confidence"] = job.min_confidence
     document = problems.to_json(content | {"learner_id": job.learner_id})
     # Digests are compared only under a key.
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
@@ -97,10 +101,11 @@ def record_of(
 def job_of(exchange: Exchange, document: str) -> Job:
     """The job that `record_of` has kept, for an exchange that asks for its answer."""
     content = json.loads(document)
+    min_confidence = content.get("min_confidence", 0.0)
     if "sentence" in content:
-        return Job(exchange, (content["sentence"],))
+        return Job(exchange, (content["sentence"],), min_confidence=min_confidence)
     texts = tuple(item if isinstance(item, str) else problems.refusal_of(item) for item in content["items"])
-    return Job(exchange, texts, is_batch=True)
+    return Job(exchange, texts, is_batch=True, min_confidence=min_confidence)
 
 
 def longest(timings: Sequence[Timings]) -> Timings:

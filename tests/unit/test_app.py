@@ -28,7 +28,7 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient) -> None
         "edits": [
             {
                 "start": 3, "end": 7, "original": "goed", "replacement": "went",
-                "reason": "irregular_past", "explanation": why,
+                "reason": "irregular_past", "explanation": why, "confidence": 0.9933,
             }
         ],
     }  # fmt: skip
@@ -60,6 +60,20 @@ def test_a_request_id_of_the_client_is_echoed_but_never_used(client: FlaskClient
 
     assert response.headers["X-Request-ID"] == given
     assert json.loads(response.get_data())["request_id"] != given
+
+
+@pytest.mark.parametrize(("asked", "corrected"), [(0.99, "He went to school"), (1, "He goed to school")])
+@pytest.mark.parametrize("route", ["/correct", "/correct/batch"])
+def test_an_edit_below_min_confidence_is_left_out(
+    client: FlaskClient, route: str, asked: float, corrected: str
+) -> None:
+    body = {"sentence": "He goed to school", "sentences": ["He goed to school"], "min_confidence": asked}
+
+    document = client.post(route, json=body).get_json()
+
+    (result,) = document.get("results", [document])
+    assert result["corrected"] == corrected
+    assert [edit["confidence"] for edit in result["edits"]] == ([0.9933] if asked < 1 else [])
 
 
 def test_learner_id_is_passed_along_and_may_be_left_out(client: FlaskClient, corrector: FakeCorrector) -> None:

@@ -49,6 +49,8 @@ def test_a_byte_order_mark_does_no_harm(client: FlaskClient) -> None:
         ('{"sentence": "He", "learner_id": 5}', "learner_id"), ('{"sentence": "He", "learner_id": ""}', "learner_id"),
         (json.dumps({"sentence": "He", "learner_id": "x" * 65}), "learner_id"),
         (r'{"sentence": "He", "learner_id": "a\u0000"}', "learner_id"),
+        ('{"sentence": "He", "min_confidence": 1.1}', "min_confidence"),
+        ('{"sentence": "He", "min_confidence": true}', "min_confidence"),
     ],
 )  # fmt: skip
 def test_a_field_that_cannot_be_used_is_named(

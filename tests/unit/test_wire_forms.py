@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, Timings, WireError
+from scheduler.messages import (
+    EOS_ID,
+    ID_BITS,
+    WITHDRAWN_ID,
+    Completion,
+    CorrectionRequest,
+    FinishReason,
+    Progress,
+    Timings,
+    WireError,
+)
 
 REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "anna", "00-1-2-01")
 PROGRESS = Progress("id1", (5, 1))
@@ -36,6 +46,14 @@ def test_an_answer_can_be_written_and_read_in_version_1(message: Completion | Pr
 
     assert (wire["version"], wire["output_ids"]) == (1, [5, 1])
     assert type(message).from_wire(wire) == message
+
+
+@pytest.mark.parametrize("message", [COMPLETION, PROGRESS])
+def test_an_answer_in_version_1_has_tokens_without_their_certainty(message: Completion | Progress) -> None:
+    certain = replace(message, output_ids=(70 | 9 << ID_BITS, WITHDRAWN_ID))
+
+    assert type(message).from_wire(certain.to_wire()).output_ids == certain.output_ids
+    assert certain.to_wire(version=1)["output_ids"] == [70, EOS_ID]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.messages import EOS_ID
 from worker.model.attention import ContextBuffers, ContextGroup, PromptAttention
 from worker.model.kv_cache import KVArena
 from worker.model.memory import RowMemory, Rows, blocks_of
@@ -137,16 +136,6 @@ def multiply(rows: np.ndarray, matrix: BlockedMatrix, blocks: np.ndarray) -> Non
     edges = [len(rows) * part // num_parts for part in range(num_parts + 1)]
     for start, stop in itertools.pairwise(edges):
         np.matmul(rows[start:stop], matrix.blocks, out=blocks[:, start:stop])
-
-
-def greedy(logits: np.ndarray, num_first: int, eos_bias: float) -> list[int]:
-    """Most likely token of each row of `logits` (S, V): the same sentence always gets the same answer.
-
-    The first `num_first` rows are first output steps. There `eos_bias` is added to <eos>, in place: the model must be
-    that much surer of an error than of none. Later steps are free, so that an edit once begun is finished as meant.
-    """
-    logits[:num_first, EOS_ID] += eos_bias
-    return logits.argmax(axis=1).tolist()
 
 
 def _last_rows(batch: PackedBatch) -> np.ndarray:

@@ -14,7 +14,8 @@ from enum import StrEnum
 import numpy as np
 
 from worker.model.attention import context_width
-from worker.model.forward import MiniGPT, PackedBatch, greedy
+from worker.model.decoding import greedy
+from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import Weights
 
 BATCH_SIZES = (1, 2, 3, 4, 8, 33)  # around what kernels work in, and past the 30 rows that `multiply` takes at once
@@ -75,7 +76,7 @@ def _compare(found: list[np.ndarray], expected: list[np.ndarray], eos_bias: floa
     if all(map(np.array_equal, found, expected)):
         return BatchInvariance.BIT_IDENTICAL
     found_tokens, expected_tokens = (
-        [greedy(logits.copy(), 1, eos_bias) for logits in sequences] for sequences in (found, expected)
+        [greedy(logits.copy(), 1, eos_bias).tolist() for logits in sequences] for sequences in (found, expected)
     )
     return BatchInvariance.SAME_TOKENS if found_tokens == expected_tokens else BatchInvariance.TOKENS_DIFFER
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ class ModelConfig:
     num_positions: int
     num_word_rows: int
     eos_bias: float  # added to the <eos> logit at the first output step: certainty asked before a change
+    reason_biases: dict[str, float] = field(default_factory=dict)  # by token id of its tag: more or less than that
 
 
 class BlockedMatrix:
@@ -102,7 +103,8 @@ def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = 
 
 def fingerprint(config: ModelConfig, tokenizer_fingerprint: str) -> str:
     """Ties weights to their config and tokenizer: the first 16 hex digits of a SHA-256."""
-    canonical = json.dumps(asdict(config), sort_keys=True) + tokenizer_fingerprint
+    values = {name: value for name, value in asdict(config).items() if value != {}}  # files up to 0.7 have no biases
+    canonical = json.dumps(values, sort_keys=True) + tokenizer_fingerprint
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 

@@ -1,0 +1,60 @@
+"""Greedy decoding, and how sure the model is of each edit: the same sentence always gets the same answer.
+
+An edit begins at the first output step or behind the tag of another. There the model chooses between an edit and
+<eos>; the difference of the two logits is its certainty. The tag that ends the edit carries it in the upper bits of its
+output id. An edit that is less certain than its reason asks is withdrawn: `WITHDRAWN_ID` takes the place of its tag.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, EOS_ID, ID_BITS, MOST_CERTAINTY, WITHDRAWN_ID
+from worker.model.weights import ModelConfig
+
+
+class GreedyDecoder:
+    """Chooses tokens; remembers one number a slot. A few operations an iteration, however many sequences run."""
+
+    def __init__(self, config: ModelConfig, max_slots: int) -> None:
+        shifts = {int(tag): shift for tag, shift in config.reason_biases.items()}
+        self._first_bias = config.eos_bias + min(shifts.values(), default=0.0)
+        self._asked = np.full(config.vocab_size, -np.inf, dtype=np.float32)  # certainty, by tag
+        self._asked[list(shifts)] = [config.eos_bias + shift for shift in shifts.values()]
+        self._is_tag = self._asked > -np.inf
+        self._certainty = np.zeros(max_slots, dtype=np.float32)  # of the edit that is being written
+        self._has_edit = np.zeros(max_slots, dtype=bool)  # a finished one
+
+    def next_ids(self, logits: np.ndarray, slots: np.ndarray, last_tokens: np.ndarray, num_first: int) -> np.ndarray:
+        """Output ids of the next tokens, of `logits` (S, V). (S,)
+
+        The first `num_first` rows are first output steps; `last_tokens` (S,) are what the others wrote before.
+        """
+        no_edit = logits[:, EOS_ID].copy()
+        tokens = greedy(logits, num_first, self._first_bias)
+        begins = self._is_tag[last_tokens]
+        begins[:num_first] = True
+        self._has_edit[slots[:num_first]] = False
+        chosen = logits[np.arange(len(tokens)), tokens]
+        certainty = np.where(begins, chosen - no_edit, self._certainty[slots])
+        self._certainty[slots] = certainty
+        ends = self._is_tag[tokens]
+        if not ends.any():
+            return tokens
+        # Once one is certain, the sentence is known to be wrong, and the next edit may be its other half.
+        is_doubtful = ends & ~self._has_edit[slots] & (certainty < self._asked[tokens])
+        tokens[is_doubtful], ends[is_doubtful] = WITHDRAWN_ID, False
+        self._has_edit[slots[ends]] = True
+        steps = (certainty[ends] * CERTAINTY_STEPS_PER_LOGIT).clip(1, MOST_CERTAINTY).astype(tokens.dtype)
+        tokens[ends] |= steps << ID_BITS
+        return tokens
+
+
+def greedy(logits: np.ndarray, num_first: int, eos_bias: float) -> np.ndarray:
+    """Most likely token of each row of `logits` (S, V).
+
+    The first `num_first` rows are first output steps. There `eos_bias` is added to <eos>, in place: the model must be
+    that much surer of an error than of none. Later steps are free, so that an edit once begun is finished as meant.
+    """
+    logits[:num_first, EOS_ID] += eos_bias
+    return logits.argmax(axis=1)
