@@ -27,7 +27,8 @@ from api.http.schema import check_learner_id, check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
-from worker.engine import Engine, load_engine
+from worker.engine import Engine, load_weights_as_served, new_engine
+from worker.model.weights import Weights
 
 MAX_PENDING = 512  # sentences read ahead of the first unanswered line: twice the slots, and a bound for the memory
 _CHUNK_BYTES = 65_536
@@ -99,10 +100,14 @@ class OfflineCorrector:
         self._num_submitted = 0
 
     @classmethod
-    def load(cls, settings: Settings) -> OfflineCorrector:
-        """With what ships in the package, batching continuously in every mode. Raises WeightsError."""
+    def load(cls, settings: Settings, weights: Weights | None = None) -> OfflineCorrector:
+        """With what ships in the package, batching continuously in every mode. Raises WeightsError.
+
+        `weights`: others than are served under these settings.
+        """
         pipeline, settings = TextPipeline.load(), replace(settings, mode="continuous")
-        return cls(pipeline, load_engine(settings, pipeline.tokenizer_fingerprint, monotonic))
+        weights = weights or load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
+        return cls(pipeline, new_engine(weights, settings, monotonic))
 
     @property
     def strictness(self) -> float:

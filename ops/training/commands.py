@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +25,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @option("--corpus", type=_FILE, multiple=True, required=True,
         help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.")  # fmt: skip
+@option("--mined", type=_FILE, multiple=True,
+        help="Right sentences of the corpus that a model changed, as ops.training.mining writes them; "
+             "may be given more than once.")  # fmt: skip
 @option("--run-dir", "--out", "out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out,
         show_default=True, help="Folder for checkpoints, metrics and weights.")  # fmt: skip
 @option("--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
@@ -70,21 +74,35 @@ def train(**values: object) -> None:
 @option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
         help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
              "given twice.")  # fmt: skip
-def eval_(settings: Settings, files: tuple[Path, ...], as_json: bool, show: tuple[str, ...]) -> None:
-    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}.
+@option("--calibrate", type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the shipped weights there, with how certain an edit must be for each reason.")  # fmt: skip
+@option("--most-changed", type=RangedType(float, Range(0.0, 1.0)), default=0.008, show_default=True,
+        help="With --calibrate: the share of the right sentences that may be changed, 0 to 1.")  # fmt: skip
+def eval_(
+    settings: Settings, files: tuple[Path, ...], as_json: bool, show: tuple[str, ...], **calibration: Any
+) -> None:
+    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, M2 (.m2) or columns (.tsv).
 
     A sentence that equals its correction is a clean one. The whole product is scored at the strictness it is served
-    with, guard included.
+    with, guard included; with --calibrate, what the model makes of FILEs at every strictness decides.
     """
     if as_json and show:
         raise click.UsageError("--json and --show do not go together")
     configure_blas(os.environ)
+    from ops.training.evaluation.calibration import calibrate, uncalibrated
     from ops.training.evaluation.run import EvaluationRun
-    from worker.model.weights import WeightsError
+    from worker.model.weights import WeightsError, load_weights
 
+    out = calibration["calibrate"]
     try:
-        run = EvaluationRun.load(settings, files)
+        run = EvaluationRun.load(settings, files, uncalibrated(load_weights()) if out else None)
     except (WeightsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     run.correct(sys.stderr)
+    if out:
+        asked = calibrate(run.results, calibration["most_changed"], out)
+        click.echo(
+            json.dumps(asked) if as_json else "\n".join(f"{name:<26}{value:>5.1f}" for name, value in asked.items())
+        )
+        return
     click.echo(json.dumps(run.as_document()) if as_json else run.format(show))

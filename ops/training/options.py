@@ -11,6 +11,7 @@ class TrainOptions:
     """Options of `miniserve train`; the defaults make the model that ships."""
 
     corpora: tuple[Path, ...]
+    mined: tuple[Path, ...] = ()  # what `ops.training.mining` wrote: right sentences of the corpus, met more often
     out: Path = Path("runs/train")
     num_examples: int = 5_800_000
     max_minutes: float | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.training.text.corpus import TaggedToken, is_held_out, read_corpus
+from ops.training.text.corpus import MEASURED_PER_MILLE, TaggedSentence, TaggedToken, is_held_out, read_corpus
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
 
@@ -44,6 +44,17 @@ def test_a_line_in_another_form_is_named(tmp_path: Path, line: str) -> None:
 
     with pytest.raises(ValueError, match=r"text\.tsv, line 2: .*tabs"):
         read_corpus([path])
+
+
+def test_of_natural_text_every_twentieth_sentence_is_measured_and_a_tenth_more_is_held_out() -> None:
+    natural = [TaggedSentence("wikipedia", f"This is sentence {number}.", ()) for number in range(20_000)]
+    held_out = [sentence for sentence in natural if sentence.is_held_out]
+    measured = [sentence for sentence in natural if is_held_out(sentence.text, MEASURED_PER_MILLE)]
+
+    assert 2_800 < len(held_out) < 3_200
+    assert 900 < len(measured) < 1_100
+    assert set(measured) < set(held_out)
+    assert not any(TaggedSentence("tanaka", each.text, ()).is_held_out for each in held_out[:3] if each not in measured)
 
 
 def test_about_two_in_a_hundred_sentences_are_held_out() -> None:

@@ -55,6 +55,11 @@ def broken(text: str, agreeing: tuple[tuple[int, str], ...]) -> set[str]:
         ("Two/CD of/IN the/DT boys/NNS are/VBP tall/JJ", (4, "pl"), "Two of the boys is tall."),
         ("The/DT police/NNS are/VBP here/RB", (2, "pl"), "The police is here."),
         ("The/DT news/NN is/VBZ bad/JJ", (2, "sg"), "The news are bad."),
+        ("There/EX are/VBP two/CD reasons/NNS", (1, "pl"), "There's two reasons."),
+        ("The/DT waiters/NNS are/VBP tired/JJ", (2, "pl"), "The waiters is tired."),
+        ("The/DT nurse/NN sings/VBZ", (2, "sg"), "The nurse sing."),
+        ("He/PRP is/VBZ kind/JJ and/CC helps/VBZ me/PRP", (4, "sg"), "He is kind and help me."),
+        ("He/PRP thinks/VBZ the/DT boys/NNS are/VBP ready/JJ", (4, "pl"), "He thinks the boys is ready."),
         ("Reading/VBG books/NNS helps/VBZ me/PRP", (2, "sg"), "Reading books help me."),
     ],
 )

@@ -87,3 +87,13 @@ def test_json_and_misses_do_not_go_together(files: tuple[Path, Path]) -> None:
 
 def test_no_file_at_all_is_wrong_usage() -> None:
     assert run().exit_code == 2
+
+
+def test_calibrating_writes_weights_that_ask_each_reason_for_a_certainty(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = json.loads(run(files[0], "--calibrate", tmp_path / "w.safetensors", "--json").stdout)
+
+    config = load_weights(tmp_path / "w.safetensors").config
+    assert list(asked) == [reason.value for reason in Reason]
+    assert sorted(config.eos_bias + bias for bias in config.reason_biases.values()) == sorted(asked.values())

@@ -19,7 +19,7 @@ from ops.training.evaluation.items import Item, write_items
 from ops.training.model.batches import NO_TARGET, BatchOptions, cut_batches, encode_example, to_tensors
 from ops.training.model.decoding import Decoded, decode
 from ops.training.model.twin import Twin
-from ops.training.text.corpus import is_held_out, read_corpus
+from ops.training.text.corpus import read_corpus
 from ops.training.text.edits import apply_edits, edits_of, with_mistake
 from ops.training.text.lexicon import Lexicon
 from ops.training.text.maker import Example, ExampleMaker
@@ -67,7 +67,7 @@ class HeldOut:
     def as_written(cls, corpora: Sequence[Path], tokenizer: Tokenizer) -> HeldOut:
         """The held-out sentences of this length just as the text has them: nearest to news and essays."""
         texts = {sentence.text: sentence.source for sentence in read_corpus(corpora)
-                 if len(sentence.tokens) >= _LONG_TOKENS and is_held_out(sentence.text)
+                 if len(sentence.tokens) >= _LONG_TOKENS and sentence.is_held_out
                  and not _is_for_test(sentence.text)}  # fmt: skip
         return cls._fitting(tokenizer, (Example(text, text, (), source) for text, source in texts.items()))
 
@@ -130,7 +130,7 @@ def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[
     """
     verbs, sentences = VerbTable.load(), read_corpus(corpora)
     lexicon = Lexicon.build(verbs, sentences)
-    part = [each for each in sentences if is_held_out(each.text) and _is_for_test(each.text) == options.is_for_test]
+    part = [each for each in sentences if each.is_held_out and _is_for_test(each.text) == options.is_for_test]
     if not part:
         raise ValueError("the corpus is too small: none of its sentences is held out")
     wrong: dict[str, Example] = {}

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api.grammar.reasons import Reason
+from ops.training.evaluation.formats import read_m2, read_table
+
+_READERS = {".m2": read_m2, ".tsv": read_table}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,20 @@ class Item:
 
 
 def read_items(path: Path) -> list[Item]:
-    """The items of a file; blank lines are skipped. Raises ValueError naming the line that is none."""
+    """The items of a file, M2 (`.m2`), two columns (`.tsv`) or JSON lines; blank lines are skipped.
+
+    Raises ValueError naming the line that is none.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8") from None
+    if path.suffix in _READERS:
+        try:
+            return [Item(sentence, corrected) for sentence, corrected in _READERS[path.suffix](text)]
+        except ValueError as error:
+            raise ValueError(f"{path}, {error}") from None
+    lines = text.split("\n")
     return [_parse_item(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
 
 

@@ -8,6 +8,7 @@ from api.grammar.pipeline import Correction
 from ops.run.offline import OfflineCorrector
 from ops.training.evaluation.scores import Answer
 from scheduler.settings import Settings
+from worker.model.weights import Weights
 
 _LINES_PER_TAKE = 128
 
@@ -30,8 +31,8 @@ class ProductCorrector:
     """Corrects as the service does, a text of several sentences included. Raises WeightsError if the shipped weights
     and tokenizer do not fit."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._corrector = OfflineCorrector.load(settings)
+    def __init__(self, settings: Settings, weights: Weights | None = None) -> None:
+        self._corrector = OfflineCorrector.load(settings, weights)
         self.strictness = self._corrector.strictness
 
     def __call__(self, sentences: Sequence[str]) -> Iterator[Answer]:

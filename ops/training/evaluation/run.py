@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -13,6 +14,7 @@ from ops.training.evaluation.product import ProductCorrector
 from ops.training.evaluation.report import as_document, format_misses, format_table
 from ops.training.evaluation.scores import Result, Scores, evaluate, score
 from scheduler.settings import Settings
+from worker.model.weights import Weights
 
 _LONG = 1_000  # sentences, some seconds
 
@@ -26,13 +28,13 @@ class EvaluationRun:
         self._results: dict[Path, list[Result]] = {}
 
     @classmethod
-    def load(cls, settings: Settings, files: Sequence[Path]) -> EvaluationRun:
+    def load(cls, settings: Settings, files: Sequence[Path], weights: Weights | None = None) -> EvaluationRun:
         """Raises WeightsError, and ValueError for a file with a bad line or without any."""
         items = {path: read_items(path) for path in files}
         for path, found in items.items():
             if not found:
                 raise ValueError(f"{path} holds no sentence to score; write at least one line")
-        return cls(ProductCorrector(settings), items)
+        return cls(ProductCorrector(settings, weights), items)
 
     def correct(self, progress: TextIO) -> None:
         """Correct everything; on a terminal a bar shows how far it is."""
@@ -41,6 +43,11 @@ class EvaluationRun:
         with click.progressbar(length=num_items, label="sentences", file=progress, hidden=is_hidden) as bar:
             for path, items in self._items.items():
                 self._results[path] = list(_counted(evaluate(items, self._corrector), bar.update))
+
+    @property
+    def results(self) -> Iterator[Result]:
+        """Those of all files."""
+        return chain.from_iterable(self._results.values())
 
     def as_document(self) -> dict[str, object]:
         """The scores over all files; of several files also those of each."""

@@ -21,13 +21,14 @@ from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
 from ops.training.evaluation.tuning import tuned_bias, tuning_set
+from ops.training.mining import read_mined
 from ops.training.model.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.model.export import KINDS, Choice, export, load_twin
 from ops.training.model.progress import MetricsLog
 from ops.training.model.trainer import Trainer
 from ops.training.model.twin import TwinConfig
 from ops.training.options import TrainOptions
-from ops.training.text.corpus import is_held_out, read_corpus
+from ops.training.text.corpus import read_corpus
 from ops.training.text.maker import ExampleMaker
 from ops.training.text.written import lines as written
 
@@ -94,8 +95,9 @@ def finish(options: TrainOptions) -> Path:
 
 def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
-    sentences = [sentence for sentence in read_corpus(options.corpora) if not is_held_out(sentence.text)]
-    maker = ExampleMaker(VerbTable.load(), sentences, written=written.load())
+    sentences = [sentence for sentence in read_corpus(options.corpora) if not sentence.is_held_out]
+    mined = {text for path in options.mined for text in read_mined(path)}
+    maker = ExampleMaker(VerbTable.load(), sentences, written=written.load(), mined=mined)
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
     yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
 

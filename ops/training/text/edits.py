@@ -14,13 +14,16 @@ Part = tuple[int, int, str]  # the first wrong word, counted in the mistake, how
 
 
 def apply_edits(sentence: str, edits: Sequence[ScriptEdit]) -> str:
-    """The sentence with the edits made; a replaced word's first capital is kept, that of a name goes with it."""
+    """The sentence with the edits made; capitals of what is replaced are kept, that of a name goes with it."""
     words = [piece for piece in split_pieces(sentence) if piece.word_number is not None]
     for edit in reversed(edits):
         first, last = words[edit.word], words[edit.word + edit.num_words - 1]
         text = edit.replacement
         is_own = edit.word > 0 and first.text in text.split(" ")[1:]
-        if first.text[0].isupper() and not is_own:
+        replaced = sentence[first.start : last.end]
+        if replaced.isupper() and sum(map(str.isalpha, replaced)) > 1:
+            text = text.upper()
+        elif first.text[0].isupper() and not is_own:
             text = text[0].upper() + text[1:]
         sentence = sentence[: first.start] + text + sentence[last.end :]
     return sentence

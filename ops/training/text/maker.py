@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -28,7 +28,7 @@ from ops.training.text.lexicon import Lexicon
 from ops.training.text.longer import Joiner
 from ops.training.text.noise import add_slips
 from ops.training.text.sampling import CandidateIndex
-from ops.training.text.surface import Span, frame, vary
+from ops.training.text.surface import Span, frame, shout, vary
 from ops.training.text.view import Candidate, View
 from ops.training.text.written.lines import Written, WrittenLine
 from ops.training.text.written.swaps import Swaps
@@ -38,15 +38,17 @@ _EDIT_COUNT_SHARES = ((0.66, 1), (0.89, 2), (1.0, 3))
 # Parts of the clean examples; the rest is drawn from the whole text.
 _FRAGMENT_SHARE = 0.02
 _HARD_CLEAN_SHARE = 0.11
-_CONTRAST_SHARE = 0.48
-_LONG_CLEAN_SHARE = 0.14
+_CONTRAST_SHARE = 0.38
+_LONG_CLEAN_SHARE = 0.3  # as long and as varied as people write: nothing else teaches silence on such text
 _LONG_TOKENS = 17
 # Parts of all examples, wrong or right.
 _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
-_FRAME_SHARE = 0.05
+_FRAME_SHARE = 0.08
+_SHOUT_SHARE = 0.015
 _SLIP_SHARE = 0.08
-_WRITTEN_SHARE = 0.4
+_WRITTEN_SHARE = 0.28
+_MINED_SHARE = 0.06  # right as it stands, or with a true mistake in it, so that silence is not learnt by heart
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -76,14 +78,16 @@ class ExampleMaker:
         *,
         lexicon: Lexicon | None = None,
         written: Sequence[WrittenLine] = (),
+        mined: Container[str] = (),
     ) -> None:
         """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
 
-        `written`: lines that the stream draws from, too.
+        `written`: lines that the stream draws from, too. `mined`: right sentences that a model has changed.
         """
         self._sentences = sentences
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
+        self._mined = [sentence for sentence in sentences if sentence.text in mined]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
@@ -107,9 +111,12 @@ class ExampleMaker:
         """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
+        broken_mined = [(one, found) for one in self._mined if (found := self.candidates(one))]
         while True:
             is_clean = rng.random() < CLEAN_SHARE
-            if self._written and rng.random() < _WRITTEN_SHARE:
+            if broken_mined and rng.random() < _MINED_SHARE:
+                part = (rng.choice(self._mined), ()) if is_clean else _mistake_in(*rng.choice(broken_mined), rng)
+            elif self._written and rng.random() < _WRITTEN_SHARE:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:
                 part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
@@ -147,6 +154,8 @@ class ExampleMaker:
         opening = sentence.tokens[0]
         vary(spans, rng, keeps_capital=opening.text == "I" or opening.tag.startswith("NNP"))
         edits = edits_of(sentence.text, chosen)
+        if rng.random() < _SHOUT_SHARE and not _begins_with_moved_name(edits, spans):
+            shout(spans, rng)
         if rng.random() < _SLIP_SHARE:
             edits = add_slips(spans, edits, self.lexicon, rng)
         edits = self._surround(spans, edits, len(sentence.tokens), rng)
@@ -208,6 +217,14 @@ def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSenten
         if len(chosen) == wanted:
             break
     return sentence, chosen
+
+
+def _mistake_in(
+    sentence: TaggedSentence, candidates: Sequence[Candidate], rng: random.Random
+) -> tuple[TaggedSentence, list[Candidate]]:
+    """One mistake; reasons that the sentence allows more often than others are not drawn more often."""
+    reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
+    return sentence, [rng.choice([one for one in candidates if one.reason is reason])]
 
 
 def _choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:

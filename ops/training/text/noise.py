@@ -24,6 +24,8 @@ _PLACE = re.compile(r"\b(?:in|on|at) (?=(?:the|my|his|her|their|our|this) ([a-z]
 _NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]{2,}\b")
 _OWNER = re.compile(r"(?<= (?:of|in|at) the )[a-z]{3,}['\u2019]s(?= [a-z])")
 _LONG_WORD = re.compile(r"\b[a-z]{5,}\b")
+_CHAT_SPELLING = {"you": "u", "You": "U", "your": "ur", "I": "i", "because": "cuz", "people": "ppl", "please": "pls"}
+_CHAT = re.compile(rf"(?<![\w'\u2019])(?:{'|'.join(_CHAT_SPELLING)})(?![\w'\u2019])")
 _LETTERS = "abcdefghijklmnoprstuvw"
 
 
@@ -120,11 +122,17 @@ def _drop_comma(text: str, lexicon: Lexicon, rng: random.Random) -> str:
     return text.replace(", ", " ", 1)
 
 
+def _chat(text: str, lexicon: Lexicon, rng: random.Random) -> str:
+    """ "u" and "i", as people type where nobody minds."""
+    return _CHAT.sub(lambda match: _CHAT_SPELLING[match.group()], text)
+
+
 def _double_space(text: str, lexicon: Lexicon, rng: random.Random) -> str:
     return _replace_one(re.compile(r"(?<=\w) (?=\w)"), text, rng, lambda match: "  ")
 
 
 _SLIPS = (
+    *(_chat,) * 3,
     *(_drop_article,) * 3, _add_article, _swap_article, *(_swap_preposition,) * 2, *(_misspell,) * 4,
     *(_drop_capital,) * 2, _drop_apostrophe, *(_drop_comma,) * 2, _double_space,
 )  # fmt: skip

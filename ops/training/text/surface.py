@@ -49,16 +49,31 @@ def vary(spans: list[Span], rng: random.Random, *, keeps_capital: bool) -> None:
         _decorate(spans, rng)
 
 
+def shout(spans: list[Span], rng: random.Random) -> None:
+    """Put a mistake, or some word of a right sentence, in capitals: "He GOED home", in place."""
+    corrupted = [span for span in spans if span.is_corrupted]
+    if corrupted:
+        span = rng.choice(corrupted)
+        if all(len(word) > 1 for word in span.wrong.split(" ")):  # of one letter nobody sees that it shouts
+            span.wrong, span.right = span.wrong.upper(), span.right.upper()
+    elif found := [*re.finditer(r"(?<= )[a-z]{2,}(?= )", spans[0].wrong)]:
+        word = rng.choice(found)
+        text = spans[0].wrong
+        _set(spans[0], text[: word.start()] + word.group().upper() + text[word.end() :])
+
+
 _BEFORE = (
     "Dear Mr. Nov\u00e1k, ", "Dear all, ", "Hi Anna, ", "Hello Ms O'Brien, ", "P.S. ", "1. ", "2) ", "a) ", "Note: ",
     "Q: ", "A: ", "Anna: ", "Dr. M\u00fcller: ", "Re: ", "Thanks, Mehmet! ", "Well, ", "Oh, ", "Monday, 3 May 2021: ",
     "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ", "(Laughs) ", "THE END? ",
     "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "@maria ", "Hey guys, ", "By the way, ", "In fact, ", "For example, ",
     "My answer: ", "#1: ", "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "\u2014 ", "> ",
+    "<b>", "<p>", "<li>", "<h1>", "**", "*", "_", "## ",
 )  # fmt: skip
 _AFTER = (
     " (see p. 12)", " (Li Wei, 2019)", " LOL", " Thanks!", " Best regards, Bj\u00f8rn", " Yours, A. K.", " :-(",
     " Bye!", " xoxo", " [1]", " (laughs)", " #happy", " (see https://example.org)", " OK?", " Right?",
+    "</b>", "</p>", "<br>", "**", "*", "_",
     " Love, S\u00e9bastien",
 )  # fmt: skip
 _SPEAKERS = (

@@ -20,7 +20,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from api.grammar.edit_script import special_tokens
 from api.grammar.verbs import VerbTable
 from api.grammar.words import split_pieces
-from ops.training.text.corpus import is_held_out, read_corpus
+from ops.training.text.corpus import read_corpus
 from ops.training.text.maker import ExampleMaker
 from ops.training.text.tables import word_list
 
@@ -98,7 +98,7 @@ def _repeated(counts: Counter[str]) -> Iterator[str]:
 def _training_text(corpora: list[Path], verbs: VerbTable, seed: int) -> Iterator[str]:
     """Every sentence of the text, right and perhaps wrong; none that the generator rewrote, whose few time words and
     frames would crowd out words of the language."""
-    sentences = [sentence for sentence in read_corpus(corpora) if not is_held_out(sentence.text)]
+    sentences = [sentence for sentence in read_corpus(corpora) if not sentence.is_held_out]
     maker, rng = ExampleMaker(verbs, sentences), random.Random(seed)
     for sentence in sentences:
         yield sentence.text

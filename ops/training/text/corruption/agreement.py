@@ -92,6 +92,8 @@ def _existential(view: View, index: int) -> Subject | None:
 
 def _add_be(view: View, index: int, subject: Subject) -> None:
     lower = view.words[index].lower
+    if lower == "are" and subject.number == "pl" and view.at(index - 1).lower == "there":
+        view.add(Reason.SVA_BE, "be", index - 1, "there's", num_right=2)
     is_past = lower.startswith("w")
     if view.is_subjunctive or (is_past and view.is_unreal):
         return

@@ -4,8 +4,9 @@ The templates of `subjects.tsv` are filled with nouns, names and predicates of t
 agree is noted in the sentence, so the agreement rule need not find the subject again. `word/TAG` stands as it is, `!`
 and `?` after it say that it agrees with a singular or a plural. Slots: `<Ps>` is a person with a determiner, `<Tp>`
 things in the plural, `<Xs>` and `<Xp>` either sort; `<ps>` and `<tp>` have no determiner; `<V:sg>` is a predicate whose
-verb agrees with a singular, `<v:sg>` a short one (`W`, `w`: of things), `<be:sg>` a form of that verb, `<obj-sg>` a
-noun and a clause that lacks its object.
+verb agrees with a singular, `<v:sg>` a short one (`W`, `w`: of things), `<i:sg>` a verb alone, `<h:sg>` and `<o:sg>`
+be with an adjective (of persons, of things), `<k:sg>` a verb that takes a clause, `<be:sg>` a form of that verb,
+`<obj-sg>` a noun and a clause that lacks its object.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ Said = list[tuple[Group, str]]  # each word with the number it agrees with, "" f
 _MOST_PER_TEMPLATE = 170
 _MOST_WORDS = 22
 _MASS = word_list("mass_nouns")
+_LONE_VERBS, _KNOWING_VERBS = word_list("lone_verbs"), word_list("knowing_verbs")
+_PERSONAL, _PLAIN = word_list("personal_adjectives"), word_list("plain_adjectives")
+_MANNERS = word_list("manners")
+_WHEN = ("today/NN", "now/RB", "every/DT morning/NN", "this/DT week/NN", "at/IN the/DT moment/NN", "again/RB")
 _TRANSITIVE = ("like", "know", "see", "love", "want", "remember", "need", "admire", "visit", "meet", "hate", "trust")
 _DETERMINERS = ("the/DT", "the/DT", "the/DT", "my/PRP$", "his/PRP$", "her/PRP$", "our/PRP$", "your/PRP$", "their/PRP$")
 _PLAIN_BASES = ("work/VB", "live/VB", "stay/VB", "study/VB", "sleep/VB", "go/VB", "play/VB", "sit/VB")
@@ -99,6 +104,10 @@ class _Filler:
             "doesn't": lambda number: _verb_first(tagged(DO[number] + "+n't/RB"), number),
             "not": self._negated,
             "likes": self._likes,
+            "i": lambda number: self._one_of(_LONE_VERBS, number),
+            "k": lambda number: self._one_of(_KNOWING_VERBS, number),
+            "h": lambda number: self._be(_PERSONAL, number),
+            "o": lambda number: self._be(_PLAIN, number),
         }
 
     def fill(self, template: str) -> Said:
@@ -130,6 +139,8 @@ class _Filler:
             return _plainly([[TaggedToken(self._rng.choice(_MASS), "NN", None)]])
         if name == "adj":
             return _plainly([self._adjective()])
+        if name in ("how", "when"):
+            return _plainly(tagged(self._rng.choice(_MANNERS if name == "how" else _WHEN)))
         return _plainly(self._noun(name[0], name[1]))
 
     def _adjective(self) -> Group:
@@ -184,6 +195,13 @@ class _Filler:
         if self._rng.random() < 0.35:
             return _plainly([[TaggedToken(verb.pasts[0], "VBD", None)]])
         return _verb_first(tagged(present_of(verb, number)), number)
+
+    def _one_of(self, verbs: Sequence[str], number: str) -> Said:
+        return _verb_first(tagged(present_of(self._nouns.lexicon.base[self._rng.choice(verbs)], number)), number)
+
+    def _be(self, adjectives: Sequence[str], number: str) -> Said:
+        be = BE[number][self._rng.random() < 0.3]
+        return _verb_first(tagged(f"{be} {self._rng.choice(adjectives)}/JJ"), number)
 
     def _object(self, number: str) -> Said:
         """ "She broke the vase" -> "vase (that) she broke"."""

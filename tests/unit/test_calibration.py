@@ -1,0 +1,122 @@
+"""How certain an edit must be for each reason, and how others' evaluation files and mined sentences are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api.grammar.edit_script import TAG_IDS
+from api.grammar.pipeline import Edit
+from api.grammar.reasons import Reason
+from ops.training.evaluation.calibration import certainty_steps, tally, thresholds, write_calibrated
+from ops.training.evaluation.items import Item, read_items
+from ops.training.evaluation.scores import Answer, Result
+from ops.training.mining import Mined, is_probably_right, mine, read_mined, write_mined
+from ops.training.text.corpus import TaggedSentence
+from worker.model.weights import load_weights
+
+CONFIDENCES = {1: 0.6225, 2: 0.7311, 4: 0.8808, 8: 0.982, 15: 0.9994}
+R = Reason
+
+
+def result(reason: Reason, steps: int, *, is_clean: bool) -> Result:
+    edit = Edit(0, 2, "Be", "Is", reason, "", CONFIDENCES[steps])
+    item = Item("Be", "Be" if is_clean else "Is")
+    return Result(item, Answer("Is", (edit,)))
+
+
+def test_a_confidence_says_of_how_many_steps_it_is_made() -> None:
+    assert {steps: certainty_steps(confidence) for steps, confidence in CONFIDENCES.items()} == {
+        steps: steps for steps in CONFIDENCES
+    }
+
+
+def test_a_reason_that_spoils_right_sentences_has_to_be_surer_than_one_that_does_not() -> None:
+    quiet = [Result(Item("He went", "He went"), Answer("He went"))] * 400
+    spoils = [result(R.MISSING_BE, 2, is_clean=True)] * 20 + [result(R.MISSING_BE, 15, is_clean=False)] * 20
+    never = [result(R.PAST_IRREG, steps, is_clean=False) for steps in (1, 2, 4, 8)] * 20
+
+    asked = thresholds(tally(quiet + spoils + never), most_changed=0.01)
+
+    assert asked[R.MISSING_BE] > 1.0
+    assert asked[R.PAST_IRREG] <= 0.5
+
+
+def test_what_is_written_asks_so_much_at_the_strictness_that_ships(tmp_path: Path) -> None:
+    write_calibrated(dict.fromkeys(Reason, 2.5) | {R.MISSING_BE: 6.0}, tmp_path / "w.safetensors")
+
+    config = load_weights(tmp_path / "w.safetensors").config
+    assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.MISSING_BE])] == 6.0
+    assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.PAST_IRREG])] == 2.5
+
+
+M2 = """S He go to school , did n't he ?
+A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
+A 5 6|||R:VERB:TENSE|||does|||REQUIRED|||-NONE-|||0
+A 1 2|||R:VERB|||went|||REQUIRED|||-NONE-|||1
+
+S It is fine ( now ) .
+A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
+"""
+
+
+def test_m2_gives_the_first_annotators_corrections_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "set.m2"
+    path.write_text(M2, encoding="utf-8")
+
+    assert read_items(path) == [
+        Item("He go to school, didn't he?", "He goes to school, doesn't he?"),
+        Item("It is fine (now).", "It is fine (now)."),
+    ]
+
+
+def test_two_columns_are_a_sentence_and_its_correction(tmp_path: Path) -> None:
+    path = tmp_path / "set.tsv"
+    path.write_text("He goed.\tHe went.\n\nHe left.\tHe left.\n", encoding="utf-8")
+
+    assert read_items(path) == [Item("He goed.", "He went."), Item("He left.", "He left.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("set.tsv", "one column\n"), ("set.m2", "S He go\nA 5 6|||X|||goes|||R|||-|||0\n"),
+        ("set.m2", "S He go\nA x\n"), ("set.m2", "He go\n"),
+    ],
+)  # fmt: skip
+def test_a_line_of_another_form_is_named(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ValueError, match=rf"{name}, line \d: "):
+        read_items(path)
+
+
+def test_mining_keeps_what_is_changed_and_never_what_is_held_out(tmp_path: Path) -> None:
+    sentences = [TaggedSentence("wikipedia", f"It is fine in town {number}.", ()) for number in range(100)]
+
+    def change_all(texts: list[str]) -> list[Answer]:
+        edit = Edit(3, 5, "is", "was", R.TENSE_PAST, "", 0.982)
+        return [Answer(text.replace("is", "was", 1), (edit,)) for text in texts]
+
+    num_found = write_mined(mine(sentences, change_all), tmp_path / "mined.tsv")  # type: ignore[arg-type]
+
+    read = list(read_mined(tmp_path / "mined.tsv"))
+    assert len(read) == num_found == sum(not sentence.is_held_out for sentence in sentences)
+    assert 70 < num_found < 100, "3 in 20 are held out"
+    assert read[0] == next(sentence.text for sentence in sentences if not sentence.is_held_out)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "confidence", "is_right"),
+    [
+        ("wikipedia", "base_after_modal", 0.98, False), ("wikipedia", "base_after_modal", 0.9, True),
+        ("wikipedia", "missing_be", 0.9994, True), ("ewt-answers", "missing_be", 0.99, False),
+        ("wikitext", "be_agreement", 0.993, False), ("wikitext", "be_agreement", 0.98, True),
+    ],
+)  # fmt: skip
+def test_a_sure_correction_of_a_form_is_taken_for_a_flaw_of_the_text(
+    source: str, reason: str, confidence: float, is_right: bool
+) -> None:
+    assert is_probably_right(Mined(source, "a", "b", reason, confidence)) is is_right
