@@ -79,6 +79,6 @@ class GuardedHouse(RedisHouse):
         return super().api(limits)
 
     def worker(self, kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> RedisWorkerMailbox:
-        self._mailboxes.append(mailbox := kind(self._server.client("worker")))
+        self.mailboxes.append(mailbox := kind(self._server.client("worker")))
         mailbox.open(lambda: True)
         return mailbox

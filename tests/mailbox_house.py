@@ -115,26 +115,26 @@ class RedisHouse:
     """Over a real Redis or fakeredis."""
 
     def __init__(self, connect: Callable[[], Redis], kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> None:
-        self._connect = connect
+        self.connect = connect
         self._kind = kind
-        self._mailboxes: list[ApiMailbox | WorkerMailbox] = []
+        self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
 
     def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
-        self._mailboxes.append(mailbox := RedisApiMailbox(self._connect(), limits))
+        self.mailboxes.append(mailbox := RedisApiMailbox(self.connect(), limits))
         return mailbox
 
     def worker(
         self, report: Callable[[], WorkerReport] = WorkerReport, is_fresh: Callable[[], bool] = lambda: True
     ) -> RedisWorkerMailbox:
-        self._mailboxes.append(mailbox := self._kind(self._connect()))
+        self.mailboxes.append(mailbox := self._kind(self.connect()))
         mailbox.open(is_fresh, report)
         mailbox.exchange((), NO_CAPACITY)  # registers the epoch of its claims
         return mailbox
 
     def kill(self, worker: RedisWorkerMailbox) -> None:
-        self._mailboxes.remove(worker)
+        self.mailboxes.remove(worker)
         worker._heartbeat.stop()
-        client = self._connect()
+        client = self.connect()
         client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
         reaper = Heartbeat(RedisConnection(client), "reaper", 60.0, on_lease_lost=lambda: None)
         reaper.start(is_fresh=lambda: False)
@@ -143,7 +143,7 @@ class RedisHouse:
         client.zrem("miniserve:leases", "reaper")
 
     def close(self) -> None:
-        for mailbox in self._mailboxes:
+        for mailbox in self.mailboxes:
             mailbox.close()
 
 

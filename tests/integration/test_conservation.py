@@ -91,7 +91,7 @@ def _some_end(rng: random.Random, name: str) -> Completion:
 
 def finish_all(house: RedisHouse) -> None:
     """By a worker without faults."""
-    worker, client, held = house.worker(), house._connect(), []
+    worker, client, held = house.worker(), house.connect(), []
 
     def is_empty() -> bool:
         nonlocal held

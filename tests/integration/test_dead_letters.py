@@ -23,7 +23,7 @@ def dead(house: RedisHouse) -> str:
     assert take(worker) == ["dead"]
     worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
     worker.close()
-    house._mailboxes.remove(worker)
+    house.mailboxes.remove(worker)
     return "dead"
 
 

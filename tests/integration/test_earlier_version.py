@@ -25,7 +25,7 @@ def test_a_request_of_an_earlier_version_is_read_and_answered_in_it(house: Redis
     ticket = api.submit(a_request("old"))
     with Redis.from_url(redis_url) as client, client.pubsub() as replica:
         client.hset("rq:job:old", "data", json.dumps(["miniserve.correct", None, [VERSION_1], {}]))
-        replica.subscribe(api._own().channel)
+        replica.subscribe(client.hget("rq:job:old", "reply_to"))
         replica.get_message(timeout=5.0)
         request = take_one(worker).request
         worker.exchange((), NO_CAPACITY, progress=[Progress("old", (7,))])

@@ -200,7 +200,7 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     api.submit(a_request("a"))
     BREAKAGES[name](client, worker.name)
 
-    connection = RedisConnection(house._connect())
+    connection = RedisConnection(house.connect())
     connection.ask_one(worker._heartbeat._command(worker._heartbeat._report()))
     connection.ask_one(script("report", "process", 1, "1", "prompt_tokens", "3"))
     connection.ask_one(script("reconcile"))
@@ -219,7 +219,7 @@ def test_a_dead_letter_with_a_broken_field_is_still_put_back(house: RedisHouse, 
     worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
     client.hset("rq:job:a", "reserved_tokens", "abc")
 
-    connection = RedisConnection(house._connect())
+    connection = RedisConnection(house.connect())
     connection.ask_one(script("revive", "a"))
     connection.close()
 

@@ -164,7 +164,7 @@ def test_only_what_may_run_again_keeps_its_data(house: RedisHouse, redis_url: st
 
 
 def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(private_house: RedisHouse) -> None:
-    redis = private_house._connect()
+    redis = private_house.connect()
     redis.config_set("maxmemory", f"{int(redis.info('memory')['used_memory'] / 2**20) + 8}mb")
     api, worker = private_house.api(MailboxLimits(max_requests=100_000, max_tokens=10**8)), private_house.worker()
     redis.hset("miniserve:counts", "max_memory", redis.info("memory")["maxmemory"])

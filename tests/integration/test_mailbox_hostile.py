@@ -58,7 +58,7 @@ def _cut_the_next_packet(worker: RedisWorkerMailbox) -> None:
 
 
 def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house: RedisHouse) -> None:
-    api, worker = house.api(), RedisWorkerMailbox(house._connect(), max_block_s=0.0)
+    api, worker = house.api(), RedisWorkerMailbox(house.connect(), max_block_s=0.0)
     worker.open(lambda: True)
     ticket = api.submit(a_request("a"))
     worker.exchange((), AMPLE)
@@ -109,7 +109,7 @@ def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house:
     api, worker = private_house.api(), private_house.worker()
     tickets = [api.submit(a_request(name)) for name in ("a", "b")]
     assert take(worker, free_tokens=42) == ["a"]
-    redis = private_house._connect()
+    redis = private_house.connect()
     redis.config_set("maxmemory", "1mb")
     try:
         inbox = worker.exchange([an_answer("a")], AMPLE)
@@ -123,7 +123,7 @@ def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house:
 
 
 def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: RedisHouse) -> None:
-    api, redis, worker = private_house.api(), private_house._connect(), RedisWorkerMailbox(private_house._connect())
+    api, redis, worker = private_house.api(), private_house.connect(), RedisWorkerMailbox(private_house.connect())
     worker.open(lambda: True)
     tickets = [api.submit(a_request(name)) for name in "abcd"]
     answers: list[Completion] = []
@@ -146,7 +146,7 @@ def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: Re
 
 
 def test_a_redis_without_memory_accepts_nothing_that_it_could_not_hand_out(private_house: RedisHouse) -> None:
-    api, redis = private_house.api(), private_house._connect()
+    api, redis = private_house.api(), private_house.connect()
     api.submit(a_request("a"))
     redis.config_set("maxmemory", "1mb")
     try:

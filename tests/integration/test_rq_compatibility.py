@@ -44,7 +44,7 @@ def one_of_each(house: RedisHouse) -> str:
     endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="<b>no & such</b> thing")]
     worker.exchange(endings, NO_CAPACITY)
     api.cancel("canceled")
-    client = house._connect()
+    client = house.connect()
     eventually(lambda: client.zscore("rq:canceled:correct", "canceled"))
     eventually(lambda: client.hget(f"rq:worker:{worker.name}", "state") == b"busy")
     return worker.name

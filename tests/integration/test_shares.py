@@ -57,7 +57,7 @@ def test_nothing_is_left_of_clients_that_hold_nothing(house: RedisHouse, client:
 
 
 def test_what_a_deleted_job_held_is_found_again(house: RedisHouse, client: Redis) -> None:
-    connection = RedisConnection(house._connect())
+    connection = RedisConnection(house.connect())
     for number in range(4):
         submit(house, "1", number)
     before = int(client.hget("miniserve:clients", "1"))  # of two: the first two are anybody's
