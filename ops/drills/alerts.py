@@ -40,7 +40,7 @@ _HONEST = (503, 504)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """Of the load; seconds."""
 
     capacity_per_s: float
@@ -112,9 +112,7 @@ def alerts(stage: Stage) -> Findings:
     questions = stage.questions()
     with stage.system(Shape(settings=_SETTINGS, worker_command=command(slow))) as system, Inbox() as inbox:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(20.0, 4.0))
-        plan = _Plan(
-            answers_per_s(closed.ended), stage.size(15.0, 13.0), stage.size(120.0, 10.0), stage.size(0.0, 15.0)
-        )
+        plan = Plan(answers_per_s(closed.ended), stage.size(15.0, 13.0), stage.size(120.0, 10.0), stage.size(0.0, 15.0))
         course, monitor = _ramp(stage, system, inbox, plan, questions)
         try:
             outage = _outage(system, inbox)
@@ -126,13 +124,11 @@ def alerts(stage: Stage) -> Findings:
     found["rows"] = figures.rows(course, course.samples[-1].at_s)
     tally = count(course.exchanges, lambda one: one.status in _HONEST)
     num_late = sum(one.status in _HONEST for one in course.exchanges)
-    checks = [equal("lost", tally.lost, 0), equal("answered too late or refused", num_late, 0), *_checks(found)]
+    checks = [equal("lost", tally.lost, 0), equal("answered too late or refused", num_late, 0), *checks_of(found)]
     return Findings(tally, checks, found, figures.lines(found["rows"], found["waits"]))
 
 
-def _ramp(
-    stage: Stage, system: System, inbox: Inbox, plan: _Plan, questions: list[Question]
-) -> tuple[Course, _Monitor]:
+def _ramp(stage: Stage, system: System, inbox: Inbox, plan: Plan, questions: list[Question]) -> tuple[Course, _Monitor]:
     """Until all is clear again, or the patience is at its end."""
     loop = plan.loop(stage.seed)
     with Traffic(system.urls, questions, loop, ENDLESS, Habits(retries=False)) as traffic:
@@ -175,7 +171,7 @@ def _outage(system: System, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
+def _ramp_figures(course: Course, plan: Plan) -> dict[str, Any]:
     base_ms, doubled_s = figures.doubled_after_s(course, plan.base_s, course.samples[-1].at_s)
     raised = {one.alert: one.at_s - course.started_s for one in reversed(course.changes) if one.is_raised}
     last_s = max((one.at_s - course.started_s for one in course.changes), default=None)
@@ -193,7 +189,7 @@ def _ramp_figures(course: Course, plan: _Plan) -> dict[str, Any]:
     }
 
 
-def _checks(found: dict[str, Any]) -> list[Check]:
+def checks_of(found: dict[str, Any]) -> list[Check]:
     raised, doubled_s = found["raised_after_s"], found["p95_doubled_after_s"]
     told_s = raised.get("utilization-high")
     # A p95 that never doubled has doubled after the end.

@@ -35,7 +35,7 @@ class Books:
         self.most_requests = 0
         self.most_tokens = 0
         self._has_counts = False
-        self._client = connect(redis_url)
+        self.client = connect(redis_url)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="conservation", daemon=True)
 
@@ -51,7 +51,7 @@ class Books:
         """Takes a last look."""
         self._stopping.set()
         self._thread.join()
-        self._client.close()
+        self.client.close()
 
     def summary(self) -> str:
         if self.is_exact is None:
@@ -60,12 +60,12 @@ class Books:
 
     def _run(self) -> None:
         while not self._stopping.wait(EVERY_S):
-            self._scrape()
-        self._scrape()
+            self.scrape()
+        self.scrape()
 
-    def _scrape(self) -> None:
+    def scrape(self) -> None:
         try:
-            with self._client.pipeline(transaction=True) as pipeline:
+            with self.client.pipeline(transaction=True) as pipeline:
                 pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS)
                 found, num_open, num_placed = pipeline.eval(_NUM_PLACED, 0).execute()
         except (redis.RedisError, OSError):

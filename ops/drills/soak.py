@@ -25,7 +25,7 @@ _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class Look:
     """What there was at one moment."""
 
     at_s: float
@@ -44,11 +44,11 @@ def soak(stage: Stage, minutes: float = 30.0) -> Findings:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(10.0, 2.0))
         capacity_per_s = len(closed.ended) / stage.size(10.0, 2.0)
         stage.load(system, questions, ClosedLoop(MAX_OPEN_CONNECTIONS), stage.size(5.0, 0.5))
-        looks: list[_Look] = []
+        looks: list[Look] = []
         with Traffic(system.urls, questions, stage.open_loop(_LOAD * capacity_per_s)) as traffic:
             _look_on(stage, system, traffic, (seconds, looks))
         reserved = system.counted("reserved_tokens") + system.redis.zcard("rq:wip:correct")
-    growth = {} if stage.is_quick else _growth(looks)
+    growth = {} if stage.is_quick else growth_percent(looks)
     is_long = seconds >= _REDIS_WARM_S + 2 * _WINDOW_S  # else all there is to see is how things fill up
     bars = [
         at_most(f"{name} growth %", percent, 5.0 if "redis" in name else 2.0)
@@ -65,7 +65,7 @@ def soak(stage: Stage, minutes: float = 30.0) -> Findings:
     return Findings(outcome, checks, details)
 
 
-def _look_on(stage: Stage, system: System, traffic: Traffic, about: tuple[float, list[_Look]]) -> None:
+def _look_on(stage: Stage, system: System, traffic: Traffic, about: tuple[float, list[Look]]) -> None:
     seconds, looks = about
     started_s = time.monotonic()
     while (elapsed_s := time.monotonic() - started_s) < seconds:
@@ -76,9 +76,9 @@ def _look_on(stage: Stage, system: System, traffic: Traffic, about: tuple[float,
     stage.follow(system, traffic, len(traffic.ended) or 1, "the last ones")
 
 
-def _look(system: System, at_s: float) -> _Look:
+def _look(system: System, at_s: float) -> Look:
     rss_bytes = {member.name: _rss_bytes(member.process.pid) for member in system.members}
-    return _Look(at_s, rss_bytes, system.redis.dbsize(), system.redis.info("memory")["used_memory"])
+    return Look(at_s, rss_bytes, system.redis.dbsize(), system.redis.info("memory")["used_memory"])
 
 
 def _rss_bytes(pid: int) -> int:
@@ -87,7 +87,7 @@ def _rss_bytes(pid: int) -> int:
     return sum(one.memory_info().rss for one in [process, *process.children()])
 
 
-def _growth(looks: list[_Look]) -> dict[str, float]:
+def growth_percent(looks: list[Look]) -> dict[str, float]:
     """In percent, from the minute after the warm-up to the last one (of a short run: the first and the last third)."""
     rss = {f"{name} rss": lambda look, name=name: look.rss_bytes[name] for name in looks[0].rss_bytes}
     redis = {"redis keys": lambda look: look.redis_keys, "redis memory": lambda look: look.redis_bytes}
@@ -95,7 +95,7 @@ def _growth(looks: list[_Look]) -> dict[str, float]:
     return by_process | {name: _percent(looks, _REDIS_WARM_S, of) for name, of in redis.items()}
 
 
-def _percent(looks: list[_Look], warm_s: float, of: Callable[[_Look], float]) -> float:
+def _percent(looks: list[Look], warm_s: float, of: Callable[[Look], float]) -> float:
     end_s = looks[-1].at_s
     warm_s, window_s = min(warm_s, end_s / 3), min(_WINDOW_S, end_s / 3)
     first = [of(look) for look in looks if warm_s <= look.at_s < warm_s + window_s]

@@ -37,7 +37,7 @@ class Clients(ABC):
         self._arrivals = arrivals
         self._limits = limits
         self._idle: list[list[Connection]] = [[] for _ in targets]
-        self._selector = selectors.DefaultSelector()
+        self.selector = selectors.DefaultSelector()
         self._num_begun = 0
         self._started_s = 0.0
         self._takes_more, self._is_aborted = True, False
@@ -45,7 +45,7 @@ class Clients(ABC):
     @property
     def num_open(self) -> int:
         """Clients that wait."""
-        return len(self._selector.get_map())
+        return len(self.selector.get_map())
 
     @abstractmethod
     def _begin(self, number: int, due_s: float) -> None:
@@ -75,7 +75,7 @@ class Clients(ABC):
         self._started_s = looked_s = time.monotonic()
         try:
             while not self._is_aborted and (self._begin_due() or self.num_open):
-                for key, _ in self._selector.select(self._rest_s()):
+                for key, _ in self.selector.select(self._rest_s()):
                     self._receive(key.data)
                 now_s = time.monotonic()
                 self._go_on(now_s)
@@ -120,19 +120,19 @@ class Clients(ABC):
         except OSError as error:
             self._break(request, error)
             return
-        self._selector.register(connection, selectors.EVENT_READ, request)
+        self.selector.register(connection, selectors.EVENT_READ, request)
 
     def _receive(self, request: Request) -> None:
         connection = request.connection
         try:
             reply = connection.receive()
         except OSError as error:
-            self._selector.unregister(connection)
+            self.selector.unregister(connection)
             self._break(request, error)
             return
         if reply is None:
             return
-        self._selector.unregister(connection)
+        self.selector.unregister(connection)
         if connection.is_over:
             connection.close()
         self._put_back(request)
@@ -141,7 +141,7 @@ class Clients(ABC):
     def _hang_up(self, request: Request) -> None:
         """Where an attempt is under way."""
         if request.connection is not None:
-            self._selector.unregister(request.connection)
+            self.selector.unregister(request.connection)
             request.connection.close()
             self._put_back(request)
 
@@ -156,8 +156,8 @@ class Clients(ABC):
         request.connection = None
 
     def _close(self) -> None:
-        for key in list(self._selector.get_map().values()):
+        for key in list(self.selector.get_map().values()):
             key.fileobj.close()
         for connection in (one for idle in self._idle for one in idle):
             connection.close()
-        self._selector.close()
+        self.selector.close()

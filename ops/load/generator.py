@@ -69,7 +69,7 @@ class Generator(Clients):
             time.sleep(_PAUSE_S)
 
     def _look(self, now_s: float) -> None:
-        for key in list(self._selector.get_map().values()):
+        for key in list(self.selector.get_map().values()):
             if now_s - key.data.sent_s > PATIENCE_S:
                 self._hang_up(key.data)
                 self.measurements.failures["timeout"] += 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ops.drills import course as figures
-from ops.drills.alerts import LOAD_ALERTS, _checks, _Plan
+from ops.drills.alerts import LOAD_ALERTS, Plan, checks_of
 from ops.drills.course import Course, Sample, Waits
 from ops.drills.inbox import Change, Inbox
 from ops.drills.traffic import Exchange
@@ -108,7 +108,7 @@ def test_a_load_that_varies_follows_its_points_and_comes_as_often_as_they_say() 
 
 
 def test_the_plan_falls_back_to_the_low_load_when_its_time_is_over() -> None:
-    plan = _Plan(capacity_per_s=100.0, base_s=15.0, rise_s=120.0, stay_s=0.0)
+    plan = Plan(capacity_per_s=100.0, base_s=15.0, rise_s=120.0, stay_s=0.0)
     loop = plan.loop(seed=0)
 
     assert plan.falls_at_s == 135.0
@@ -116,7 +116,7 @@ def test_the_plan_falls_back_to_the_low_load_when_its_time_is_over() -> None:
 
 
 def test_a_drill_that_kept_every_bar_has_met_all_its_checks() -> None:
-    assert all(check.is_met for check in _checks(SOUND))
+    assert all(check.is_met for check in checks_of(SOUND))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_drill_that_kept_every_bar_has_met_all_its_checks() -> None:
     ],
 )
 def test_every_bar_that_is_missed_fails_the_drill(broken: dict[str, Any]) -> None:
-    assert not all(check.is_met for check in _checks({**SOUND, **broken}))
+    assert not all(check.is_met for check in checks_of({**SOUND, **broken}))
 
 
 def test_the_inbox_keeps_what_is_posted_and_knows_what_stands() -> None:

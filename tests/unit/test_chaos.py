@@ -14,7 +14,7 @@ from ops.drills.catalogue import DRILLS
 from ops.drills.command import chaos
 from ops.drills.conservation import Books
 from ops.drills.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
-from ops.drills.soak import _growth, _Look
+from ops.drills.soak import Look, growth_percent
 from ops.drills.system import DrillError
 from ops.drills.traffic import Exchange
 
@@ -103,7 +103,7 @@ def books(monkeypatch: pytest.MonkeyPatch) -> Books:
 
 
 def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int | None = None) -> None:
-    client = books._client
+    client = books.client
     client.hset("miniserve:counts", mapping=counts)
     client.zadd("miniserve:leases", {"w": 1})
     client.hset("miniserve:reservations", mapping={f"r{number}": 44 for number in range(num_open)})
@@ -113,7 +113,7 @@ def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int 
             else client.zadd("rq:wip:correct", {f"r{number}:w": 1}) if number == 1
             else client.rpush("rq:queue:correct", f"r{number}")
         )  # fmt: skip
-    books._scrape()
+    books.scrape()
 
 
 def test_books_that_know_an_id_that_lies_nowhere_say_so(books: Books) -> None:
@@ -136,18 +136,18 @@ def test_books_that_are_off_by_one_say_so(books: Books, done: int, worst: int) -
 
 
 def test_books_of_a_redis_without_counts_tell_nothing(books: Books) -> None:
-    books._scrape()
+    books.scrape()
 
     assert (books.is_exact, books.summary()) == (None, "n/a")
 
 
 def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> None:
-    def look(at_s: float, size: int, num_keys: int = 50) -> _Look:
-        return _Look(at_s, {"worker 1": size}, num_keys, 1000)
+    def look(at_s: float, size: int, num_keys: int = 50) -> Look:
+        return Look(at_s, {"worker 1": size}, num_keys, 1000)
 
     looks = [look(0, 10), look(200, 100), look(450, 900, 100), look(1750, 103, 104), look(1800, 103, 104)]
 
-    assert _growth(looks) == {"worker 1 rss": 3.0, "redis keys": 4.0, "redis memory": 0.0}
+    assert growth_percent(looks) == {"worker 1 rss": 3.0, "redis keys": 4.0, "redis memory": 0.0}
 
 
 def test_the_list_of_drills_names_each_with_its_bar() -> None:

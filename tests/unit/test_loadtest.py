@@ -182,7 +182,7 @@ def test_the_generator_sleeps_while_only_an_answer_can_help(serve, limits: Limit
     server = serve(lambda _: http(200, OK), delay_s=0.1)
     generator = Generator(Target.from_url(server.url), ["x"], OpenLoop(200, 1, max_connections), limits, None)
 
-    with patch.object(generator._selector, "select", wraps=generator._selector.select) as select_:
+    with patch.object(generator.selector, "select", wraps=generator.selector.select) as select_:
         generator.run()
 
     assert select_.call_count < 50
