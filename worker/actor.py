@@ -55,26 +55,26 @@ class Actor:
         self._num_stale_beats = 0
 
     def run(self) -> None:
-        """Serve until told to stop, then finish or hand back what is held."""
-        self._open()
+        """Serve until `stop` is called, then finish or hand back what is held."""
+        self.open()
         while not self._is_stopping:
-            self._iterate(self._policy.free_capacity)
+            self.iterate(self._policy.free_capacity)
         self._shut_down()
 
     def stop(self) -> None:
         """Safe in a signal handler: only sets a flag that the loop reads."""
         self._is_stopping = True
 
-    def _open(self) -> None:
+    def open(self) -> None:
         """Register; wait for Redis if it is not there yet."""
         while not self._is_stopping:
             try:
-                self._mailbox.open(self._is_fresh, self._status.report)
+                self._mailbox.open(self.is_fresh, self._status.report)
                 return logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
             except MailboxDown as error:
                 self._note_down(error)
 
-    def _iterate(self, capacity: FreeCapacity) -> None:
+    def iterate(self, capacity: FreeCapacity) -> None:
         """One iteration: exchange with the mailbox, take in, compute."""
         self._last_iteration_s = self._clock()
         self._take_in(self._exchange(capacity, self._idle_s()))
@@ -147,14 +147,14 @@ class Actor:
         deadline_s = self._clock() + self._grace_s
         # Nothing due means that nothing held can still be computed: others may do better.
         while (self._engine.due_in_s() is not None or self._completions) and self._clock() < deadline_s:
-            self._iterate(NO_CAPACITY)
+            self.iterate(NO_CAPACITY)
         if self._completions:  # the grace is over: what has an answer need not be computed again
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # whatever is still held goes back to the front of the queue
         logger.info("worker stopped", num_handed_back=len(left), **self._engine.observer.observations.summary())
 
-    def _is_fresh(self) -> bool:
+    def is_fresh(self) -> bool:
         """Whether the loop still iterates; the heartbeat's thread asks at every beat.
 
         A loop that hangs does not recover. Beats are counted and not seconds: a process that was stopped and goes on

@@ -68,8 +68,8 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
     tickets = [mailbox.submit(request(f"r{i}")) for i in range(5)]
     patient = actor(engine(), mailbox, grace_s=5.0)
 
-    patient._open()
-    patient._iterate(FreeCapacity(2048))
+    patient.open()
+    patient.iterate(FreeCapacity(2048))
     patient.stop()
     patient.run()
 
@@ -80,8 +80,8 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
     mailbox = InMemoryMailbox()
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
-    hurried._open()
-    hurried._iterate(FreeCapacity(2048))
+    hurried.open()
+    hurried.iterate(FreeCapacity(2048))
     hurried.stop()
     hurried.run()
 
@@ -224,12 +224,11 @@ def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> Non
 
 
 def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
-    mailbox = InMemoryMailbox()
-    worker = actor(static_engine(max_batch=3, max_wait_s=60.0), mailbox, grace_s=5.0)
+    mailbox, subject = InMemoryMailbox(), static_engine(max_batch=3, max_wait_s=60.0)
 
-    with running(worker):
+    with running(actor(subject, mailbox, grace_s=5.0)):
         ticket = mailbox.submit(request("r"))
-        wait_until(lambda: len(worker._policy.waiting) == 1, 5.0, "taken")
+        wait_until(lambda: len(subject.policy.waiting) == 1, 5.0, "taken")
 
     assert mailbox.wait(ticket, timeout_s=1.0).output_ids
 
@@ -239,13 +238,13 @@ def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> 
     end = FlakyEnd(mailbox.worker_end(), num_failures=0)
     worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
     mailbox.submit(request("r"))
-    worker._open()
-    worker._iterate(FreeCapacity(2048))
+    worker.open()
+    worker.iterate(FreeCapacity(2048))
 
     end.cut_off(num_failures=10**9)
     with patch("worker.actor.sleep") as sleep:
         for _ in range(10):
-            worker._iterate(FreeCapacity(2048))
+            worker.iterate(FreeCapacity(2048))
 
     assert [call.args[0] for call in sleep.call_args_list] == [RETRY_WAIT_S] * 10
 
@@ -262,12 +261,12 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
     stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
-    worker._open()
-    worker._iterate(FreeCapacity(2048))
+    worker.open()
+    worker.iterate(FreeCapacity(2048))
     assert stuck.has_work
 
     worker.stop()
-    with patch.object(worker, "_iterate") as turn:
+    with patch.object(worker, "iterate") as turn:
         worker.run()
 
     assert turn.call_count == 0
@@ -282,12 +281,12 @@ def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkey
     subject = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
 
     time_s = 60.0  # it was stopped, say
-    beats = [subject._is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]
-    subject._iterate(FreeCapacity(0))
-    beats.append(subject._is_fresh())
+    beats = [subject.is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]
+    subject.iterate(FreeCapacity(0))
+    beats.append(subject.is_fresh())
     assert (beats, ends) == ([False] * (MAX_STALE_HEARTBEATS - 1) + [True], [])
 
     time_s = 120.0
     for _ in range(MAX_STALE_HEARTBEATS):
-        subject._is_fresh()
+        subject.is_fresh()
     assert ends == [os.EX_SOFTWARE]
