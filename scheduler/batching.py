@@ -76,7 +76,7 @@ class StepPlan:
 class ContinuousBatching:
     """The batch is formed again at every iteration (iteration-level scheduling, Orca, OSDI 22).
 
-    A waiting request joins as soon as the token budget allows, whatever else runs; when a sequence ends, its tokens and
+    A waiting request joins a running batch as soon as the token budget allows; when a sequence ends, its tokens and
     its slot are free for the very next plan. First come, first served: nobody is overtaken, so nobody starves.
     """
 

@@ -1,7 +1,7 @@
 """URLs of a Redis and of a webhook: what a sound one is, and how it may be shown. Text only: nothing here connects.
 
 Beside the URLs that redis-py knows there are two for a Redis watched by sentinels, `redis+sentinel://` and
-`rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and whoever connects asks those where
+`rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and a client asks those where
 the primary is now. The form is that of rq-dashboard. Of a webhook's URL all may be a secret.
 """
 

@@ -92,7 +92,7 @@ class Actor:
     def _exchange(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
         """Send what finished, receive what waits. While Redis is away the engine goes on with what it holds."""
         progress, self._progress = self._progress, []
-        completions, self._completions = self._completions, []  # the mailbox keeps them, whatever happens to Redis
+        completions, self._completions = self._completions, []  # the mailbox keeps them, also while Redis is away
         try:
             inbox = self._mailbox.exchange(completions, capacity, wait_s, progress)
         except MailboxDown as error:
@@ -151,7 +151,7 @@ class Actor:
         if self._completions:  # the grace is over: what has an answer need not be computed again
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
-        self._mailbox.close()  # whatever is still held goes back to the front of the queue
+        self._mailbox.close()  # what is still held goes back to the front of the queue
         logger.info("worker stopped", num_handed_back=len(left), **self._engine.observer.observations.summary())
 
     def is_fresh(self) -> bool:

@@ -1,4 +1,4 @@
-"""Says what a text is told in which no verb mistake was found: also that it seems not to be English.
+"""Chooses the explanation of a text without verb mistakes; it may say that the text seems not to be English.
 
 The model finds almost nothing in other languages, so their texts must not pass as checked ones. The judgement counts
 words that are frequent in English and nowhere else against those that are not English: by the lists of languages.tsv,

@@ -49,7 +49,7 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app.recorder = RequestRecorder(settings, app.mailbox.keep_trace, spans)
     endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
-    app.url_map.merge_slashes = False  # it would redirect to whatever host the client names
+    app.url_map.merge_slashes = False  # it would redirect to the host that the client names
     app.before_request(_begin)
     app.after_request(lambda response: _finish(response, app.recorder))
     app.register_error_handler(Exception, _error_reply)

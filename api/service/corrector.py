@@ -74,7 +74,7 @@ class Corrector:
     def follow(self, job: Job) -> Generator[Edit | Correction | None]:
         """The edits as they are decoded, and then the correction; None while there is nothing new.
 
-        Raises a ServingError, and so does the generator. Whoever takes it has to close it.
+        Raises a ServingError, and so does the generator. The caller has to close it.
         """
         job.limit_wait(self._timeout_s)
         drafts = self._drafts(job)

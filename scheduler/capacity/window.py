@@ -37,7 +37,7 @@ class Window:
 def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:
     """The latest moments, oldest first, through which no number falls.
 
-    A Redis that was emptied, or lost the last second of its file, counts from zero: earlier rows are of another life.
+    A Redis that was emptied, or lost the last second of its file, counts from zero: rows before that do not count.
     """
     moments, growing = [now], _growing(now)
     for earlier in reversed(history):

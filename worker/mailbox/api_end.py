@@ -100,8 +100,8 @@ class RedisApiMailbox(WaitingMailbox):
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
-        told = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
-        return [CancelResult(each.decode()) for each in told]
+        replies = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
+        return [CancelResult(each.decode()) for each in replies]
 
     def status(self) -> MailboxStatus:
         try:

@@ -23,10 +23,10 @@ from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits
 
 logger = logging.getLogger(__name__)
-_MAX_COMMANDS = 256  # of one packet; a large one would keep the replies of the first waiting
+_MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
 _PAUSE_S = 0.05
-_LATER_S = 0.25  # in which a packet will go out for what need not be sent at once
-_MOST_LATER = 4096  # while Redis is away: the oldest go
+_LATER_S = 0.25  # the longest time that a command which is not urgent waits for a packet
+_MOST_LATER = 4096  # commands kept while Redis is away; the oldest are dropped
 _LAST_CALLS_S = 0.5  # after `stop`
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds

@@ -37,7 +37,7 @@ def new_worker_name() -> str:
 
 
 class Reporter:
-    """What a process has counted, on its way into the sums of the whole system: each count once, whatever gets lost.
+    """Reports what a process has counted: each count enters the system's sums once, also where a reply is lost.
 
     A report holds the differences to the last one that Redis took, and a number. One whose reply never came is sent
     again as it was; Redis adds no number twice. Used from one thread.
@@ -128,8 +128,8 @@ class Heartbeat:
 
     def _beat(self, is_first: bool = False) -> None:
         report = self._last_report = self._reported()
-        reply, told = self._connection.ask(self._command(report), self._reporter.command(report.totals))
-        self._reporter.note_reply(told)
+        reply, taken = self._connection.ask(self._command(report), self._reporter.command(report.totals))
+        self._reporter.note_reply(taken)
         lost_lease, num_taken_back, is_consistent = checked(reply)
         if lost_lease and not is_first:
             self._on_lease_lost()
@@ -141,7 +141,7 @@ class Heartbeat:
                 logger.info("put %d requests right that were changed from outside", num_changed)
 
     def _reported(self) -> WorkerReport:
-        """A fault in what it says of itself must not cost a worker its lease: then the last report is told again."""
+        """A fault in its own report must not cost a worker its lease: then the last report is sent again."""
         try:
             return self._report()
         except Exception:

@@ -1,7 +1,7 @@
 """The mailbox inside one process: for the modes without a queue and for tests.
 
 Same promises as over Redis (bounds, order, shares, first answer wins, cancel, dead letters, requests that are found
-again, progress, counts) under one lock. Nobody watches the workers here: a test in which one dies says so with
+again, progress, counts) under one lock. No worker has a lease here: a test in which one dies calls
 `give_up`.
 """
 
@@ -180,7 +180,7 @@ class InMemoryMailbox(WaitingMailbox):
         job = self._queue.open_jobs.get(request_id)
         if job is None:
             return CancelResult.DONE
-        job.cancel_reason = reason  # a running one: its worker is told in its next exchange
+        job.cancel_reason = reason  # a running one: its worker gets the id in its next exchange
         if job.owner is not None:
             return CancelResult.CANCELLING
         self._queue.queued_ids.remove(request_id)

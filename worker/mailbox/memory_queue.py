@@ -188,7 +188,7 @@ class InMemoryWorkerMailbox:
         self.name = name
         self.num_duplicates = 0
         self._queue = queue
-        self._cancelled: set[str] = set()  # ids this worker was told to drop; its late answers do not count
+        self._cancelled: set[str] = set()  # ids this worker has to drop; its late answers do not count
 
     def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         with self._queue.arrived:

@@ -47,8 +47,8 @@ class StatusClient:
         """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
         try:
             report = self._reporter.command(self._totals())
-            reply, told = self._connection.ask(script("status", READY_WITHIN_S), report)
-            self._reporter.note_reply(told)
+            reply, taken = self._connection.ask(script("status", READY_WITHIN_S), report)
+            self._reporter.note_reply(taken)
             return replies.status_of(checked(reply))
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))

@@ -3,7 +3,7 @@
 Two implementations keep it: Redis (`RedisWorkerMailbox`, `RedisApiMailbox`) and one inside a process
 (`InMemoryMailbox`). tests/contract/ runs the same suite against both. Importing this opens nothing.
 
-A request is accepted by `submit` and ends in exactly one completion, whatever dies in between. It runs at least
+A request is accepted by `submit` and ends in exactly one completion, also where processes die. It runs at least
 once; of several answers the first one counts.
 """
 
@@ -23,9 +23,9 @@ from scheduler.traces import FoundTrace
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
 BEAT_S = 0.25
-HEARTBEAT_S = 2.0  # of a stream to which nothing happens
+HEARTBEAT_S = 2.0  # between comments of an event stream without events
 MAX_BLOCK_S = 0.5  # a blocked claim must end before the lease does, or a dead worker could still take an id
-# /readyz: a worker's loop must have turned in this time. It promises 3 s; the rest is for the way from there to here.
+# /readyz: a worker's loop must have iterated in this time. The promise is 3 s; the rest is for the report to arrive.
 READY_WITHIN_S = 2.5
 KEPT_TTL_S = 600
 FAILURE_TTL_S = 7 * 86_400  # dead letters stay for a week
@@ -78,12 +78,12 @@ class Record:
     """What is kept of an HTTP request beside its jobs, so that it can be answered for later, and by another replica."""
 
     request_id: str  # its jobs' ids begin with it
-    document: str  # whatever the API needs to give the answer later; nobody else reads it
+    document: str  # what the API needs to give the answer later; only the API reads it
     tokenizer_fingerprint: str  # of the document's sentences and the answers: for another one a key is new
     digest: str  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
     manner: ReplyMode = ReplyMode.WAIT
-    client: str = ""  # number of whoever sent it, of which no more than a share is taken; '': not limited
+    client: str = ""  # number of the client, which gets no more than a share of the queue; '': not limited
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ class WorkerMailbox(Protocol):
         """Give answers, take what has come since the last call; waits up to `wait_s` (at most MAX_BLOCK_S) for it.
 
         Delivers at most this worker's share, as long as it fits into `capacity`; what an earlier worker died with comes
-        in groups, each alone. `progress` is passed on once, to whoever hears it. An id in `cancelled_ids` is over: a
+        in groups, each alone. `progress` is published once, and not stored. An id in `cancelled_ids` is over: a
         completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call,
         and so are those that a call before could not confirm.
         """
@@ -230,7 +230,7 @@ class ApiMailbox(Protocol):
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        """The completions in order, each stop or length. Uses the tickets up, whatever happens.
+        """The completions in order, each stop or length. Uses the tickets up, also where it raises.
 
         The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
@@ -264,4 +264,4 @@ class ApiMailbox(Protocol):
         """Everything that metrics are made of, at one moment. Raises NotReady."""
 
     def close(self) -> None:
-        """Stop; whoever still waits gets ShuttingDown. Does not need Redis."""
+        """Stop; all who still wait get ShuttingDown. Does not need Redis."""

@@ -101,8 +101,8 @@ class _Wait:
         if self._has_left is not None and self._has_left():
             raise Cancelled("The client left before the answer was there.")
         if self._checked_s >= self._until_s:
-            told = f"No answer within {self._timeout_s:g} s; the request was cancelled."
-            raise DeadlineExceeded(f"{told} Give it longer, or try again later.")
+            problem = f"No answer within {self._timeout_s:g} s; the request was cancelled."
+            raise DeadlineExceeded(f"{problem} Give it longer, or try again later.")
 
 
 @dataclass(slots=True, eq=False)
@@ -159,10 +159,10 @@ class Waiters:
             return self._by_id.pop(ticket.request_id, None) is not None
 
     def resolve(self, request_id: str, outcome: Outcome, asked_s: float = inf) -> None:
-        """Tell every waiter of an id; those already told keep what they have.
+        """Give every waiter of an id its outcome; a waiter that has one keeps it.
 
-        An end that was published before a request for the same id was accepted is none of its waiter's, nor is what was
-        asked before it came.
+        An end published before a waiter's request was accepted belongs to an earlier request of that id. So does the
+        reply to a look-up sent before the waiter came.
         """
         is_cancelled = isinstance(outcome, Completion) and outcome.finish_reason is FinishReason.CANCELLED
         with self._lock:
@@ -172,13 +172,13 @@ class Waiters:
                     waiter.tell(outcome)
 
     def refuse(self, waiters: Sequence[Waiter], refusal: ServingError) -> None:
-        """Tell those whose request was not accepted: there is nothing to cancel."""
+        """End the waits for requests that were not accepted: there is nothing to cancel."""
         with self._lock:
             for waiter in waiters:
                 waiter.tell(refusal)
 
     def hear(self, progress: Progress) -> None:
-        """Tell every waiter of an id what was written so far; a worker that begins anew repeats what is known."""
+        """Pass on what was written so far; a worker that restarts the request repeats what is known."""
         with self._lock:
             for waiter in self._by_id.get(progress.request_id, ()):
                 if len(progress.output_ids) > len(waiter.output_ids):

@@ -5,7 +5,7 @@ there is capacity: BLMOVE, which Redis answers when something waits, with DRAIN 
 waits and fits. So an iteration in which nothing comes costs Redis nothing, a lone request costs one sleep, and a full
 worker claims nothing.
 
-Whatever may have been lost with a broken connection, or taken by others while this process was stopped, is found by
+What was lost with a broken connection, or taken by others while this process was stopped, is found by
 RESYNC in the first exchange afterwards; until then no new work is taken, so that an id is never held twice. Each RESYNC
 begins an epoch, and Redis ignores a DRAIN of an earlier one.
 
@@ -203,7 +203,7 @@ class RedisWorkerMailbox:
         return Inbox(self._open_deliveries(deliveries), self._settle_cancelled(cancelled), deferred_id.decode())
 
     def _settle_cancelled(self, cancelled: list[bytes]) -> tuple[str, ...]:
-        """The answer to a cancelled request goes out with the next exchange, whatever the worker makes of it."""
+        """The answer to a cancelled request goes out with the next exchange, also while the worker computes it."""
         request_ids = tuple(request_id for request_id in map(bytes.decode, cancelled) if request_id in self._held)
         self._accept_answers(Completion(request_id, FinishReason.CANCELLED) for request_id in request_ids)
         self._disowned.update(request_ids)

@@ -24,7 +24,7 @@ local function cancel(id)
     cancel_job(id, why, 'waiting')
     return 'canceled'
   end
-  -- It runs, or is being claimed: its worker is told, and whoever may get it next sees the mark.
+  -- It runs, or is being claimed: its worker gets the id, and the next worker to claim it sees the mark.
   redis.call('HSET', job_key(id), 'cancel_requested', why)
   if status == 'started' then redis.call('HSET', inbox_key(job.worker_name), id, why) end
   return 'requested'

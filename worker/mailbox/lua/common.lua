@@ -150,7 +150,7 @@ local function in_slices(command, key, values)
 end
 
 -- The accounts. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
--- kind with one command whatever the number of jobs. Every script that notes something must end in `close`.
+-- kind with one command for any number of jobs. Every script that notes something must end in `close`.
 local reserved, released, counted, ended, kept, held, outgoing = {}, {}, {}, {}, {}, {}, {}
 
 local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
@@ -238,7 +238,7 @@ local function close()
   end
   if #sums > 0 then redis.call('HSET', COUNTS, unpack(sums)) end
   for status, entries in pairs(ended) do in_slices('ZADD', registry_of(status), entries) end
-  for second, bytes in pairs(kept) do redis.pcall('HINCRBY', KEPT, second, bytes) end -- summed up anew every second
+  for second, bytes in pairs(kept) do redis.pcall('HINCRBY', KEPT, second, bytes) end -- summed up every second
   for client, cost in pairs(held) do
     local left = redis.pcall('HINCRBY', CLIENTS, client, cost)
     if type(left) ~= 'number' or left <= 0 then redis.call('HDEL', CLIENTS, client) end

@@ -46,7 +46,7 @@ for at = FIRST, #ARGV, STEP do
     elseif why then
       cancel_job(id, why, 'running')
     else
-      requeue({ id }) -- somebody has come since the worker was told, or waits for longer
+      requeue({ id }) -- another client came after the cancellation, or waits for longer
     end
   elseif not job.status then
     release(id) -- deleted by hand while it ran
