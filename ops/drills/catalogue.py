@@ -44,7 +44,7 @@ _ALL = (
           "raised before p95 doubles, waits predicted within 20 %, all clear, no worker reported within 3 s", alerts),
     Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
           "within 20, 20 and 35 %", waits),
-    Drill("soak", "a steady load of 0.8 of capacity for 30 min",
-          "RSS < 2 % growth, Redis flat, nothing reserved when idle", soak),
+    Drill("soak", "half of the capacity for 30 min, from a cold start",
+          "RSS +2 % at most after 5 min, Redis flat, nothing reserved when idle", soak),
 )  # fmt: skip
 DRILLS = {drill.name: drill for drill in _ALL}

@@ -145,7 +145,14 @@ def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> N
     def look(at_s: float, size: int, num_keys: int = 50) -> Look:
         return Look(at_s, {"worker 1": size}, num_keys, 1000)
 
-    looks = [look(0, 10), look(200, 100), look(450, 900, 100), look(1750, 103, 104), look(1800, 103, 104)]
+    looks = [
+        look(0, 10),
+        look(299, 500),
+        look(301, 100),
+        look(450, 900, 100),
+        look(1750, 103, 104),
+        look(1800, 103, 104),
+    ]
 
     assert growth_percent(looks) == {"worker 1 rss": 3.0, "redis keys": 4.0, "redis memory": 0.0}
 
