@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint format train clean
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint audit format train clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -72,6 +72,12 @@ test-training: install ## the tests of the training and of its sentences; instal
 lint: install ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
+audit: install ## known vulnerabilities of the installed packages; says so where the advisory database cannot be reached
+	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet \
+	  --disable-pip-version-check 'pip-audit>=2.9,<3'; }
+	@$(BIN)/python -m ops.run.audit .venv-audit/bin/pip-audit --format json --progress-spinner off \
+	  --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 format: install ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
@@ -81,4 +87,4 @@ train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus F
 	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
 
 clean: ## remove .venv and what tools left behind
-	@rm -rf $(VENV) .venv-peers build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf $(VENV) .venv-peers .venv-audit build dist *.egg-info .pytest_cache .ruff_cache
