@@ -27,7 +27,7 @@ class BatchLimits:
 
     kv_budget_tokens: int  # KV bytes / bytes per token
     max_slots: int
-    max_iteration_tokens: int  # prompt tokens and decoded tokens of one iteration; bounds its duration
+    max_iteration_tokens: int  # prompt tokens and decoded tokens of one iteration: none waits long for its next token
 
 
 @dataclass(slots=True)
@@ -152,9 +152,12 @@ class ContinuousBatching:
             if self.reserved_tokens + first.reserved_tokens > self.limits.kv_budget_tokens:
                 return StepPlan(tuple(prefills), decodes, deferred_id=first.request_id)
             prompt_tokens += len(first.delivery.request.prompt_ids)
-            if prompt_tokens > self._max_prompt_tokens(len(decodes)):
+            if prompt_tokens + len(decodes) > self.limits.max_iteration_tokens:
                 break
-            self._admit(first, now)
+            self._take_from_waiting(first.request_id)
+            self.running[first.request_id] = first
+            self.reserved_tokens += first.reserved_tokens
+            first.slot, first.admitted_s = heapq.heappop(self._free_slots), now
             prefills.append(first)
         return StepPlan(tuple(prefills), decodes)
 
@@ -171,22 +174,12 @@ class ContinuousBatching:
                 finished.append((sequence, reason))
         return finished
 
-    def _max_prompt_tokens(self, num_decodes: int) -> int:
-        """What fits into an iteration with the running ones' tokens, so that none waits long for its next token."""
-        return self.limits.max_iteration_tokens - num_decodes
-
     def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
         if sequence.output_ids[-1] & ID_MASK == EOS_ID:
             return FinishReason.STOP
         if len(sequence.output_ids) >= sequence.delivery.request.max_output_tokens:
             return FinishReason.LENGTH
         return None
-
-    def _admit(self, sequence: Sequence, now: float) -> None:
-        self._take_from_waiting(sequence.request_id)
-        self.running[sequence.request_id] = sequence
-        self.reserved_tokens += sequence.reserved_tokens
-        sequence.slot, sequence.admitted_s = heapq.heappop(self._free_slots), now
 
     def _take_from_waiting(self, request_id: str) -> None:
         self._waiting_tokens -= self.waiting.pop(request_id).reserved_tokens

@@ -9,6 +9,8 @@ for single rows does: all end together, and the waste is computed in full.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import EOS_ID, ID_MASK, MAX_TOTAL_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
 
@@ -18,7 +20,8 @@ class StaticBatching(ContinuousBatching):
 
     def __init__(self, limits: BatchLimits, max_batch: int, max_wait_s: float, fixed_tokens: int = 0) -> None:
         """The wait begins when the API accepts the first of a batch; `fixed_tokens` 0: each ends with its own <eos>."""
-        super().__init__(limits)
+        # A whole batch is read at once: nobody is running who would have to wait for long prompts.
+        super().__init__(replace(limits, max_iteration_tokens=limits.kv_budget_tokens))
         self._batch_size = min(max_batch, limits.max_slots)
         self._free_slots = list(range(self._batch_size))
         self._max_wait_s = max_wait_s
@@ -47,10 +50,6 @@ class StaticBatching(ContinuousBatching):
         if self.running or self.due_in_s(now) != 0.0:
             return StepPlan((), tuple(self.running.values()))
         return super().plan(now)
-
-    def _max_prompt_tokens(self, num_decodes: int) -> int:
-        """All: nobody is running who would have to wait for long prompts."""
-        return self.limits.kv_budget_tokens
 
     def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
         if not self._fixed_tokens:

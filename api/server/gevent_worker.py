@@ -188,7 +188,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         limits = connection_limits(self.worker_connections)
         self._places = Places(limits.served, settings.trusted_proxies)
         mailbox = self.wsgi.mailbox
-        mailbox.open()
         self._readiness = self.wsgi.readiness = Readiness(
             lambda: mailbox.check_hearing(status_client.status()), lambda: self._places.is_full
         )

@@ -174,7 +174,7 @@ class HeldPackets:
 
 
 def hold_packets(api: RedisApiMailbox) -> HeldPackets:
-    connection, held, enqueue = api._own().sender._connection, HeldPackets(), script("enqueue")[1]
+    connection, held, enqueue = api._sender._connection, HeldPackets(), script("enqueue")[1]
     ask = connection.ask
 
     def ask_later(*commands: Command) -> list:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -85,21 +83,6 @@ def test_four_processes_never_overshoot_the_bound(redis_url: str) -> None:
 
 def test_the_mailbox_works_in_greenlets(redis_url: str) -> None:
     assert read_words(start_python(GREENLETS, redis_url))[0] == "200"
-
-
-def test_a_mailbox_used_before_a_fork_works_in_the_child(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    api.submit(a_request("parents"))
-
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)
-        accepted = api.submit(a_request("childs"))
-        os._exit(0 if accepted.request_id == "childs" else 1)
-    _, status = os.waitpid(child, 0)
-
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert take(worker) == ["parents", "childs"]
 
 
 def test_a_request_lives_on_while_another_process_waits_for_it(house: RedisHouse, redis_url: str) -> None:

@@ -1,7 +1,6 @@
 """The API's end of the Redis mailbox: one subscription and one coalescing sender per process.
 
-Both are made when the first request comes, separately in every process: a server that forks after loading us gets
-working threads (or greenlets) in each child.
+Both begin at once, so the mailbox is made in the process that uses it: threads do not outlive a fork.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,26 +47,18 @@ class RedisApiMailbox(WaitingMailbox):
     """Keeps the ApiMailbox protocol."""
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
-        super().__init__(limits)
-        self._client = client
-        self._clients: dict[int, _ProcessClient] = {}  # by process id: a child never uses its parent's threads
-        self._making = threading.Lock()
-
-    def open(self) -> None:
-        self._own()
+        super().__init__(limits, Waiters())
+        self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
+        self._sender = Sender(RedisConnection(client), self.channel, self._limits)
+        self._fullness = KnownFullness(self._limits)
+        self._listener = Listener(client, self.channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        refusal = self._own().listener.refusal
+        refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | None:
-        return None if self._is_closed else self._own().fullness.refusal(client)
-
-    def _accept(self, wanted: EnqueueRequest) -> Accepted:
-        return self._own().submit(wanted)
-
-    def _waiters(self) -> Waiters:
-        return self._own().waiters
+        return None if self._is_closed else self._fullness.refusal(client)
 
     def find(self, request_id: str) -> Found | None:
         record, job_ids, states = self._look_up(request_id)
@@ -82,82 +72,51 @@ class RedisApiMailbox(WaitingMailbox):
         """What is recorded of a request, its jobs and their states."""
         if not formats.is_request_id(request_id):
             return [], [], []
-        record = [self._ask(command) for command in replies.record_commands(request_id)]
+        record = [self._ask(command)[0] for command in replies.record_commands(request_id)]
         job_ids = replies.job_ids_of(request_id, record)
-        return record, job_ids, self._ask(script("check", *job_ids)) if job_ids else []
+        return record, job_ids, self._ask(script("check", *job_ids))[0] if job_ids else []
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
-        self._own().sender.post_later(("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s))
-
-    def _ask(self, command: Command) -> Any:
-        return self._own().ask(command, SUBMIT_PATIENCE_S)[0]
+        self._sender.post_later(("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s))
 
     def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
-        own = self._own()
-        if own.waiters.remove(ticket):
-            own.sender.post(script("cancel", own.channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
+        if self._waiters.remove(ticket):
+            self._sender.post(script("cancel", self.channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
-        replies = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
-        return [CancelResult(each.decode()) for each in replies]
+        ended = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids))[0] if request_ids else []
+        return [CancelResult(each.decode()) for each in ended]
 
     def status(self) -> MailboxStatus:
         try:
-            reply, _ = self._own().sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S)
+            reply, _ = self._sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         return self.check_hearing(replies.status_of(reply))
 
     def observe(self) -> Observed:
-        return replies.observed_of(self._ask(script("observe", READY_WITHIN_S)))
+        return replies.observed_of(self._ask(script("observe", READY_WITHIN_S))[0])
 
     def close(self) -> None:
         self._is_closed = True
-        own = self._clients.get(os.getpid())
-        if own is not None:
-            own.close()
+        self._waiters.shut_down()
+        self._listener.stop()
+        self._sender.stop()
 
-    def _own(self) -> _ProcessClient:
-        pid = os.getpid()
-        own = self._clients.get(pid)
-        if own is None:
-            with self._making:
-                own = self._clients.get(pid) or self._clients.setdefault(
-                    pid, _ProcessClient(self._client, self._limits)
-                )
-        return own
-
-
-def _not_ready(error: Exception) -> NotReady:
-    is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
-    why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
-    return NotReady(refusal_of(error) or why, 1.0)
-
-
-class _ProcessClient:
-    """What one process has: its reply channel, its waiters, its two threads."""
-
-    def __init__(self, client: Redis, limits: MailboxLimits) -> None:
-        self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
-        self.waiters = Waiters()
-        self.sender = Sender(RedisConnection(client), self.channel, limits)
-        self.fullness = KnownFullness(limits)
-        self.listener = Listener(client, self.channel, self._hear, self._poll)
-
-    def submit(self, wanted: EnqueueRequest) -> Accepted:
+    def _accept(self, wanted: EnqueueRequest) -> Accepted:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
         within_s, record = wanted.within_s, wanted.record
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
-        if not self.listener.wait_until_subscribed(patience_s):
-            raise NotReady(self.listener.refusal or _UNREACHABLE, 1.0)
-        accepted = Accepted("" if record is None else record.request_id, self.waiters.add(wanted))
+        if not self._listener.wait_until_subscribed(patience_s):
+            raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
+        accepted = Accepted("" if record is None else record.request_id, self._waiters.add(wanted))
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
-            self.sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
+            self._sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
             return accepted
         try:
-            reply, run_id = self.ask(wanted, patience_s)
+            reply, run_id = self._ask(wanted, patience_s)
             if reply[0] != b"known":
                 self._conclude(wanted, accepted, reply, run_id)
                 return accepted
@@ -165,12 +124,12 @@ class _ProcessClient:
             self._forget(accepted)
             raise
         self._forget(accepted)
-        return self.submit(wanted.under(reply[1].decode()))
+        return self._accept(wanted.under(reply[1].decode()))
 
-    def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
+    def _ask(self, what: Command | EnqueueRequest, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
         """As the sender's `ask`. Raises NotReady."""
         try:
-            return self.sender.ask(what, patience_s)
+            return self._sender.ask(what, patience_s)
         except MailboxDown as error:
             raise _not_ready(error) from error
 
@@ -179,7 +138,7 @@ class _ProcessClient:
         try:
             self._conclude(wanted, accepted, reply, run_id)
         except ServingError as refusal:
-            self.waiters.refuse(accepted.tickets, refusal)
+            self._waiters.refuse(accepted.tickets, refusal)
 
     def _conclude(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
@@ -189,7 +148,7 @@ class _ProcessClient:
             raise admission.conflict()
         if reply[0] == b"full":
             client = "" if wanted.record is None else wanted.record.client
-            raise self.fullness.note(reply[1], reply[2], float(reply[3]), client)
+            raise self._fullness.note(reply[1], reply[2], float(reply[3]), client)
         if reply[0] == b"share":
             raise admission.rate_limited(reply[1], reply[2], float(reply[3]))
         if reply[0] == b"kept":
@@ -200,21 +159,16 @@ class _ProcessClient:
         for waiter in accepted.tickets:
             waiter.run_id = run_id
         if reply[0] == b"attached":
-            self._look_up(accepted.tickets)  # the answer may be older than the subscription
+            self._look_for(accepted.tickets)  # the answer may be older than the subscription
 
     def _forget(self, accepted: Accepted) -> None:
         for ticket in accepted.tickets:
-            self.waiters.remove(ticket)
-
-    def close(self) -> None:
-        self.waiters.shut_down()
-        self.listener.stop()
-        self.sender.stop()
+            self._waiters.remove(ticket)
 
     def _hear(self, message: bytes) -> None:
         for line in message.split(b"\n"):
             if line.startswith(b"-"):  # a job that ended without an answer, unless it was sent again meanwhile
-                self._look_up(self.waiters.of(line[1:].decode()))
+                self._look_for(self._waiters.of(line[1:].decode()))
             else:
                 self._resolve(line)
 
@@ -225,19 +179,19 @@ class _ProcessClient:
             logger.error("an answer cannot be read: %s", error)
             return
         if isinstance(news, Progress):
-            self.waiters.hear(news)
+            self._waiters.hear(news)
         else:
-            self.waiters.resolve(news.request_id, news)
+            self._waiters.resolve(news.request_id, news)
 
     def _poll(self, older_than_s: float) -> None:
-        self._look_up(self.waiters.unanswered(older_than_s))
+        self._look_for(self._waiters.unanswered(older_than_s))
 
-    def _look_up(self, waiters: Sequence[Waiter]) -> None:
+    def _look_for(self, waiters: Sequence[Waiter]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
         asked = [waiter for waiter in waiters if waiter.run_id]
         if asked:
             command = script("check", *(waiter.request_id for waiter in asked))
-            self.sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
+            self._sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
     def _learn(self, asked: list[Waiter], asked_s: float, states: Any, run_id: str) -> None:
         if isinstance(states, Exception):
@@ -247,9 +201,9 @@ class _ProcessClient:
             request_id = waiter.request_id
             outcome = replies.outcome_of(request_id, state, payload)
             if outcome is not None:
-                self.waiters.resolve(request_id, outcome, asked_s)
+                self._waiters.resolve(request_id, outcome, asked_s)
             elif state == b"gone" and waiter.run_id == run_id:
-                self.waiters.resolve(request_id, admission.removed(), asked_s)
+                self._waiters.resolve(request_id, admission.removed(), asked_s)
             elif state == b"gone":
                 lost.setdefault(id(waiter.wanted), []).append(waiter)
         for waiters in lost.values():
@@ -270,4 +224,10 @@ class _ProcessClient:
                 for waiter in waiters:
                     waiter.run_id = run_id
 
-        self.sender.post(wanted, SUBMIT_PATIENCE_S, on_reply)
+        self._sender.post(wanted, SUBMIT_PATIENCE_S, on_reply)
+
+
+def _not_ready(error: Exception) -> NotReady:
+    is_refusal = isinstance(error, ResponseError) or isinstance(error.__cause__, ResponseError)
+    why = "Redis takes nothing new, it may be out of memory; try again shortly." if is_refusal else _UNREACHABLE
+    return NotReady(refusal_of(error) or why, 1.0)

@@ -28,7 +28,7 @@ from worker.mailbox.protocol import (
     ReplyMode,
     WorkerReport,
 )
-from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
+from worker.mailbox.waiters import Waiter, WaitingMailbox
 
 _ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
 _OTHERS_S = 10.0  # a client that asked so lately counts as one that waits
@@ -39,25 +39,22 @@ class InMemoryMailbox(WaitingMailbox):
     """Keeps the ApiMailbox protocol; `worker_end()` gives the other end, one for each worker."""
 
     def __init__(self, limits: MailboxLimits | None = None) -> None:
-        super().__init__(limits)
         self._queue = MemoryQueue()
+        super().__init__(limits, self._queue.waiters)
         self._worker_numbers = itertools.count(1)
         self._last_client, self._client_changed_s = "", -inf  # whose request was the last, and when it was another's
 
     def worker_end(self) -> InMemoryWorkerMailbox:
         return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._queue)
 
-    def _waiters(self) -> Waiters:
-        return self._queue.waiters
-
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
         with self._queue.arrived:
             wanted = self._under_its_key(wanted)
             jobs = self._enqueue(wanted)
-            tickets = self._queue.waiters.add(wanted, _RUN_ID)
+            tickets = self._waiters.add(wanted, _RUN_ID)
             for job in jobs:
                 if job.completion is not None:
-                    self._queue.waiters.resolve(job.request_id, job.completion)
+                    self._waiters.resolve(job.request_id, job.completion)
         return Accepted("" if wanted.record is None else wanted.record.request_id, tickets, time.perf_counter())
 
     def _under_its_key(self, wanted: EnqueueRequest) -> EnqueueRequest:
@@ -169,7 +166,7 @@ class InMemoryMailbox(WaitingMailbox):
 
     def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
         with self._queue.arrived:
-            if self._queue.waiters.remove(ticket):
+            if self._waiters.remove(ticket):
                 self._cancel(ticket.request_id, why)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
@@ -220,7 +217,7 @@ class InMemoryMailbox(WaitingMailbox):
 
     def close(self) -> None:
         self._is_closed = True
-        self._queue.waiters.shut_down()
+        self._waiters.shut_down()
 
 
 def _facts(name: str, report: WorkerReport) -> WorkerFacts:

@@ -180,10 +180,7 @@ class WorkerMailbox(Protocol):
 
 
 class ApiMailbox(Protocol):
-    """The API's end. Used from many threads or greenlets, and safe to create before a fork."""
-
-    def open(self) -> None:
-        """Begin to hear answers, in the process that serves; else the first request begins it."""
+    """The API's end. Used from many threads or greenlets of the process that made it."""
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""

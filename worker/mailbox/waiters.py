@@ -208,13 +208,10 @@ class Waiters:
 class WaitingMailbox(ApiMailbox):
     """What both API mailboxes do alike: the checks before a request is accepted, and the wait after it."""
 
-    def __init__(self, limits: MailboxLimits | None) -> None:
+    def __init__(self, limits: MailboxLimits | None, waiters: Waiters) -> None:
         self._limits = limits or MailboxLimits()
+        self._waiters = waiters
         self._is_closed = False
-
-    @abstractmethod
-    def _waiters(self) -> Waiters:
-        """Those of this process."""
 
     @abstractmethod
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
@@ -257,8 +254,8 @@ class WaitingMailbox(ApiMailbox):
     @contextmanager
     def _waiting(self, tickets: Sequence[Waiter], wait: _Wait) -> Iterator[_Wait]:
         """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
-        waiters, why = self._waiters(), FinishReason.CANCELLED
-        waiters.begin_wait(tickets, wait)
+        why = FinishReason.CANCELLED
+        self._waiters.begin_wait(tickets, wait)
         try:
             yield wait
         except DeadlineExceeded:
@@ -269,7 +266,7 @@ class WaitingMailbox(ApiMailbox):
                 if ticket.outcome is None or isinstance(ticket.outcome, ShuttingDown):
                     self.abandon(ticket, why)
                 else:
-                    waiters.remove(ticket)
+                    self._waiters.remove(ticket)
 
 
 def completion_of(outcome: Outcome) -> Completion:
