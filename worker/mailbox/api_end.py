@@ -48,10 +48,10 @@ class RedisApiMailbox(WaitingMailbox):
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
         super().__init__(limits, Waiters())
-        self.channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
-        self._sender = Sender(RedisConnection(client), self.channel, self._limits)
+        self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
+        self._sender = Sender(RedisConnection(client), self._channel, self._limits)
         self._fullness = KnownFullness(self._limits)
-        self._listener = Listener(client, self.channel, self._hear, self._poll)
+        self._listener = Listener(client, self._channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         refusal = self._listener.refusal
@@ -82,7 +82,7 @@ class RedisApiMailbox(WaitingMailbox):
 
     def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
         if self._waiters.remove(ticket):
-            self._sender.post(script("cancel", self.channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
+            self._sender.post(script("cancel", self._channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
