@@ -15,7 +15,10 @@ from worker.mailbox.connection import connect
 
 EVERY_S = 0.05
 _NUM_PLACED = """
-local placed = redis.call('LLEN', 'rq:queue:correct') + redis.call('ZCARD', 'rq:wip:correct')
+local placed = redis.call('ZCARD', 'rq:wip:correct')
+for _, queue in ipairs({ 'rq:queue:correct', 'rq:queue:correct-async' }) do
+  placed = placed + redis.call('LLEN', queue)
+end
 for _, worker in ipairs(redis.call('ZRANGE', 'miniserve:leases', 0, -1)) do
   placed = placed + redis.call('LLEN', 'miniserve:claim:' .. worker)
 end

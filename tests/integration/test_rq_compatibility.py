@@ -78,7 +78,7 @@ def test_rq_finds_each_job_in_the_registry_of_its_state(one_of_each: str, client
     }
 
     assert found == {state: [state] for state in STATES}
-    assert [queue.name for queue in Queue.all(connection=client)] == ["correct"]
+    assert {queue.name for queue in Queue.all(connection=client)} == {"correct", "correct-async"}
 
 
 def test_rq_reads_results_and_failures(one_of_each: str, client: Redis) -> None:
@@ -96,7 +96,7 @@ def test_rq_sees_the_worker_and_its_counts(one_of_each: str, client: Redis) -> N
     (worker,) = Worker.all(connection=client)
 
     assert (worker.name, worker.get_state(), worker.pid) == (one_of_each, "busy", os.getpid())
-    assert worker.queue_names() == ["correct"]
+    assert worker.queue_names() == ["correct", "correct-async"]
     assert (worker.successful_job_count, worker.failed_job_count) == (1, 1)
     assert abs(worker.last_heartbeat - datetime.now(UTC)) < timedelta(seconds=10)
     assert worker.get_current_job().description == "continuous batch: 1 sequences"
@@ -148,7 +148,7 @@ def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -
 
     assert "queue correct 1, 1 executing, 1 finished, 1 failed" in printed
     assert f"worker {one_of_each} (" in printed
-    assert "busy correct. jobs: 1 finished, 1 failed" in printed
+    assert "busy correct, correct-async. jobs: 1 finished, 1 failed" in printed
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_every_page_of_the_dashboard_works(one_of_each: str, dashboard: str) -> 
         assert [job["id"] for job in listing["jobs"]] == [state]
 
     assert all(get(dashboard + page) for page in pages)
-    (queue,) = json.loads(get(f"{dashboard}/0/data/queues.json"))["queues"]
+    queue, _ = sorted(json.loads(get(f"{dashboard}/0/data/queues.json"))["queues"], key=lambda one: one["name"])
     (worker,) = json.loads(get(f"{dashboard}/0/data/workers.json"))["workers"]
     batch = json.loads(get(f"{dashboard}/0/data/job/batch-{one_of_each}.json"))
     assert (queue["name"], queue["count"], queue["failed_job_registry_count"]) == ("correct", 1, 1)

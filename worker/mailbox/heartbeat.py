@@ -154,7 +154,7 @@ class Heartbeat:
             "birth": self._birth,
             "successful_job_count": self.num_successful,
             "failed_job_count": self.num_failed,
-            "queues": "correct",
+            "queues": "correct,correct-async",
             "pid": os.getpid(),
             "hostname": socket.gethostname(),
             "ip_address": "",

@@ -34,6 +34,7 @@ from scheduler.messages import (
     WireError,
 )
 from worker.mailbox import formats
+from worker.mailbox.async_share import AsyncShare
 from worker.mailbox.connection import Command, RedisConnection, checked, script
 from worker.mailbox.heartbeat import Heartbeat, new_worker_name
 from worker.mailbox.protocol import LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
@@ -44,6 +45,8 @@ _LEAVE_PATIENCE_S = 1.0
 _LEAVE_PAUSE_S = 0.3
 _LONGEST_HOLD_OFF_S = 0.2
 _BUSY_CLAIM_S = 0.05  # how long a claim stands while something runs: with its end the worker hears of cancellations
+_IDLE_CLAIM_S = 0.1  # for as long an asynchronous request may wait for a worker that holds nothing
+_ASYNC_CLAIM_S = 0.005  # while asynchronous requests wait, for which no claim stands
 _CLAIM_AGAIN_S = 0.02  # after a claim that found only what must wait, or was refused
 _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 
@@ -68,6 +71,7 @@ class RedisWorkerMailbox:
         self._disowned: set[str] = set()
         self._needs_resync = True
         self._epoch = 0
+        self._async_share = AsyncShare()
         self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures = 0
         self._retry_s = 0.0  # before it nothing is tried
@@ -84,6 +88,7 @@ class RedisWorkerMailbox:
     ) -> Inbox:
         self._accept_answers(completions)
         self._suspects &= self._held.keys()
+        self._async_share.keep(self._held)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and (inbox := self._resync()) != Inbox():
             return inbox
@@ -103,7 +108,12 @@ class RedisWorkerMailbox:
             with suppress(MailboxDown):  # as above
                 self._claim(capacity, inbox)
         elif self._claims.is_waiting or self._claim(capacity, inbox):
-            return self._receive(wait_s) if wait_s > 0 else inbox
+            until_s = time.monotonic() + wait_s
+            while inbox == Inbox() and (left_s := until_s - time.monotonic()) > 0:
+                inbox = self._receive(left_s)
+                is_over = inbox == Inbox() and not self._claims.is_waiting
+                if is_over and (self._max_block_s == 0 or not self._claim(capacity, inbox)):
+                    break
         elif wait_s > 0:
             time.sleep(min(wait_s, _CLAIM_AGAIN_S))
         return inbox
@@ -177,9 +187,13 @@ class RedisWorkerMailbox:
         has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects
         if not has_capacity and not self._held:
             return False
+        share = self._async_share
+        async_tokens, is_quiet = share.capacity(capacity.tokens), share.is_quiet
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        commands = [script("drain", self.name, LEASE_S, self._epoch, *about)]
-        block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else MAX_BLOCK_S)
+        commands = [script("drain", self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet))]
+        block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
+        if share.num_waiting and (async_tokens > 0 or is_quiet):
+            block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s = now + _BUSY_CLAIM_S
         elif block_s > 0:  # 0 would block for ever
@@ -193,7 +207,8 @@ class RedisWorkerMailbox:
         if not self._guarded(lambda: self._claims.has_reply(min(wait_s, MAX_BLOCK_S))):
             return Inbox()
         *claimed, drained = self._guarded(self._claims.receive)
-        needs_resync, cancelled, must_wait, deferred_id, deliveries = self._checked(drained)
+        needs_resync, cancelled, must_wait, deferred_id, told, deliveries = self._checked(drained)
+        self._async_share.turn, self._async_share.num_waiting = told
         if needs_resync:
             self._on_lease_lost()
             return self._resync()
@@ -211,7 +226,7 @@ class RedisWorkerMailbox:
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
         deliveries = []
-        for raw_id, *fields in raw_deliveries:
+        for raw_id, *fields, is_async in raw_deliveries:
             request_id = raw_id.decode()
             if request_id in self._held or request_id in self._unsent:
                 continue  # taken from us, put back, and ours again: it still runs here
@@ -224,6 +239,7 @@ class RedisWorkerMailbox:
                 continue
             deliveries.append(delivery)
             self._held[request_id] = delivery.request.version
+            self._async_share.note(request_id, delivery.request.reserved_tokens, bool(is_async))
             if delivery.is_suspect:
                 self._suspects.add(request_id)
         return tuple(deliveries)

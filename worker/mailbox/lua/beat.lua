@@ -9,9 +9,10 @@ local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 
 local key, batch = 'rq:worker:' .. worker, 'batch-' .. worker
-redis.call('SADD', 'rq:queues', QUEUE)
+redis.call('SADD', 'rq:queues', QUEUE, ASYNC)
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
+redis.call('SADD', 'rq:workers:correct-async', key)
 write('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('EXPIRE', key, 60)
@@ -67,7 +68,7 @@ redis.call('DEL', 'miniserve:cancel:' .. worker)
 close()
 -- When the numbers differ, somebody changed the queue behind our back (a dashboard emptied it, or put a dead letter
 -- back): the caller then runs RECONCILE.
-local num_placed = redis.call('LLEN', QUEUE) + redis.call('ZCARD', WIP)
+local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
 local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed and not has_old
 remember(now)

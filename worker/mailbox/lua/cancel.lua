@@ -20,7 +20,7 @@ local function cancel(id)
     redis.call('HSET', job_key(id), 'reply_to', reply_to)
     if reply_to ~= '' then return 'kept' end
   end
-  if status == 'queued' and redis.call('LREM', QUEUE, 1, id) > 0 then
+  if status == 'queued' and redis.call('LREM', QUEUE, 1, id) + redis.call('LREM', ASYNC, 1, id) > 0 then
     cancel_job(id, why, 'waiting')
     return 'canceled'
   end

@@ -4,7 +4,8 @@
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
---   rq:job:<id>                   HASH  the job; our own fields are the last nine of ENQUEUE
+--   rq:queue:correct-async        LIST  those that nobody waits for; what goes back to a queue goes to the front of the other
+--   rq:job:<id>                   HASH  the job; our own fields are the last of ENQUEUE
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer
@@ -40,7 +41,7 @@
 --   miniserve:trace:<id>          STRING  what the API replica saw of an HTTP request; the worker's part is the field
 --                                       `trace` of each job
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
-local QUEUE, WIP = 'rq:queue:correct', 'rq:wip:correct'
+local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
 local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'
@@ -128,8 +129,10 @@ local function delivery(id, job, accepted_at)
   local deadline, data = number(job.deadline), job.data or ''
   local left_us = deadline and us_between(clock(), deadline) or -1
   return { id, attempts_of(job) + 1, us_between(accepted_at, clock()), string.sub(data, 1, MAX_DATA_BYTES + 1),
-    job.streams or '', left_us, group_of(id, job) and 1 or 0 }
+    job.streams or '', left_us, group_of(id, job) and 1 or 0, job.reply_to == NOBODY and 1 or 0 }
 end
+
+local function num_queued() return redis.call('LLEN', QUEUE) + redis.call('LLEN', ASYNC) end
 
 -- Back to the front of the queue, in their order.
 local function push_front(ids, first)
@@ -427,6 +430,7 @@ local function unregister(worker)
   local key = 'rq:worker:' .. worker
   redis.call('SREM', 'rq:workers', key)
   redis.call('SREM', 'rq:workers:correct', key)
+  redis.call('SREM', 'rq:workers:correct-async', key)
   redis.call('DEL', key, 'rq:job:batch-' .. worker, inbox_key(worker))
   redis.call('ZREM', LEASES, worker)
   redis.call('HDEL', RATES, worker)

@@ -1,11 +1,16 @@
 -- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
 -- Suspects, which an earlier worker died with, come in their groups: to a worker that holds nothing, and with nothing else.
+-- Asynchronous requests come every eighth while others wait, and else as far as they fit into their part of the cache.
 -- Returns { 1 where the worker must RESYNC, ids to drop, 1 where what comes next must wait for what the worker holds, id of
--- it where it does not fit, { id, attempt, waited us, data, streams, deadline in us, 1 of a suspect }... }
+-- it where it does not fit, { turn, number of asynchronous requests that still wait }, { id, attempt, waited us, data, streams,
+-- deadline in us, 1 of a suspect, 1 of an asynchronous one }... }
 -- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, seconds that a request took lately from its start to
--- its end.
-local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s = unpack(ARGV)
+-- its end, turn (requests started since the last asynchronous one), free tokens for asynchronous requests beside others, '1'
+-- where no others have come lately.
+local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
+turn, async_tokens = tonumber(turn), tonumber(async_tokens)
+local BEFORE_ASYNC = 7
 -- Beside others it will take as long as they did: who would be late is dropped now. If it were started, an overloaded
 -- worker would spend all its tokens on requests whose deadline comes while they run, and answer nobody.
 local needed_s = num_held > 0 and tonumber(service_s) or 0
@@ -13,7 +18,7 @@ local now = clock()
 
 -- An old DRAIN may arrive long after its connection broke; what it took would be with nobody.
 local inbox, cancelled = hash_of(inbox_key(worker)), {}
-if inbox.epoch ~= epoch then return { 1, {}, 0, '', {} } end
+if inbox.epoch ~= epoch then return { 1, {}, 0, '', { 0, 0 }, {} } end
 for id in pairs(inbox) do
   if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
 end
@@ -22,7 +27,7 @@ local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
 -- No lease: others may have taken its work in the meantime.
 if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
   push_front(claimed)
-  return { 1, {}, 0, '', {} }
+  return { 1, {}, 0, '', { 0, 0 }, {} }
 end
 if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
 
@@ -44,7 +49,7 @@ end
 -- nil: nothing to run under this id any more.
 local function load(id)
   local job = read(id, 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline', 'attempts',
-    'group', 'streams')
+    'group', 'streams', 'reply_to')
   if job.status == 'started' then return nil end -- a second entry of an id that runs
   if not job.data or job.status ~= 'queued' then
     release(id)
@@ -63,7 +68,7 @@ local MOST_SUSPECTS = 32 -- of a group that comes as one: the root of a thousand
 
 -- What comes next is taken until something must wait: ids behind it, too, for nobody is overtaken.
 local must_wait, deferred, group = 0, '', nil
-local function take(id)
+local function take(id, is_async)
   if must_wait == 1 or #deliveries >= max_jobs then return false end
   local job = load(id)
   if not job then return true end
@@ -72,12 +77,15 @@ local function take(id)
     must_wait = 1
     return false
   end
+  if is_async and tokens > math.min(async_tokens, free_tokens) then return false end
   if tokens > free_tokens then
     must_wait, deferred = 1, id
     return false
   end
   group = own_group
   free_tokens = free_tokens - tokens
+  turn = is_async and 0 or turn + 1
+  if is_async then async_tokens = async_tokens - tokens end
   start(id, job)
   return true
 end
@@ -86,17 +94,39 @@ local num_claimed = 0
 while num_claimed < #claimed and take(claimed[num_claimed + 1]) do num_claimed = num_claimed + 1 end
 push_front(claimed, num_claimed + 1)
 
-local depth = num_claimed == #claimed and max_jobs > 0 and redis.call('LLEN', QUEUE) or 0
+local can_take = num_claimed == #claimed and max_jobs > 0
+local depth = can_take and redis.call('LLEN', QUEUE) or 0
+local num_async = can_take and redis.call('LLEN', ASYNC) or 0
+local workers = depth + num_async > 0 and math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf')) or 1
+
+local async_share = math.min(math.ceil(num_async / workers), max_jobs)
+local async_ids, async_taken = nil, 0
+local function take_async()
+  async_ids = async_ids or async_share > 0 and redis.call('LRANGE', ASYNC, 0, async_share - 1) or {}
+  local id = async_ids[async_taken + 1]
+  if not id or not take(id, true) then return false end
+  async_taken = async_taken + 1
+  return true
+end
+
+local taken = 0
 if depth > 0 then
-  local workers = math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf'))
   local share = math.min(math.ceil(depth / workers), max_jobs)
-  local taken = 0
   for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, math.max(share, MOST_SUSPECTS) - 1)) do
-    if taken >= share and not group or not take(id) then break end -- a group is not shared
+    if taken >= share and not group then break end -- a group is not shared
+    if turn >= BEFORE_ASYNC then take_async() end
+    if not take(id) then break end
     taken = taken + 1
   end
   if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end
 end
+if taken == depth then
+  if is_quiet == '1' and #deliveries == 0 then async_tokens = free_tokens end
+  while take_async() do end
+elseif turn >= BEFORE_ASYNC then
+  take_async()
+end
+if async_taken > 0 then redis.call('LTRIM', ASYNC, async_taken, -1) end
 if #started > 0 then in_slices('ZADD', WIP, started) end
 close()
-return { 0, cancelled, must_wait, deferred, deliveries }
+return { 0, cancelled, must_wait, deferred, { turn, num_async - async_taken }, deliveries }

@@ -22,7 +22,7 @@ local max_kept = ((counts().max_memory or 0) > 0 and counts().max_memory or tonu
 local KEPT_SHARE = 0.75
 local TEXT_BYTES, RECORD_BYTES, ID_BYTES = 900, 1500, 60 -- with the trace, beside the document; of each job
 local kept_bytes = counts().kept_bytes or 0
-local pushed, num_accepted = {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
+local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
 -- While others wait, a client may hold at most half of the queue. Its first sixteenth is anybody's and not counted: a queue that
 -- is nearly empty costs no command. A job costs its tokens, at least the mean that the two bounds leave to one: so half of
@@ -183,7 +183,8 @@ local function enqueue(first, stop)
       num_accepted = num_accepted + 1
       hold(share, 1)
       reserve(id, tonumber(tokens))
-      pushed[#pushed + 1] = id
+      local line = is_async == '1' and pushed_async or pushed
+      line[#line + 1] = id
     end
   end
   num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
@@ -204,5 +205,6 @@ while first <= #ARGV do
   first = stop + 1
 end
 if #pushed > 0 then in_slices('RPUSH', QUEUE, pushed) end
+if #pushed_async > 0 then in_slices('RPUSH', ASYNC, pushed_async) end
 close()
 return replies

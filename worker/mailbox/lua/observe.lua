@@ -41,10 +41,10 @@ return {
   flat_of(TOTALS),
   workers,
   redis.call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
-  redis.call('LLEN', QUEUE),
+  num_queued(),
   num_open,
   math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
-  tostring(age(redis.call('LINDEX', QUEUE, 0))),
+  tostring(math.max(age(redis.call('LINDEX', QUEUE, 0)), age(redis.call('LINDEX', ASYNC, 0)))),
   tostring(oldest_running),
   redis.call('ZCARD', registry_of('failed')),
   used_memory,

@@ -2,7 +2,9 @@
 -- a dashboard put back is reserved again. Returns the number of ids put right.
 local num_changed, now = 0, clock()
 local is_placed = {}
-for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, -1)) do is_placed[id] = true end
+for _, list in ipairs({ QUEUE, ASYNC }) do
+  for _, id in ipairs(redis.call('LRANGE', list, 0, -1)) do is_placed[id] = true end
+end
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
 for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
   for _, id in ipairs(redis.call('LRANGE', claim_key(live), 0, -1)) do is_placed[id] = true end

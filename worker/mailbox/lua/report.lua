@@ -18,7 +18,7 @@ if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
   redis.call('SET', key, serial, 'EX', 3600)
 end
 if is_api == '1' then
-  redis.call('SADD', 'rq:queues', QUEUE)
+  redis.call('SADD', 'rq:queues', QUEUE, ASYNC)
   redis.call('ZADD', APIS, now, process)
   redis.call('ZREMRANGEBYSCORE', APIS, '-inf', now - API_TTL_S)
 end

@@ -17,7 +17,7 @@ for at = 4, #ARGV do is_held[ARGV[at]] = true end
 local deliveries = {}
 for _, id in ipairs(ids_run_by(worker)) do
   local job = read(id, 'status', 'worker_name', 'data', 'attempts', 'group', 'accepted_at', 'streams',
-    'deadline', 'cancel_requested')
+    'deadline', 'cancel_requested', 'reply_to')
   if job.status == 'started' and job.worker_name == worker then
     is_own[id] = true
     if job.cancel_requested then redis.call('HSET', inbox_key(worker), id, job.cancel_requested) end

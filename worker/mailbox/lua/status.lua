@@ -15,7 +15,7 @@ for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
 end
 return {
   num_live,
-  redis.call('LLEN', QUEUE),
+  num_queued(),
   counts().reserved_tokens or 0,
   redis.call('HLEN', RESERVATIONS),
   counts().done or 0,

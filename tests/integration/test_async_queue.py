@@ -1,0 +1,185 @@
+"""Asynchronous requests wait in a queue of their own, behind those that somebody waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from redis import Redis
+from rq import Queue
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+from scheduler.messages import FreeCapacity
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
+from tests.recorded_requests import a_record
+from worker.mailbox.connection import RedisConnection, script
+from worker.mailbox.protocol import ApiMailbox
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+QUEUE = "rq:queue:correct-async"
+
+
+@pytest.fixture
+def client(redis_url: str) -> Redis:
+    return Redis.from_url(redis_url)
+
+
+@pytest.fixture
+def worker(house: RedisHouse) -> RedisWorkerMailbox:
+    return house.worker()
+
+
+def submit_async(api: ApiMailbox, *names: str) -> None:
+    for name in names:
+        api.submit_recorded(a_record(name, is_async=True), [a_request(name)])
+
+
+def some(prefix: str, number: int) -> list[str]:
+    return [f"{prefix}{at}" for at in range(number)]
+
+
+def kinds(names: Sequence[str]) -> str:
+    return "".join(name[0] for name in names)
+
+
+def test_an_asynchronous_request_waits_in_the_second_queue(house: RedisHouse, client: Redis) -> None:
+    api = house.api()
+    api.submit(a_request("w"))
+    submit_async(api, "a")
+
+    queue = Queue("correct-async", connection=client, serializer=JSONSerializer)
+    assert queue.get_job_ids() == ["a"]
+    assert Job.fetch("a", connection=client, serializer=JSONSerializer).get_status() == "queued"
+    assert client.lrange("rq:queue:correct", 0, -1) == [b"w"]
+    assert api.status().queue_depth == api.observe().queue_depth == 2
+
+
+def test_of_those_that_wait_every_eighth_is_asynchronous(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+    api = house.api()
+    submit_async(api, *some("a", 10))
+    api.submit_all([a_request(name) for name in some("w", 30)])
+
+    together = take(worker, requests=20)
+
+    assert kinds(together) == "wwwwwwwawwwwwwwawwww"
+
+
+def test_the_turn_counts_over_many_small_drains(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+    api, taken = house.api(), []
+    submit_async(api, *some("a", 10))
+    api.submit_all([a_request(name) for name in some("w", 30)])
+
+    for _ in range(24):
+        taken += (names := take(worker, requests=1))
+        answer(worker, *names)
+
+    assert kinds(taken) == 3 * "wwwwwwwa"
+
+
+def test_where_nobody_else_waits_all_that_fits_is_taken(
+    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+) -> None:
+    api = house.api()
+    submit_async(api, *some("a", 10))
+
+    assert take(worker, free_tokens=42 * 7) == some("a", 7)
+    assert client.llen(QUEUE) == 3
+
+
+def test_beside_others_they_hold_an_eighth_of_the_cache(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+    api = house.api()
+    worker.exchange((), FreeCapacity(4096))
+    api.submit(a_request("w"))
+    submit_async(api, *some("a", 40))
+
+    taken = take(worker, free_tokens=4096)
+    more = take(worker, free_tokens=4096 - 42 * len(taken))
+    answer(worker, *taken[-3:])
+    again = take(worker, free_tokens=3000)
+
+    assert (kinds(taken), more, len(again)) == ("w" + 12 * "a", [], 3)
+
+
+def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+    api = house.api()
+    worker.exchange((), FreeCapacity(320))
+    api.submit(a_request("w"))
+    submit_async(api, *some("a", 9))
+
+    assert kinds(take(worker, free_tokens=320)) == "waaa"
+
+
+def test_the_whole_cache_is_theirs_again_when_others_stay_away(
+    house: RedisHouse, worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = house.api()
+    worker.exchange((), FreeCapacity(4096))
+    api.submit(a_request("w"))
+    take(worker, free_tokens=4096)
+    submit_async(api, *some("a", 40))
+    monkeypatch.setattr("worker.mailbox.async_share._OTHERS_S", -1.0)
+
+    assert len(take(worker, free_tokens=4054)) == 40
+
+
+def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(house: RedisHouse) -> None:
+    api, worker = house.api(), RedisWorkerMailbox(house.connect())
+    worker.open(lambda: True)
+    try:
+        worker.exchange((), AMPLE)
+        submit_async(api, "a")
+        found = eventually(lambda: worker.exchange((), AMPLE, wait_s=0.5).deliveries)
+    finally:
+        worker.close()
+
+    assert [delivery.request.request_id for delivery in found] == ["a"]
+
+
+def test_what_is_cancelled_leaves_the_second_queue_and_is_taken_by_nobody(
+    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+) -> None:
+    api = house.api()
+    submit_async(api, "a", "b")
+
+    api.cancel("a")
+
+    assert client.lrange(QUEUE, 0, -1) == [b"b"]
+    assert take(worker) == ["b"]
+
+
+def test_a_look_at_all_places_finds_them_where_they_are(house: RedisHouse, client: Redis) -> None:
+    submit_async(house.api(), *some("a", 3))
+    connection = RedisConnection(house.connect())
+
+    changed = connection.ask_one(script("reconcile"))
+    connection.close()
+
+    assert (changed, client.llen(QUEUE), client.llen("rq:queue:correct")) == (0, 3, 0)
+
+
+def test_what_a_dead_worker_held_is_run_by_another(house: RedisHouse, client: Redis) -> None:
+    api, one = house.api(), house.worker()
+    submit_async(api, *some("a", 3))
+    assert len(take(one)) == 3
+    house.kill(one)
+    two = house.worker()
+
+    answered: list[str] = []
+    while len(answered) < 3:
+        names = take(two)
+        answer(two, *names)
+        answered += names
+
+    assert sorted(answered) == some("a", 3)
+    assert api.status().reserved_requests == 0
+
+
+def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+    api = house.api()
+    api.submit(a_request("w", 100))
+    submit_async(api, "a")
+
+    inbox = worker.exchange((), FreeCapacity(50))
+
+    assert (ids_of(inbox), inbox.deferred_id) == ([], "w")
