@@ -9,6 +9,7 @@ from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
+from tests.running_system import ApiProcess
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import connect
 
@@ -19,6 +20,13 @@ def house(redis_url: str) -> Iterator[RedisHouse]:
     house = RedisHouse(lambda: connect(redis_url))
     yield house
     house.close()
+
+
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    """A replica on the shared Redis that lives through all tests of a file."""
+    with ApiProcess(redis_server.url) as process:
+        yield process
 
 
 @pytest.fixture

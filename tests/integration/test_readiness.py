@@ -7,7 +7,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -22,12 +21,6 @@ from worker.mailbox.worker_end import RedisWorkerMailbox
 
 PROBE_EVERY_S = 0.05
 NUM_CLIENTS = 200  # at once, each with the next request as soon as the last is answered
-
-
-@pytest.fixture(scope="module")
-def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    with ApiProcess(redis_server.url) as process:
-        yield process
 
 
 class Prober:

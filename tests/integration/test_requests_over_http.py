@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from api.grammar.edit_script import EOS_ID
-from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
 from tests.running_system import ApiProcess, Reply, post_sentence, send
-
-
-@pytest.fixture(scope="module")
-def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    with ApiProcess(redis_server.url) as process:
-        yield process
 
 
 def start(api: ApiProcess, sentence: bytes = b"He came.") -> str:

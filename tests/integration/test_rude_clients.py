@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 
-from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, take_one
 from tests.running_system import ApiProcess, post_sentence, send
 
 POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
-
-
-@pytest.fixture(scope="module")
-def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    with ApiProcess(redis_server.url) as process:
-        yield process
 
 
 def read_all(connection: socket.socket) -> bytes:

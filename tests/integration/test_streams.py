@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
-from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import ApiProcess, send
@@ -22,12 +20,6 @@ from worker.mailbox.protocol import WorkerMailbox
 SENTENCE = "He goed there and they was late."
 EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]
 OUTPUT = tuple(Tokenizer.load().encode_output(EDITS))
-
-
-@pytest.fixture(scope="module")
-def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    with ApiProcess(redis_server.url) as process:
-        yield process
 
 
 class Stream:
