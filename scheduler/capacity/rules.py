@@ -94,6 +94,13 @@ def _outage_rules() -> tuple[Rule, ...]:
             cleared="A worker is live again.",
         ),
         Rule(
+            "no-live-api", Severity.CRITICAL,
+            Bars(raise_above=0.0, clear_at=0.0, raise_after_s=5.0, clear_after_s=1.0),
+            read=_apis_missing,
+            raised="{value:.0f} API process is missing, none reports: start one. No request is accepted meanwhile.",
+            cleared="An API process reports again.",
+        ),
+        Rule(
             "no-progress", Severity.CRITICAL,
             Bars(raise_above=2.0, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
             read=_stuck_s,
@@ -212,6 +219,12 @@ def _workers_missing(situation: Situation) -> float | None:
     if situation.observed is None or situation.is_starting:
         return None
     return float(not situation.observed.workers)
+
+
+def _apis_missing(situation: Situation) -> float | None:
+    if situation.observed is None or situation.is_starting:
+        return None
+    return float(not situation.observed.num_api_replicas)
 
 
 def _of_health(value: Callable[[Health], float]) -> Callable[[Situation], float | None]:

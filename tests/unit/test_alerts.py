@@ -12,7 +12,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, Severity, rules
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
-WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),))
+WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),), num_api_replicas=1)
 CALM = Capacity(window_s=60.0, utilization=0.3, predicted_wait_s=0.01, residual=0.01)
 
 
@@ -63,6 +63,7 @@ def situation(name: str) -> tuple[Observed | None, Capacity | None]:
     return {
         "redis-unreachable": (None, None),
         "no-live-worker": (replace(WELL, workers=()), CALM),
+        "no-live-api": (replace(WELL, num_api_replicas=0), CALM),
         "no-progress": (replace(WELL, num_waiting=2, oldest_waiting_s=3.5), CALM),
         "answers-failing": ended(done=94, failed=6),
         "redis-evicts": (replace(WELL, redis_max_memory_bytes=100, redis_policy="allkeys-lru"), CALM),

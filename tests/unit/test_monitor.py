@@ -23,7 +23,9 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 from worker.mailbox.protocol import MailboxDown
 
-WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),))
+WELL = Observed(
+    now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_api_replicas=1
+)
 GOALS = goals_of(Settings())
 
 

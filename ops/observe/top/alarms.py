@@ -65,6 +65,7 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
         now=_moment(later, seconds),
         history=(_moment(earlier, 0.0),),
         workers=tuple(WorkerFacts(str(number)) for number in range(int(_gauge(later, "workers")))),
+        num_api_replicas=max(1, int(_gauge(later, "api_replicas"))),  # one has answered
         oldest_waiting_s=_gauge(later, "oldest_waiting_seconds"),
         dead_letters=int(_gauge(later, "dead_letters")),
         redis_memory_bytes=int(_gauge(later, "redis_memory_bytes")),
