@@ -90,7 +90,7 @@ class RedisFleet:
     def _node(self, kind: str, number: int, port: int) -> Node:
         """Those of the same number are a pod: the Redis reads what the sentinel beside it has learnt."""
         directory = self._directory / f"{kind}-{number}"
-        folders = {variable: str(directory) for variable in ("REDIS_DIR", "RUN_DIR")}
+        folders = {"REDIS_DIR": str(directory), "RUN_DIR": str(directory / "run")}
         folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
         place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
         options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from ops.drills.fleet import RedisFleet
+from ops.drills.fleet import SERVICE, RedisFleet
 from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
@@ -199,3 +200,23 @@ def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guar
     finally:
         for member in reversed(members):
             processes.stop(member, 15)
+
+
+def test_no_volume_holds_a_password_and_a_sentinel_in_a_new_pod_knows_the_primary(guarded_fleet: RedisFleet) -> None:
+    first = guarded_fleet.kill_primary()
+    eventually(lambda: guarded_fleet.primary() is not first, FAILOVER_S)
+    sentinel, port = guarded_fleet.sentinels[0], guarded_fleet.primary().port
+    saved = sentinel.directory / "sentinel.conf"
+    eventually(lambda: f" 127.0.0.1 {port} " in saved.read_text(), FAILOVER_S)
+
+    processes.stop(sentinel.process, 5.0)
+    shutil.rmtree(sentinel.directory / "run")
+    sentinel.start()
+    eventually(sentinel.answers, FAILOVER_S)
+
+    with sentinel.client() as client:
+        _, known = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)
+    volumes = [path for node in guarded_fleet.nodes + guarded_fleet.sentinels for path in node.directory.iterdir()]
+    written = b"".join(path.read_bytes() for path in volumes if path.is_file() and path.name != "log")
+    assert int(known) == port
+    assert not any(password.encode() in written for password in PASSWORDS.values())
