@@ -26,9 +26,9 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT /
 PAGES_WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/tour.md")
 
 
-def _table(header: str) -> list[list[str]]:
-    """The cells of the reference's table that begins with this header row."""
-    rows = list(takewhile(lambda line: line.startswith("|"), REFERENCE[REFERENCE.index(header) :].splitlines()))[2:]
+def _table(header: str, text: str = REFERENCE) -> list[list[str]]:
+    """The cells of the table that begins with this header row."""
+    rows = list(takewhile(lambda line: line.startswith("|"), text[text.index(header) :].splitlines()))[2:]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
@@ -194,3 +194,15 @@ def test_the_answer_of_an_exercise_is_hidden_until_it_is_opened() -> None:
 
 def test_the_readme_stays_readable() -> None:
     assert len(README.splitlines()) <= 150
+
+
+def test_every_attack_in_the_table_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    rows = _table("| attack | 0.7.1 | now | test |", text)
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    tests = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
+
+    named = [re.findall(r"`(test_\w+)`", row[-1]) for row in rows]
+
+    assert all(named) and len(rows) >= 30
+    assert {name for names in named for name in names} - tests == set()
