@@ -54,10 +54,8 @@ def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_ur
     second = subprocess.run(command, capture_output=True, text=True, timeout=15)
 
     assert second.returncode == 1
-    address = f"127.0.0.1:{shared_api.port}"
-    assert second.stderr == (
-        f"miniserve api: cannot listen on {address} (Address already in use): choose another with --port\n"
-    )
+    (line,) = second.stderr.splitlines()
+    assert f"127.0.0.1:{shared_api.port}" in line and "--port" in line
 
 
 def test_a_redis_that_does_not_answer_is_one_warning_without_its_password() -> None:

@@ -237,15 +237,11 @@ def test_a_residual_of_a_few_requests_says_nothing() -> None:
 def test_the_remedy_says_how_many_workers_are_missing() -> None:
     (change,) = Clock().hold(WELL, replace(CALM, utilization=1.9, workers_needed=3), 10)
 
-    assert change.alert.sentence == (
-        "The workers are 190% used, the limit is 80%: add 2 workers (3 needed, 1 live), before the queue grows."
-    )
+    assert all(part in change.alert.sentence for part in ("190%", "80%", "add 2 workers", "3 needed, 1 live"))
 
 
 def test_the_limit_of_the_wait_is_the_goal_of_the_settings() -> None:
     (change,) = Clock().hold(WELL, replace(CALM, predicted_wait_s=1.25, workers_needed=2), 10)
 
-    assert change.alert.sentence == (
-        "A new request waits 1.25 s in the queue, the limit is 0.5 s: add 1 worker (2 needed, 1 live)."
-    )
+    assert all(part in change.alert.sentence for part in ("1.25 s", "0.5 s", "add 1 worker (2 needed, 1 live)"))
     assert rule("predicted-wait-long", replace(GOALS, slo_wait_s=2.0)).bars.raise_above == 2.0

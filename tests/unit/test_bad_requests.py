@@ -68,23 +68,18 @@ def test_tabs_line_breaks_and_all_of_unicode_are_text(client: FlaskClient, sente
 
 
 @pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        (b"", 'The body is empty; send JSON such as {"sentence": "He goed to school"}.'),
-        (b'{"sentence": NaN}', "The body is not JSON: NaN is not a JSON value."),
-        (b'{"sentence": "\n"}', "The body is not JSON: Invalid control character at character 14."),
-        (rb'{"sentence": "\u0000"}', "`sentence` holds the control character U+0000 at character 0; "
-         "the only ones allowed are tab and line breaks."),
-    ],
+    ("body", "named"),
+    [(b"", "He goed to school"), (b'{"sentence": NaN}', "NaN"), (b'{"sentence": "\n"}', "character 14"),
+     (rb'{"sentence": "ab\u0000"}', "U+0000 at character 2")],
 )  # fmt: skip
-def test_a_refusal_says_what_is_wrong_in_whole_sentences(client: FlaskClient, body: bytes, detail: str) -> None:
-    assert post(client, body).get_json(force=True)["detail"] == detail
+def test_a_refusal_says_what_is_wrong_and_where(client: FlaskClient, body: bytes, named: str) -> None:
+    assert named in post(client, body).get_json(force=True)["detail"]
 
 
-def test_one_word_that_is_too_long_is_to_be_shortened() -> None:
+def test_a_sentence_that_is_too_long_is_told_its_size_and_the_limits() -> None:
     text = str(SentenceTooLong(1, 300))
 
-    assert text == "The sentence has 1 word and 300 tokens; the model takes 64 words and 128 tokens. Shorten it."
+    assert all(part in text for part in ("1 word and 300 tokens", "64 words", "128 tokens"))
 
 
 def test_a_refusal_never_repeats_the_text(client: FlaskClient) -> None:
@@ -141,19 +136,21 @@ def test_the_charset_must_be_utf8_if_one_is_named(client: FlaskClient, media_typ
 def test_a_deadline_is_a_whole_number_of_milliseconds_up_to_ten_minutes(client: FlaskClient, value: str) -> None:
     problem = assert_problem(post(client, json.dumps(GOED), **{"X-Deadline-Ms": value}), 400, "invalid-header")
 
-    assert problem["detail"] == "X-Deadline-Ms must be a whole number of milliseconds from 1 to 600,000."
+    assert "X-Deadline-Ms" in problem["detail"] and "1 to 600,000" in problem["detail"]
 
 
 @pytest.mark.parametrize(
-    ("header", "value", "found"),
+    ("header", "value", "found", "limit"),
     [
-        ("Idempotency-Key", "k" * 256, "has 256 characters; it may have 1 to 255, all printable ASCII."),
-        ("Idempotency-Key", "k\u00e4", "has U+00E4 as character 2; it may have 1 to 255, all printable ASCII."),
-        ("X-Request-ID", "x" * 129, "has 129 characters; it may have at most 128, all printable."),
-        ("X-Request-ID", "a\tb", "has U+0009 as character 2; it may have at most 128, all printable."),
+        ("Idempotency-Key", "k" * 256, "256 characters", "1 to 255"),
+        ("Idempotency-Key", "k\u00e4", "U+00E4 as character 2", "1 to 255"),
+        ("X-Request-ID", "x" * 129, "129 characters", "at most 128"),
+        ("X-Request-ID", "a\tb", "U+0009 as character 2", "at most 128"),
     ],
 )
-def test_a_refused_header_says_what_is_wrong_with_it(client: FlaskClient, header: str, value: str, found: str) -> None:
+def test_a_refused_header_says_what_is_wrong_with_it(
+    client: FlaskClient, header: str, value: str, found: str, limit: str
+) -> None:
     problem = assert_problem(post(client, json.dumps(GOED), **{header: value}), 400, "invalid-header")
 
-    assert problem["detail"] == f"{header} {found}"
+    assert all(part in problem["detail"] for part in (header, found, limit))

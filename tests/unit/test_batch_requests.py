@@ -62,22 +62,21 @@ def test_what_is_wrong_with_one_item_is_told_in_its_place(client: FlaskClient) -
 
 
 @pytest.mark.parametrize(
-    ("body", "field", "detail"),
+    ("body", "field", "named"),
     [
-        ("{}", "sentences", '`sentences` is missing; send {"sentences": ["He goed to school"]}.'),
-        ('{"sentences": "He goed"}', "sentences", "`sentences` has the wrong type; it must be a list of strings."),
-        ('{"sentences": []}', "sentences", "`sentences` has 0 items; allowed are 1 to 64."),
-        (json.dumps({"sentences": ["He goed"] * 65}), "sentences", "`sentences` has 65 items; allowed are 1 to 64."),
-        ('{"sentences": ["He"], "learner_id": 5}', "learner_id",
-         "`learner_id` has the wrong type; it must be a string."),
-        ('["He goed"]', "body", 'The body must be a JSON object such as {"sentences": ["He goed to school"]}.'),
+        ("{}", "sentences", '{"sentences": ["He goed to school"]}'),
+        ('{"sentences": "He goed"}', "sentences", "a list of strings"),
+        ('{"sentences": []}', "sentences", "0 items; allowed are 1 to 64"),
+        (json.dumps({"sentences": ["He goed"] * 65}), "sentences", "65 items; allowed are 1 to 64"),
+        ('{"sentences": ["He"], "learner_id": 5}', "learner_id", "a string"),
+        ('["He goed"]', "body", '{"sentences": ["He goed to school"]}'),
     ],
-)  # fmt: skip
-def test_a_body_that_is_no_batch_is_refused_as_a_whole(client: FlaskClient, body: str, field: str, detail: str) -> None:
+)
+def test_a_body_that_is_no_batch_is_refused_as_a_whole(client: FlaskClient, body: str, field: str, named: str) -> None:
     response = client.post("/correct/batch", data=body, content_type="application/json")
 
     problem = assert_problem(response, 422, "invalid-request")
-    assert (problem["field"], problem["detail"]) == (field, detail)
+    assert problem["field"] == field and named in problem["detail"]
 
 
 def test_a_batch_that_finds_the_queue_full_is_refused_as_a_whole(client: FlaskClient, corrector: FakeCorrector) -> None:
