@@ -4,13 +4,18 @@ The heartbeat is a thread with a connection of its own. It beats only while the 
 loses its lease like a process that died, and its work goes to others. Each beat also takes back the work of the dead,
 so every worker is everyone's reaper. It reports when the loop last iterated, too: /readyz goes by that, not by the
 beats.
+
+The kernel knows whether a process of this machine has ended, and then its lease need not run out. A worker's name says
+where its process id counts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import platform
+import re
 import secrets
 import socket
 import threading
@@ -18,6 +23,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from redis import ResponseError
@@ -27,13 +34,39 @@ from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+_NAME = re.compile(r".*-(?P<pid>[1-9]\d{0,8})-(?P<place>[0-9a-f]{6})[0-9a-f]{6}")
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
 def new_worker_name() -> str:
     """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
-    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+    return f"{host}-{os.getpid()}-{_place()}{secrets.token_hex(3)}"
+
+
+@cache
+def _place() -> str:
+    """Equal where a process id means the same process: one pid namespace of one boot. Empty where that is not known."""
+    try:
+        facts = Path("/proc/sys/kernel/random/boot_id").read_bytes() + str(os.stat("/proc/self/ns/pid").st_ino).encode()
+    except OSError:
+        return ""
+    return hashlib.blake2b(facts, digest_size=3).hexdigest()
+
+
+def has_ended(worker: str) -> bool:
+    """Whether the worker of that name was a process of this machine, and is none any more."""
+    name = _NAME.fullmatch(worker)
+    if name is None or name["place"] != _place():
+        return False
+    try:
+        os.kill(int(name["pid"]), 0)
+        facts = Path(f"/proc/{name['pid']}/stat").read_text()
+        return facts.rpartition(") ")[2].startswith("Z")  # a zombie: its parent has not looked yet
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        return False
 
 
 class Reporter:
@@ -88,6 +121,7 @@ class Heartbeat:
         self._lease_s = lease_s
         self._on_lease_lost = on_lease_lost
         self._is_down = False
+        self._pause_s = BEAT_S
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._report: Callable[[], WorkerReport] = WorkerReport
@@ -113,7 +147,7 @@ class Heartbeat:
         self._connection.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
-        while not self._stopping.wait(BEAT_S):
+        while not self._stopping.wait(self._pause_s):
             if not is_fresh():
                 continue
             try:
@@ -127,14 +161,20 @@ class Heartbeat:
                 logger.exception("a heartbeat failed")
 
     def _beat(self, is_first: bool = False) -> None:
+        self._pause_s = BEAT_S
         report = self._last_report = self._reported()
-        reply, taken = self._connection.ask(self._command(report), self._reporter.command(report.totals))
+        look = ("ZRANGE", "miniserve:leases", 0, -1)
+        reply, taken, leases = self._connection.ask(self._command(report), self._reporter.command(report.totals), look)
         self._reporter.note_reply(taken)
         lost_lease, num_taken_back, is_consistent = checked(reply)
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
+        dead = [name for name in checked(leases) if has_ended(name.decode(errors="replace"))]
+        if dead:  # the next beat takes back what they held
+            self._connection.ask(*(("ZADD", "miniserve:leases", "XX", 0, name) for name in dead))
+            self._pause_s = 0.0
         if not is_consistent:
             num_changed = self._connection.ask_one(script("reconcile"))
             if num_changed:
