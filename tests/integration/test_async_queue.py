@@ -183,3 +183,20 @@ def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse, worker:
     inbox = worker.exchange((), FreeCapacity(50))
 
     assert (ids_of(inbox), inbox.deferred_id) == ([], "w")
+
+
+def test_a_group_of_suspects_is_not_broken_up_by_an_asynchronous_turn(
+    house: RedisHouse, worker: RedisWorkerMailbox
+) -> None:
+    api, names, drains = house.api(), some("w", 81), []
+    api.submit_all([a_request(name) for name in names])
+    assert take(worker) == names
+    house.kill(worker)
+    submit_async(api, "a1", "a2")
+    successor = house.worker()
+
+    while taken := take(successor):
+        drains.append(kinds(taken))
+        answer(successor, *taken)
+
+    assert [drain for drain in drains if "w" in drain] == 9 * ["wwwwwwwww"]

@@ -114,7 +114,7 @@ if depth > 0 then
   local share = math.min(math.ceil(depth / workers), max_jobs)
   for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, math.max(share, MOST_SUSPECTS) - 1)) do
     if taken >= share and not group then break end -- a group is not shared
-    if turn >= BEFORE_ASYNC then take_async() end
+    if turn >= BEFORE_ASYNC and not group then take_async() end
     if not take(id) then break end
     taken = taken + 1
   end
