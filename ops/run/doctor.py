@@ -145,7 +145,8 @@ def _embedded() -> Finding:
 def _of_version(name: str, found: str, version: tuple[int, ...]) -> Finding:
     if embedded_redis.is_safe(version):
         return Finding(name, found)
-    return Finding(name, f"{found} may have a hole in its Lua (CVE-2025-49844)", "update it")
+    remedy = "update it, unless your distribution says that it has mended it in this version"
+    return Finding(name, f"{found} may have a hole in its Lua (CVE-2025-49844)", remedy)
 
 
 def _of_redis(url: str) -> Iterator[Finding]:
