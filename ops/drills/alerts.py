@@ -49,13 +49,22 @@ class Plan:
     stay_s: float
 
     @property
+    def low_per_s(self) -> float:
+        return LOW * self.capacity_per_s
+
+    @property
     def falls_at_s(self) -> float:
         return self.base_s + self.rise_s + self.stay_s
 
+    @property
+    def latest_fall_s(self) -> float:
+        """The load goes on rising until then where it was no overload: the machine was slower when it was measured."""
+        return self.falls_at_s + self.rise_s
+
     def loop(self, seed: int) -> VariedLoop:
-        low, high, top_s = LOW * self.capacity_per_s, HIGH * self.capacity_per_s, self.base_s + self.rise_s
-        points = [(0.0, low), (self.base_s, low), (top_s, high), (self.falls_at_s, high), (self.falls_at_s + 1e-6, low)]
-        return VariedLoop(points, seed, MAX_OPEN_CONNECTIONS)
+        high, top_s = HIGH * self.capacity_per_s, self.base_s + self.rise_s
+        points = [(0.0, self.low_per_s), (self.base_s, self.low_per_s), (top_s, high), (self.falls_at_s, high)]
+        return VariedLoop([*points, (self.latest_fall_s, 2 * high)], seed, MAX_OPEN_CONNECTIONS)
 
 
 @dataclass(slots=True)
@@ -105,21 +114,22 @@ class _Monitor:
 
 
 def alerts(stage: Stage) -> Findings:
-    """0.3 to 1.3 of capacity over two minutes. The utilization alert comes before p95 has doubled, waits are predicted
-    within 20 %, all is cleared after the load falls; a missing worker is reported, and /readyz 503, within 3 s."""
+    """0.3 to 1.3 of capacity over two minutes, and on until the alerts come. The utilization alert comes before p95 has
+    doubled, waits are predicted within 20 %, all is cleared after the load falls; a missing worker is reported, and
+    /readyz 503, within 3 s."""
     stage.show(0.0, "finding the number of layers")
     slow = calibrate(_PER_S, _SETTINGS)
     questions = stage.questions()
     with stage.system(Shape(settings=_SETTINGS, worker_command=command(slow))) as system, Inbox() as inbox:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(20.0, 4.0))
         plan = Plan(answers_per_s(closed.ended), stage.size(15.0, 13.0), stage.size(120.0, 10.0), stage.size(0.0, 15.0))
-        course, monitor = _ramp(stage, system, inbox, plan, questions)
+        course, fell_s, monitor = _ramp(stage, system, inbox, plan, questions)
         try:
             outage = _outage(system, inbox)
         finally:
             status = monitor.stop()
     found = {"layers": slow.num_layers, "capacity_per_s": round(plan.capacity_per_s, 1)}
-    found |= _ramp_figures(course, plan) | outage | {"monitor_exit_status": status}
+    found |= _ramp_figures(course, plan.base_s, fell_s) | outage | {"monitor_exit_status": status}
     found["not_answered"] = problems_of(course.exchanges)
     found["rows"] = figures.rows(course, course.samples[-1].at_s)
     tally = count(course.exchanges, lambda one: one.status in _HONEST)
@@ -128,15 +138,20 @@ def alerts(stage: Stage) -> Findings:
     return Findings(tally, checks, found, figures.lines(found["rows"], found["waits"]))
 
 
-def _ramp(stage: Stage, system: System, inbox: Inbox, plan: Plan, questions: list[Question]) -> tuple[Course, _Monitor]:
-    """Until all is clear again, or the patience is at its end."""
+def _ramp(
+    stage: Stage, system: System, inbox: Inbox, plan: Plan, questions: list[Question]
+) -> tuple[Course, float, _Monitor]:
+    """Until all is clear again, or the patience is at its end; with the second at which the load fell."""
     loop = plan.loop(stage.seed)
     with Traffic(system.urls, questions, loop, ENDLESS, Habits(retries=False)) as traffic:
         watching = _Watching(stage, system, traffic, time.monotonic())
         watching.until(_SETTLE_S)
         monitor = _Monitor(system, inbox)
         watching.until(plan.falls_at_s)
-        watching.until(plan.falls_at_s + _CLEAR_PATIENCE_S, lambda: not inbox.standing())
+        watching.until(plan.latest_fall_s, lambda: {one.alert for one in inbox.changes} >= set(LOAD_ALERTS))
+        fell_s = watching.elapsed_s()
+        loop.fall(fell_s, plan.low_per_s)
+        watching.until(fell_s + _CLEAR_PATIENCE_S, lambda: not inbox.standing())
         traffic.send_no_more()
         while not traffic.is_over:
             system.pause(_LOOK_EVERY_S)
@@ -144,7 +159,7 @@ def _ramp(stage: Stage, system: System, inbox: Inbox, plan: Plan, questions: lis
         traffic.ended, watching.samples, tuple(inbox.changes), watching.started_s,
         lambda at_s: loop.rate_per_s(at_s) / plan.capacity_per_s, watching.num_missed,
     )  # fmt: skip
-    return course, monitor
+    return course, fell_s, monitor
 
 
 def _outage(system: System, inbox: Inbox) -> dict[str, Any]:
@@ -171,8 +186,8 @@ def _outage(system: System, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def _ramp_figures(course: Course, plan: Plan) -> dict[str, Any]:
-    base_ms, doubled_s = figures.doubled_after_s(course, plan.base_s, course.samples[-1].at_s)
+def _ramp_figures(course: Course, base_s: float, fell_s: float) -> dict[str, Any]:
+    base_ms, doubled_s = figures.doubled_after_s(course, base_s, course.samples[-1].at_s)
     raised = {one.alert: one.at_s - course.started_s for one in reversed(course.changes) if one.is_raised}
     last_s = max((one.at_s - course.started_s for one in course.changes), default=None)
     is_clear = {one.alert: one.is_raised for one in course.changes} == dict.fromkeys(raised, False)
@@ -181,10 +196,10 @@ def _ramp_figures(course: Course, plan: Plan) -> dict[str, Any]:
         "base_p95_ms": base_ms,
         "p95_doubled_after_s": doubled_s,
         "raised_after_s": {alert: round(at_s, 1) for alert, at_s in sorted(raised.items())},
-        "load_fell_after_s": plan.falls_at_s,
-        "clear_after_fall_s": round(last_s - plan.falls_at_s, 1) if is_clear and last_s is not None else None,
-        "waits": figures.by_band(course, plan.falls_at_s),
-        "predicted_wait_off_percent": course.waits(course.between(0.0, plan.falls_at_s)).off_percent,
+        "load_fell_after_s": round(fell_s, 1),
+        "clear_after_fall_s": round(last_s - fell_s, 1) if is_clear and last_s is not None else None,
+        "waits": figures.by_band(course, fell_s),
+        "predicted_wait_off_percent": course.waits(course.between(0.0, fell_s)).off_percent,
         "sentences": [one.sentence for one in course.changes],
     }
 

@@ -95,6 +95,11 @@ class VariedLoop:
             begin_s, rate = end_s, next_rate
         return rate
 
+    def fall(self, at_s: float, rate_per_s: float) -> None:
+        """From that second on there is this rate; the points behind it are forgotten."""
+        earlier = [point for point in self._points if point[0] < at_s]
+        self._points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
+
     def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
         if self._due_s > elapsed_s or num_in_flight >= self.max_connections:
             return None

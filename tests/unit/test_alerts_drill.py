@@ -107,12 +107,14 @@ def test_a_load_that_varies_follows_its_points_and_comes_as_often_as_they_say() 
     assert loop.take(0.0, 0) is None
 
 
-def test_the_plan_falls_back_to_the_low_load_when_its_time_is_over() -> None:
+def test_the_plan_goes_on_rising_until_it_is_told_to_fall() -> None:
     plan = Plan(capacity_per_s=100.0, base_s=15.0, rise_s=120.0, stay_s=0.0)
     loop = plan.loop(seed=0)
 
-    assert plan.falls_at_s == 135.0
-    assert [round(loop.rate_per_s(at_s)) for at_s in (0, 15, 75, 134.999, 135.1)] == [30, 30, 80, 130, 30]
+    assert (plan.falls_at_s, plan.latest_fall_s) == (135.0, 255.0)
+    assert [round(loop.rate_per_s(at_s)) for at_s in (0, 15, 75, 135, 195, 255)] == [30, 30, 80, 130, 195, 260]
+    loop.fall(195.0, plan.low_per_s)
+    assert [round(loop.rate_per_s(at_s)) for at_s in (75, 194.999, 195.1, 300)] == [80, 195, 30, 30]
 
 
 def test_a_drill_that_kept_every_bar_has_met_all_its_checks() -> None:
