@@ -174,6 +174,8 @@ def _prepare(process: str, settings: Settings) -> None:
     configure_blas(os.environ)
     from ops.run import logs
 
+    if process in ("api", "worker"):
+        logs.never_wait_for_readers()
     logs.configure(settings, process)
 
 

@@ -8,6 +8,7 @@ instead, its lease runs out and another worker takes over.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from threading import Thread
@@ -170,7 +171,8 @@ class Actor:
 def _log_and_exit() -> None:
     """The loop may hang in the log itself: a line that cannot be written must not keep the process."""
     line = "the loop hangs; this process ends, and its successor takes over when the lease runs out"
-    logging = Thread(target=logger.critical, args=(line,), daemon=True)
-    logging.start()
-    logging.join(_LAST_LINE_S)
+    for step, arguments in ((logger.critical, (line,)), (logging.shutdown, ())):
+        thread = Thread(target=step, args=arguments, daemon=True)
+        thread.start()
+        thread.join(_LAST_LINE_S)
     os._exit(os.EX_SOFTWARE)

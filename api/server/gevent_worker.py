@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -36,6 +35,7 @@ from api.server.open_files import Places, connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import AnswersUnreadable, problem_reply
 from api.service.readiness import Readiness
+from api.telemetry.line_writer import STDERR
 from scheduler.errors import RateLimited
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
@@ -55,6 +55,7 @@ def _run_or_end(helper: Callable[[], None]) -> None:
         helper()
     except BaseException:
         logger.critical("a helper died, and this process ends", helper=helper.__qualname__, exc_info=True)
+        STDERR.flush()
         os._exit(os.EX_SOFTWARE)
 
 
@@ -197,15 +198,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
         exporting = [recorder.spans.run] if recorder.spans is not None else []
-        for target in (acceptor.run, recorder.log.run, *exporting):
+        for target in (acceptor.run, *exporting):
             start_thread(_run_or_end, (target,))
         self._serve_until_stopped()
         self._stop(acceptor, settings.grace_s)
         stopped_s = time.monotonic()
         self._wait_while(lambda: self._readiness.asked_s < stopped_s or recorder.has_unwritten, _LAST_REPORT_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(0)
 
     def _stop(self, acceptor: ProbeAcceptor, grace_s: float) -> None:

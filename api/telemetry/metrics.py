@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from api.telemetry.recorder import E2E, HTTP, REJECTED
+from api.telemetry.recorder import DROPPED, E2E, HTTP, REJECTED
 from scheduler.capacity.health import Health, health_of
 from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed, WorkerFacts
@@ -44,6 +44,7 @@ _COUNTERS = {  # metric: help, and field of the totals, or of the queue's own co
     ),
     "iterations": ("Iterations of all workers.", "iteration:n"),
     "requests_accepted": ("Sentences accepted.", "accepted"),
+    "log_lines_dropped": ("Log lines of API processes that nobody read fast enough.", DROPPED),
     "duplicate_answers": ("Answers dropped, for another was first.", "duplicates"),
 }  # fmt: skip
 _FAILURES = {  # by type: how the queue counts it

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import structlog
 
 from api.grammar.pipeline import Correction
+from api.telemetry.line_writer import STDERR
 from api.telemetry.request_log import Exchange, RequestLog
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
@@ -18,6 +19,7 @@ from scheduler.traces import SpanSink, request_text
 
 E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"
+DROPPED = "log_lines_dropped"
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
@@ -50,7 +52,7 @@ class Tallies:
 
     def totals(self) -> dict[str, float]:
         # No lock: gevent's locks do not know the thread that asks. A copy of a dictionary is atomic.
-        return dict(self._counts) | self._latency.totals(E2E)
+        return dict(self._counts) | self._latency.totals(E2E) | {DROPPED: STDERR.num_dropped}
 
 
 class RequestRecorder:
@@ -67,7 +69,7 @@ class RequestRecorder:
 
     @property
     def has_unwritten(self) -> bool:
-        return self.log.has_lines or (self.spans is not None and self.spans.has_spans)
+        return STDERR.has_lines or (self.spans is not None and self.spans.has_spans)
 
     def begin_job(self, exchange: Exchange, traceparent: str | None) -> None:
         """The request has been read and is to become a job. `traceparent`: the header of the client."""

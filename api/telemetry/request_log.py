@@ -1,38 +1,25 @@
 """One line for each request for a correction, in the form of all other lines of the log.
 
-A line by way of structlog and logging takes 40 us, 4 % of a request. Here a request only appends a tuple; a thread
-makes lines of them and writes them, where the server starts it. A terminal or a pipe that nobody reads then costs
-lines, which are counted, and never delays a request. No text of a user is in them.
+A line by way of structlog and logging takes 40 us, 4 % of a request. Here a request only leaves what is known of it;
+the thread that writes makes the line. No text of a user is in it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import stat
-import sys
-import termios
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-import structlog
-
+from api.telemetry.line_writer import STDERR, Line
 from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
 from scheduler.traces import TraceContext
 
-_MOST_LINES = 4096  # that wait to be written
-_LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, beside what other processes write
-_WRITE_EVERY_S = 0.1
-_STDERR = 2
 _SHOWN_AT = ("debug", "info")
-logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -77,57 +64,17 @@ class Exchange:
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
 
 
-_Line = tuple[Exchange, float, float]  # seconds that it took, and when it ended, since 1970
-
-
 class RequestLog:
-    """The lines of one process. Any thread may call `note`. `put` returns whether there was room."""
+    """The lines of one process. Any thread may call `note`."""
 
-    def __init__(self, settings: Settings, put: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put_later) -> None:
         self.is_on = settings.log_level in _SHOWN_AT
         self._is_json = settings.log_format == "json"
-        self._put = put or _to_stderr
-        self._lines: deque[_Line] = deque()
-        self._num_dropped = 0
-        self._has_writer = False
+        self._put = put
 
     def note(self, exchange: Exchange, elapsed_s: float) -> None:
-        if not self.is_on:
-            return
-        if len(self._lines) >= _MOST_LINES:
-            self._num_dropped += 1
-            return
-        self._lines.append((exchange, elapsed_s, time.time()))
-        if not self._has_writer:
-            self.write()
-
-    def run(self) -> None:
-        """Writes the lines as they come, for ever: the target of a thread."""
-        self._has_writer = True
-        while True:
-            time.sleep(_WRITE_EVERY_S)
-            self.write()
-
-    @property
-    def has_lines(self) -> bool:
-        return bool(self._lines)
-
-    def write(self) -> None:
-        """Writes all lines that wait, as far as there is room for them."""
-        while lines := self._take():
-            if not self._put("".join([self._text(*line) for line in lines])):
-                self._lines.extendleft(reversed(lines))
-                return
-        num_dropped, self._num_dropped = self._num_dropped, 0
-        if num_dropped:
-            logger.warning("lines of requests were dropped: nobody read them fast enough", num_dropped=num_dropped)
-
-    def _take(self) -> list[_Line]:
-        lines: list[_Line] = []
-        with suppress(IndexError):  # mode threaded takes them from many threads
-            while len(lines) < _LINES_AT_ONCE:
-                lines.append(self._lines.popleft())
-        return lines
+        if self.is_on:
+            self._put(partial(self._text, exchange, elapsed_s, time.time()))
 
     def _text(self, exchange: Exchange, elapsed_s: float, at_s: float) -> str:
         timings, correlation_id = exchange.timings, exchange.correlation_id
@@ -151,24 +98,3 @@ class RequestLog:
             return json.dumps(fields) + "\n"
         words = " ".join([f"{name}={value}" for name, value in fields.items()])
         return f"{timestamp} [info     ] {'request':<30} {words} process=api\n"  # as wide as structlog's own
-
-
-def _to_stderr(text: str) -> bool:
-    """Writes around Python's own stream, whose lock other threads need. False: there is no room, or no reader."""
-    try:
-        if not _has_room():
-            return False
-        left = text.encode()
-        while left:
-            left = left[os.write(_STDERR, left) :]
-    except OSError:  # the reader is gone, which is no reason to end the thread or to answer 500
-        return False
-    return True
-
-
-def _has_room() -> bool:
-    """Leaves half of a pipe to all other lines: their writers block while the pipe is full."""
-    if not stat.S_ISFIFO(os.fstat(_STDERR).st_mode):
-        return True
-    unread = int.from_bytes(fcntl.ioctl(_STDERR, termios.FIONREAD, bytes(4)), sys.byteorder)
-    return unread < fcntl.fcntl(_STDERR, fcntl.F_GETPIPE_SZ) // 2 if hasattr(fcntl, "F_GETPIPE_SZ") else True

@@ -56,6 +56,7 @@ def monitor(settings: Settings) -> None:
     from worker.mailbox.connection import connect
     from worker.mailbox.operator_end import SystemReader
 
+    logs.never_wait_for_readers()
     logs.configure(settings, "monitor")
     raise SystemExit(run(settings, SystemReader(connect(settings.redis_url))))
 

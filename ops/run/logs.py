@@ -5,12 +5,14 @@ Libraries only call `logging.getLogger(__name__)` or `structlog.get_logger()`. N
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
 
 import structlog
 
+from api.telemetry.line_writer import STDERR, STDOUT, LineStream
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 
@@ -22,10 +24,31 @@ _SHARED = (
 )
 
 
+class _Handler(logging.Handler):
+    """Gives lines to the thread that writes them: a reader that stalls holds nobody up."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            STDERR.put(self.format(record) + "\n")
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        STDERR.flush()
+
+
+def never_wait_for_readers() -> None:
+    """Put streams that never block in the place of standard output and error; lines that nobody reads are dropped."""
+    sys.stdout, sys.stderr = LineStream(STDOUT), LineStream(STDERR)
+    atexit.register(STDOUT.flush)
+    atexit.register(STDERR.flush)
+
+
 def configure(settings: Settings, process: str) -> None:
     """Send the root logger and structlog to standard error; `process` names the role on every line."""
     structlog.contextvars.bind_contextvars(process=process)
-    handler = logging.StreamHandler(sys.stderr)
+    atexit.register(STDERR.flush)
+    handler = _Handler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(settings.log_format)],

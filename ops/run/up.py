@@ -31,7 +31,7 @@ from typing import Any
 import click
 
 from ops.options import check_spans
-from ops.run import banner, embedded_redis, processes
+from ops.run import banner, embedded_redis, logs, processes
 from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
 from ops.run.model_facts import read_model_facts
@@ -51,6 +51,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
+    logs.never_wait_for_readers()
     settings = _with_fault(settings)
     _check_start(settings, with_dashboard)
     warn_if_open(settings)

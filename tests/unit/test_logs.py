@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import structlog
 
+from api.telemetry.line_writer import STDERR
 from ops.run import logs
 from scheduler.settings import Settings
 
@@ -16,12 +17,13 @@ def _fail(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("log_format", ["console", "json"])
-def test_a_traceback_shows_no_values_of_variables(log_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_shows_no_values_of_variables(log_format: str, capfd: pytest.CaptureFixture[str]) -> None:
     logs.configure(Settings(log_format=log_format), "api")
     try:
         _fail(MARKER.upper())
     except ValueError:
         structlog.get_logger("test").exception("failed")
 
-    told = capsys.readouterr().err
+    STDERR.flush(5.0)
+    told = capfd.readouterr().err
     assert "ValueError" in told and MARKER.upper() not in told

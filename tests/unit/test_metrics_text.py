@@ -28,6 +28,7 @@ GAUGES = {
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
     "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers", "deadline_misses",
+    "log_lines_dropped",
 }  # fmt: skip
 TIMES = {
     "time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds",

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import threading
 from dataclasses import replace
 
 import pytest
 from flask.testing import FlaskClient
-from structlog.testing import capture_logs
 
 from api.http.app import create_app
 from api.telemetry import request_log
+from api.telemetry.line_writer import Line
 from api.telemetry.request_log import Exchange, RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector
-from tests.mailbox_house import eventually
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
@@ -37,12 +32,9 @@ class Out:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.has_room = True
 
-    def put(self, text: str) -> bool:
-        if self.has_room:
-            self.texts.append(text)
-        return self.has_room
+    def put(self, line: Line) -> None:
+        self.texts.append(line if isinstance(line, str) else line())
 
 
 def logged(exchange: Exchange, log_format: str) -> str:
@@ -84,83 +76,6 @@ def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
     RequestLog(Settings(log_level=level), out.put).note(EXCHANGE, TOOK_S)
 
     assert len(out.texts) == num_lines
-
-
-def test_a_reader_who_hangs_costs_lines_and_holds_nobody_up() -> None:
-    is_free, out = threading.Event(), Out()
-    log = RequestLog(Settings(), lambda text: is_free.wait() and out.put(text))
-    threading.Thread(target=log.run, daemon=True).start()
-    eventually(lambda: log._has_writer)
-
-    for _ in range(10_000):
-        log.note(EXCHANGE, TOOK_S)
-    is_free.set()
-    eventually(lambda: not log.has_lines)
-
-    eventually(lambda: 4096 <= "".join(out.texts).count("\n") < 9_000)
-    assert max(map(len, out.texts)) <= 4096
-
-
-def test_what_there_is_no_room_for_comes_later_in_its_order() -> None:
-    out = Out()
-    log = RequestLog(Settings(), out.put)
-    out.has_room = False
-    for number in range(30):
-        log.note(replace(EXCHANGE, request_id=f"r{number}"), TOOK_S)
-
-    with capture_logs() as lines:
-        out.has_room = True
-        log.write()
-
-    assert [line.split("request_id=")[1].split()[0] for line in "".join(out.texts).splitlines()] == [
-        f"r{number}" for number in range(30)
-    ]
-    assert lines == []
-
-
-def test_lines_that_were_dropped_are_counted_in_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log, "_MOST_LINES", 10)
-    out = Out()
-    log = RequestLog(Settings(), out.put)
-    out.has_room = False
-    for _ in range(25):
-        log.note(EXCHANGE, TOOK_S)
-
-    with capture_logs() as lines:
-        out.has_room = True
-        log.write()
-        log.write()
-
-    assert [(line["log_level"], line["num_dropped"]) for line in lines] == [("warning", 15)]
-
-
-def test_a_pipe_that_nobody_reads_is_filled_by_half_at_most() -> None:
-    script = (
-        "import sys; from api.telemetry.request_log import RequestLog, Exchange\n"
-        "from scheduler.settings import Settings\n"
-        "log = RequestLog(Settings())\n"
-        "for _ in range(2000): log.note(Exchange('abc', 0.0, '/correct', status=200), 0.1)\n"
-        "print('not held up', file=sys.stderr, flush=True); print('done', flush=True)"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-    assert process.stdout.readline() == "done\n"
-    _, logged = process.communicate()
-    assert 16_384 < len(logged) < 40_000 and logged.endswith("not held up\n")
-
-
-def test_a_log_whose_reader_is_gone_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    monkeypatch.setattr(request_log, "_STDERR", writing)
-    try:
-        client = create_app(FakeCorrector(), Settings()).test_client()
-
-        assert client.post("/correct", json={"sentence": "He goed."}).status_code == 200
-    finally:
-        os.close(writing)
 
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:

@@ -1,0 +1,159 @@
+"""Lines for a reader who may stall or leave: nobody who has a line waits, and what is lost is counted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from structlog.testing import capture_logs
+
+from api.telemetry.line_writer import MOST_LINES, LineStream, LineWriter
+from tests.mailbox_house import eventually
+
+LINE = "x" * 99 + "\n"
+
+
+@dataclass
+class Pipe:
+    reading: int
+    writing: int
+
+    def read_all(self) -> str:
+        """What there is until the writer's end is closed."""
+        parts = []
+        while part := os.read(self.reading, 65_536):
+            parts.append(part)
+        return b"".join(parts).decode()
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    pipe = Pipe(*os.pipe())
+    yield pipe
+    for end in (pipe.reading, pipe.writing):
+        try:
+            os.close(end)
+        except OSError:
+            continue
+
+
+def test_lines_come_in_their_order_and_those_made_later_among_them(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+
+    writer.put("one\n")
+    writer.put_later(lambda: "two\n")
+    writer.put("three\n")
+    writer.flush(5.0)
+
+    assert os.read(pipe.reading, 100) == b"one\ntwo\nthree\n"
+
+
+def test_a_reader_who_stalls_costs_lines_and_holds_nobody_up(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+    for _ in range(3 * MOST_LINES):
+        writer.put(LINE)
+    num_dropped = writer.num_dropped
+
+    with capture_logs() as reports:
+        drain = threading.Thread(target=pipe.read_all, daemon=True)
+        drain.start()
+        writer.flush(10.0)
+        eventually(lambda: reports)
+
+    assert MOST_LINES < num_dropped <= 2 * MOST_LINES
+    assert [(one["log_level"], one["num_dropped"]) for one in reports] == [("warning", num_dropped)]
+
+
+def test_half_of_a_pipe_is_left_to_others_while_nobody_reads(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+    for _ in range(2_000):
+        writer.put(LINE)
+    writer.flush(0.3)
+
+    os.write(pipe.writing, b"not held up\n")
+    unread = os.read(pipe.reading, 65_536)
+
+    assert 16_384 < len(unread) < 40_000
+    assert unread.endswith(b"not held up\n")
+
+
+def test_a_reader_who_has_left_is_no_fault_of_whoever_writes(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+    os.close(pipe.reading)
+
+    writer.put(LINE)
+    writer.put(LINE)
+
+    eventually(lambda: writer.num_dropped == 2)
+
+
+def test_a_flush_waits_for_no_reader_who_has_stalled(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+    for _ in range(2_000):
+        writer.put(LINE)
+
+    writer.flush(0.05)
+
+    assert writer.has_lines
+
+
+def test_a_child_process_writes_its_own_lines_and_not_its_parents(pipe: Pipe) -> None:
+    script = (
+        "import os\n"
+        "from api.telemetry.line_writer import LineWriter\n"
+        "writer = LineWriter(1)\n"
+        "writer.put('of both once\\n')\n"
+        "writer.put_later('of the parent\\n')\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    writer.put('of the child\\n'); writer.flush(5); os._exit(0)\n"
+        "os.waitpid(child, 0); writer.flush(5)\n"
+    )
+
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True).stdout
+
+    assert sorted(out.splitlines()) == ["of both once", "of the child", "of the parent"]
+
+
+def test_a_process_whose_reader_stalls_ends_all_the_same() -> None:
+    script = (
+        "import sys\n"
+        "from ops.run import logs\n"
+        "logs.never_wait_for_readers()\n"
+        "for _ in range(5000): print('x' * 99); print('y' * 99, file=sys.stderr)\n"
+        "raise ValueError('the end')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.wait(20) == 1
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_line_that_cannot_be_made_ends_nothing(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+
+    writer.put(lambda: str(1 / 0))
+    writer.put("the next\n")
+    writer.flush(5.0)
+
+    assert os.read(pipe.reading, 200) == b"a line of the log could not be made: ZeroDivisionError\nthe next\n"
+    with pytest.raises(TypeError):
+        LineStream(writer).write(b"bytes")
+
+
+def test_what_is_no_log_line_goes_the_same_way(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writing)
+
+    print("a traceback, say", file=LineStream(writer), flush=True)
+    writer.flush(5.0)
+
+    assert os.read(pipe.reading, 100) == b"a traceback, say\n"
+    assert LineStream(writer).fileno() == pipe.writing
+    assert not LineStream(writer).isatty()
