@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from api.telemetry.metrics import goals_of
 from scheduler.settings import Settings
 from tests.kustomize import build
 
@@ -64,7 +65,7 @@ def test_every_metric_that_is_asked_for_is_told_by_the_api(scaled: dict[str, dic
     told = (ROOT / "api" / "telemetry" / "metrics.py").read_text()
     names = re.findall(r"miniserve_(\w+)", str(queries(scaled["worker"])))
 
-    assert len(names) == 3
+    assert len(set(names)) == 5
     for name in names:
         assert f'"{name}"' in told, name
 
@@ -77,11 +78,14 @@ def test_thresholds_are_the_settings_they_stand_for(scaled: dict[str, dict[str, 
     settings = Settings()
     thresholds = {one["name"]: float(one["metadata"]["threshold"]) for one in scaled["worker"]["triggers"]}
 
-    assert thresholds == {
-        "workers-needed": 1.0,
-        "reserved-tokens": settings.kv_budget_tokens,
-        "predicted-wait": settings.slo_ms / 1000,
-    }
+    assert thresholds == {"workers-needed": 1.0, "reserved-tokens": settings.kv_budget_tokens, "predicted-wait": 1.0}
+    wait_s, utilization = re.findall(r"> bool ([\d.]+)", queries(scaled["worker"])["predicted-wait"])
+    assert (float(wait_s), float(utilization)) == (settings.slo_ms / 1000, goals_of(settings).max_utilization)
+
+
+def test_no_trigger_of_the_workers_is_a_ratio_that_multiplies_them(scaled: dict[str, dict[str, Any]]) -> None:
+    """A ratio doubles their number at every look, for as long as it stays high, whatever its cause."""
+    assert {trigger["metricType"] for trigger in scaled["worker"]["triggers"]} == {"AverageValue"}
 
 
 def test_whatever_is_scaled_has_no_number_of_replicas_of_its_own() -> None:
