@@ -86,6 +86,8 @@ _HEALTH: dict[str, tuple[str, Callable[[Health], float]]] = {
                       lambda found: found.failing_share),
     "stuck_seconds": ("Age of the sentence first in line while live workers answer none; else 0.",
                       lambda found: found.stuck_s),
+    "queue_time_mean_seconds": ("Time in the queue of the sentences that ended in the last 10 s, mean.",
+                                lambda found: found.queue_time_s),
     "leaked_tokens": ("Reserved tokens of KV caches that no running sequence can hold.",
                       lambda found: found.leaked_tokens),
     "api_late_seconds": ("Time that an event waits for its turn in an API process, mean of 5 s.",

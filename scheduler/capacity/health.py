@@ -25,6 +25,7 @@ class Health:
 
     failing_share: float = 0.0  # of the answers of the window: 5xx, or a sentence that ended without one
     stuck_s: float = 0.0  # how long the first sentence has waited while live workers answer none
+    queue_time_s: float = 0.0  # mean of those that were scheduled in the window
     leaked_tokens: int = 0  # reserved in KV caches beyond what the running sequences can hold
     api_late_s: float = 0.0  # mean time that an event waits for its turn in an API process
     redis_evicts: bool = False  # it would delete requests when it is full
@@ -37,6 +38,7 @@ def health_of(observed: Observed) -> Health:
     return Health(
         failing_share=max(share_of(recent.failed, recent.done), share_of(recent.errors, recent.replies)),
         stuck_s=_stuck_s(observed, idle),
+        queue_time_s=_queue_time_s(recent),
         leaked_tokens=_leaked_tokens(observed),
         api_late_s=latest.loop_late_s / latest.loop_ticks if latest.loop_ticks > 0 else 0.0,
         redis_evicts=observed.redis_max_memory_bytes > 0 and observed.redis_policy not in ("", EVICTS_NOTHING),
@@ -55,6 +57,11 @@ def _stuck_s(observed: Observed, window: Window) -> float:
     answers_nothing = window.seconds >= IDLE_WINDOW_S - 1 and not window.done
     is_stuck = not observed.num_running or answers_nothing
     return max(observed.oldest_waiting_s, observed.oldest_running_s) if is_stuck else 0.0
+
+
+def _queue_time_s(window: Window) -> float:
+    num_requests = window.iterations.get("requests", 0.0)
+    return max(0.0, window.queued_s / num_requests) if num_requests > 0 else 0.0
 
 
 def _leaked_tokens(observed: Observed) -> int:

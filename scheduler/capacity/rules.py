@@ -128,7 +128,7 @@ def _outage_rules() -> tuple[Rule, ...]:
 
 
 def _load_rules(goals: Goals) -> tuple[Rule, ...]:
-    slo_s, most, patience_s = goals.slo_wait_s, goals.max_utilization, goals.deadline_s / 3
+    slo_s, most = goals.slo_wait_s, goals.max_utilization
     return (
         Rule(
             "predicted-wait-long", Severity.CRITICAL,
@@ -139,11 +139,11 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
         ),
         Rule(
             "waiting-long", Severity.CRITICAL,
-            Bars(raise_above=patience_s, clear_at=patience_s / 2, raise_after_s=1.0, clear_after_s=5.0),
+            Bars(raise_above=4 * slo_s, clear_at=2 * slo_s, raise_after_s=3.0, clear_after_s=10.0),
             read=_waited_s,
-            raised="The first sentence in line has waited {value:,.3g} s, the limit is {limit:g} s, a third of the "
-                   "deadline: {remedy}. What waits longer ends in 504.",
-            cleared="The first sentence in line has waited {value:,.3g} s.",
+            raised="Sentences wait {value:,.3g} s in the queue, whatever was predicted, the limit is {limit:g} s: "
+                   "see whether workers are missing, or take too few at once.",
+            cleared="Sentences wait {value:,.3g} s in the queue.",
         ),
         Rule(
             "utilization-high", Severity.WARNING,
@@ -239,7 +239,8 @@ def _waited_s(situation: Situation) -> float | None:
     """Nothing without a worker, 0 where no worker answers anything: both are alerts of their own."""
     if situation.observed is None or not situation.observed.workers:
         return None
-    return 0.0 if situation.health.stuck_s else situation.observed.oldest_waiting_s
+    health = situation.health
+    return 0.0 if health.stuck_s else max(situation.observed.oldest_waiting_s, health.queue_time_s)
 
 
 def _memory_used(observed: Observed) -> float:

@@ -67,7 +67,7 @@ def situation(name: str) -> tuple[Observed | None, Capacity | None]:
         "no-progress": (replace(WELL, num_waiting=2, oldest_waiting_s=3.5), CALM),
         "answers-failing": ended(done=94, failed=6),
         "redis-evicts": (replace(WELL, redis_max_memory_bytes=100, redis_policy="allkeys-lru"), CALM),
-        "waiting-long": (replace(WELL, num_waiting=2, num_running=1, oldest_waiting_s=10.5), CALM),
+        "waiting-long": (replace(WELL, num_waiting=2, num_running=1, oldest_waiting_s=2.5), CALM),
         "api-late": late(0.11),
         "tokens-leaked": (replace(WELL, workers=(WorkerFacts("a", num_running=1, reserved_tokens=200),)), CALM),
         "predicted-wait-long": (WELL, replace(CALM, predicted_wait_s=0.51)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 WELL = Observed(now=Moment(at_s=100.0), workers=(WorkerFacts("a"),))
 
 
-def after(seconds: float, observed: Observed = WELL, **grown: float) -> Observed:
+def after(seconds: float, observed: Observed = WELL, **grown: Any) -> Observed:
     """A system that counted so much more in that time."""
     begin = replace(observed.now, at_s=observed.now.at_s - seconds)
     return replace(observed, history=(begin,), now=replace(observed.now, **grown))
@@ -69,6 +70,11 @@ def test_tokens_beyond_what_running_sequences_can_hold_are_leaked() -> None:
 
 def test_the_lateness_of_the_api_is_the_mean_over_its_ticks() -> None:
     assert health_of(after(5.0, loop_ticks=40, loop_late_s=10.0)).api_late_s == 0.25
+
+
+def test_the_time_in_the_queue_is_the_mean_of_those_that_came_through() -> None:
+    assert health_of(after(10.0, queued_s=30.0, iterations={"requests": 20.0})).queue_time_s == 1.5
+    assert health_of(after(10.0, queued_s=30.0)).queue_time_s == 0.0
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ GAUGES = {
     "number_in_system",
     "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
     "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",
-    "leaked_tokens", "api_late_seconds", "redis_evicts",
+    "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts",
 }  # fmt: skip
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",

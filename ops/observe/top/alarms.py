@@ -41,6 +41,7 @@ def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> t
         health=Health(
             failing_share=_gauge(later, "failing_ratio"),
             stuck_s=_gauge(later, "stuck_seconds"),
+            queue_time_s=_gauge(later, "queue_time_mean_seconds"),
             leaked_tokens=int(_gauge(later, "leaked_tokens")),
             api_late_s=_gauge(later, "api_late_seconds"),
             redis_evicts=bool(_gauge(later, "redis_evicts")),

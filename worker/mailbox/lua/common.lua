@@ -326,7 +326,7 @@ local function moment(now)
   local totals = hash_of(TOTALS)
   row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
   row.loop_ticks, row.loop_late_s = number(totals['loop:ticks']) or 0, number(totals['loop:late_s']) or 0
-  row.replies, row.errors = 0, 0
+  row.queued_s, row.replies, row.errors = number(totals['request_queue_time:sum']) or 0, 0, 0
   for field, text in pairs(totals) do
     local name = string.match(field, '^iteration:(.*)$')
     if name then row.iterations[name] = number(text) end
