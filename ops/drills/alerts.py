@@ -5,7 +5,6 @@ The engine is slowed, so that neither client nor API is the limit. docs/operatio
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,14 +13,13 @@ from typing import Any
 from ops.drills import course as figures
 from ops.drills.course import Course, Sample
 from ops.drills.drill import Check, Findings, Stage, answers_per_s, at_least, at_most, count, equal, problems_of
-from ops.drills.inbox import Inbox
+from ops.drills.inbox import Inbox, Monitor
 from ops.drills.random_model import calibrate
 from ops.drills.slow_worker import command
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import ENDLESS, Habits, Question, Traffic
 from ops.load.arrivals import MAX_OPEN_CONNECTIONS, ClosedLoop, VariedLoop
 from ops.observe.scrape import ScrapeError, scrape
-from ops.run import processes
 from ops.run.up import why_not_ready
 
 LOW, HIGH = 0.3, 1.3  # shares of capacity
@@ -32,7 +30,6 @@ _LOOK_EVERY_S = 0.05
 _SAMPLE_EVERY_S = 1.0
 _CLEAR_PATIENCE_S = 120.0
 _OUTAGE_PATIENCE_S = 20.0
-_STOP_PATIENCE_S = 10.0
 LOAD_ALERTS = ("predicted-wait-long", "utilization-high")
 # Where a machine is too busy for the plan, requests end in an honest 504 before the clients' patience does.
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
@@ -99,20 +96,6 @@ class _Watching:
             self.samples.append(Sample(self.elapsed_s(), used, wait_s))
 
 
-class _Monitor:
-    """A real one, whose webhook is the inbox."""
-
-    def __init__(self, system: System, inbox: Inbox) -> None:
-        env = {
-            **system.apis[0].env,
-            **replace(_SETTINGS, redis_url=system.server.url, alert_webhook=inbox.url).to_env(),
-        }
-        self._process = processes.spawn(processes.miniserve_command("monitor"), env, output=subprocess.DEVNULL)
-
-    def stop(self) -> int:
-        return processes.stop(self._process, _STOP_PATIENCE_S)
-
-
 def alerts(stage: Stage) -> Findings:
     """0.3 to 1.3 of capacity over two minutes, and on until the alerts come. The utilization alert comes before p95 has
     doubled, waits are predicted within 20 %, all is cleared after the load falls; a missing worker is reported, and
@@ -140,13 +123,13 @@ def alerts(stage: Stage) -> Findings:
 
 def _ramp(
     stage: Stage, system: System, inbox: Inbox, plan: Plan, questions: list[Question]
-) -> tuple[Course, float, _Monitor]:
+) -> tuple[Course, float, Monitor]:
     """Until all is clear again, or the patience is at its end; with the second at which the load fell."""
     loop = plan.loop(stage.seed)
     with Traffic(system.urls, questions, loop, ENDLESS, Habits(retries=False)) as traffic:
         watching = _Watching(stage, system, traffic, time.monotonic())
         watching.until(_SETTLE_S)
-        monitor = _Monitor(system, inbox)
+        monitor = Monitor(system, inbox, _SETTINGS)
         watching.until(plan.falls_at_s)
         watching.until(plan.latest_fall_s, lambda: {one.alert for one in inbox.changes} >= set(LOAD_ALERTS))
         fell_s = watching.elapsed_s()

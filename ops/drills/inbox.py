@@ -1,12 +1,19 @@
-"""The webhook of the drill on alerts: keeps what the monitor posts, and when it came."""
+"""A real monitor for drills, and its webhook, which keeps what the monitor posts and when it came."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from ops.drills.system import System
+from ops.run import processes
+from scheduler.settings import Settings
+
+_STOP_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,19 @@ class Inbox:
         """What is raised now."""
         last = {one.alert: one.is_raised for one in self.changes}
         return {alert for alert, is_raised in last.items() if is_raised}
+
+
+class Monitor:
+    """Posts to the inbox."""
+
+    def __init__(self, system: System, inbox: Inbox, settings: Settings) -> None:
+        settings = replace(settings, redis_url=system.server.url, alert_webhook=inbox.url)
+        env = system.apis[0].env | settings.to_env()
+        self._process = processes.spawn(processes.miniserve_command("monitor"), env, output=subprocess.DEVNULL)
+
+    def stop(self) -> int:
+        """Returns the exit status."""
+        return processes.stop(self._process, _STOP_PATIENCE_S)
 
 
 def _handler(changes: list[Change]) -> type[BaseHTTPRequestHandler]:

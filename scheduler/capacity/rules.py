@@ -18,6 +18,7 @@ RUNBOOK = "docs/operations.md"
 REDIS_UNREACHABLE = "redis-unreachable"
 # For a Redis without maxmemory: more than a full queue and ten minutes of kept answers take.
 ASSUMED_MAX_MEMORY_BYTES = 1 << 30
+NO_PROGRESS_AFTER_S = 2.0
 MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
 MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
 
@@ -102,7 +103,7 @@ def _outage_rules() -> tuple[Rule, ...]:
         ),
         Rule(
             "no-progress", Severity.CRITICAL,
-            Bars(raise_above=2.0, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
+            Bars(raise_above=NO_PROGRESS_AFTER_S, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
             read=_stuck_s,
             raised="Sentences wait, the first for {value:.3g} s, the limit is {limit:g} s, and no live worker answers "
                    "one: restart the workers, and keep their logs.",
@@ -240,7 +241,9 @@ def _waited_s(situation: Situation) -> float | None:
     if situation.observed is None or not situation.observed.workers:
         return None
     health = situation.health
-    return 0.0 if health.stuck_s else max(situation.observed.oldest_waiting_s, health.queue_time_s)
+    return (
+        0.0 if health.stuck_s > NO_PROGRESS_AFTER_S else max(situation.observed.oldest_waiting_s, health.queue_time_s)
+    )
 
 
 def _memory_used(observed: Observed) -> float:
