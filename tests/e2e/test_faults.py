@@ -67,7 +67,7 @@ def refuses_nobody(running: RunningSystem) -> None:
     assert {reply.status for reply in replies} == {200}
 
 
-def answers_long_sentences_one_by_one_after_a_failed_iteration(running: RunningSystem) -> None:
+def answers_long_sentences_in_groups_after_a_failed_iteration(running: RunningSystem) -> None:
     replies = post_many(running, [LONG] * 100)
 
     assert {reply.status for reply in replies} == {200}
@@ -89,7 +89,7 @@ SYMPTOMS: dict[str, Callable[[RunningSystem], None]] = {
     "blocking-call": loses_its_time_outside_of_queue_and_model,
     "long-wait": queues_a_lone_request_for_half_a_second,
     "unbounded-queue": refuses_nobody,
-    "head-count": answers_long_sentences_one_by_one_after_a_failed_iteration,
+    "head-count": answers_long_sentences_in_groups_after_a_failed_iteration,
     "leaked-slot": stops_answering_with_tokens_reserved_and_nothing_running,
 }
 
