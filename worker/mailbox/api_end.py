@@ -61,20 +61,22 @@ class RedisApiMailbox(WaitingMailbox):
         return None if self._is_closed else self._fullness.refusal(client)
 
     def find(self, request_id: str) -> Found | None:
-        record, job_ids, states = self._look_up(request_id)
-        return replies.found_of(record, job_ids, states) if job_ids else None
+        reply, job_ids = self._look_up(request_id)
+        return replies.found_of(reply, job_ids) if job_ids else None
 
     def trace(self, request_id: str) -> FoundTrace | None:
-        record, job_ids, states = self._look_up(request_id)
-        return replies.trace_of(request_id, record, job_ids, states) if job_ids else None
+        reply, job_ids = self._look_up(request_id)
+        if not job_ids:
+            return None
+        states = reply[-1] or self._ask(script("check", *job_ids))[0]
+        return replies.trace_of(request_id, reply, job_ids, states)
 
-    def _look_up(self, request_id: str) -> tuple[list[Any], list[str], list[Any]]:
-        """What is recorded of a request, its jobs and their states."""
+    def _look_up(self, request_id: str) -> tuple[list[Any], list[str]]:
+        """FIND's reply, and the ids of the request's jobs."""
         if not formats.is_request_id(request_id):
-            return [], [], []
-        record = [self._ask(command)[0] for command in replies.record_commands(request_id)]
-        job_ids = replies.job_ids_of(request_id, record)
-        return record, job_ids, self._ask(script("check", *job_ids))[0] if job_ids else []
+            return [], []
+        reply = self._ask(script("find", request_id))[0]
+        return reply, replies.job_ids_of(request_id, reply)
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s

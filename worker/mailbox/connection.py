@@ -27,7 +27,7 @@ from scheduler.urls import SentinelUrl, is_sentinel_url
 from worker.mailbox.protocol import MailboxDown
 
 SCRIPTS = (
-    "enqueue", "cancel", "check", "status", "observe",  # asked by the API
+    "enqueue", "cancel", "check", "find", "status", "observe",  # asked by the API
     "drain", "finish", "progress", "resync", "leave", "give_back", "beat", "reconcile",  # asked by workers
     "report",  # asked by both
     "revive", "drop",  # asked by operators

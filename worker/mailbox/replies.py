@@ -15,14 +15,12 @@ from scheduler.errors import RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason, Phase, WireError
 from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
 from worker.mailbox import admission, formats
-from worker.mailbox.connection import Command
 from worker.mailbox.protocol import Found, FoundJob, MailboxStatus
 
 T = TypeVar("T")
 _MOMENT = tuple(spec.name for spec in fields(Moment))
 _PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
-_RECORD_FIELDS = ("document", "maker", "jobs", "open")
 
 
 def status_of(reply: list[Any]) -> MailboxStatus:
@@ -97,33 +95,19 @@ def _facts(row: list[bytes]) -> WorkerFacts:
     return WorkerFacts(*facts)
 
 
-def record_commands(request_id: str) -> tuple[Command, ...]:
-    """Read the record of a request; without one its text and its only job."""
-    return (
-        ("HMGET", f"miniserve:request:{request_id}", *_RECORD_FIELDS),
-        ("GET", f"miniserve:text:{request_id}"),
-        ("HGET", f"rq:job:{request_id}", "maker"),
-        ("GET", f"miniserve:trace:{request_id}"),
-    )
-
-
-def job_ids_of(request_id: str, replies: list[Any]) -> list[str]:
-    """The jobs of the request whose record was read; none where it is not known."""
-    (_, _, job_ids, _), _, tokenizer, trace = replies
-    if job_ids is not None:
-        return job_ids.decode(errors="replace").split()
-    if tokenizer is not None:
-        return [request_id]
+def job_ids_of(request_id: str, reply: list[Any]) -> list[str]:
+    """The jobs of the request that FIND was asked for, even where only its trace is kept."""
+    *_, trace, job_ids, _ = reply
+    if job_ids:
+        return [job_id.decode(errors="replace") for job_id in job_ids]
     part = _part(partial(RequestPart.from_text, request_id), trace)
     return [] if part is None else list(part.job_ids)
 
 
-def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found | None:
+def found_of(reply: list[Any], job_ids: list[str]) -> Found | None:
     """The request and what became of its jobs; None where it is not known, or not any more."""
-    (document, tokenizer, _, num_open), text, own_tokenizer, _ = replies
-    if document is None:
-        document, tokenizer = text, own_tokenizer
-    if document is None or tokenizer is None:
+    document, tokenizer, num_open, _, _, states = reply
+    if not document or not tokenizer:
         return None
     is_forgotten = number(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
     if is_forgotten and any(state == b"gone" for state, _, _ in states):
@@ -132,13 +116,13 @@ def found_of(replies: list[Any], job_ids: list[str], states: list[Any]) -> Found
     return Found(document.decode(errors="replace"), tokenizer.decode(errors="replace"), tuple(jobs))
 
 
-def trace_of(request_id: str, replies: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
+def trace_of(request_id: str, reply: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
     """What is kept of its trace; None where nothing is known of it."""
     jobs = [
         TracedJob(job_id, _part(SequencePart.from_text, text), _PHASES.get(state) or _ENDS.get(state))
         for job_id, (state, _, text) in zip(job_ids, states, strict=True)
     ]
-    part = _part(partial(RequestPart.from_text, request_id), replies[3])
+    part = _part(partial(RequestPart.from_text, request_id), reply[3])
     return FoundTrace(part, tuple(jobs)) if jobs else None
 
 

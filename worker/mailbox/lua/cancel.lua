@@ -11,22 +11,32 @@ local function without(channels, own)
   return table.concat(others, ' ')
 end
 
+-- Take it out of where it is, unless a live worker runs it.
+local function take_out(id, status, worker)
+  if status == 'started' then return not is_leased(worker) and redis.call('ZREM', WIP, id .. ':' .. worker) > 0 end
+  if redis.call('LREM', QUEUE, 1, id) + redis.call('LREM', ASYNC, 1, id) > 0 then return true end
+  for _, each in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+    if redis.call('LREM', claim_key(each), 1, id) > 0 then return true end
+  end
+  return false
+end
+
 local function cancel(id)
   local job = read(id, 'status', 'reply_to', 'worker_name')
-  local status, reply_to = job.status, job.reply_to or ''
+  local status, reply_to, worker = job.status, job.reply_to or '', job.worker_name or ''
   if status ~= 'queued' and status ~= 'started' then return 'over' end
   if channel ~= '' then
     reply_to = without(reply_to, channel)
     redis.call('HSET', job_key(id), 'reply_to', reply_to)
     if reply_to ~= '' then return 'kept' end
   end
-  if status == 'queued' and redis.call('LREM', QUEUE, 1, id) + redis.call('LREM', ASYNC, 1, id) > 0 then
-    cancel_job(id, why, 'waiting')
+  if take_out(id, status, worker) then
+    cancel_job(id, why, status == 'queued' and 'waiting' or 'running')
     return 'canceled'
   end
-  -- It runs, or is being claimed: its worker gets the id, and the next worker to claim it sees the mark.
+  -- Its worker gets the id, and the next worker to take it sees the mark.
   redis.call('HSET', job_key(id), 'cancel_requested', why)
-  if status == 'started' then redis.call('HSET', inbox_key(job.worker_name), id, why) end
+  if status == 'started' then redis.call('HSET', inbox_key(worker), id, why) end
   return 'requested'
 end
 

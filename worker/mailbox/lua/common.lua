@@ -283,11 +283,20 @@ local function cancel_job(id, why, place)
   queue_publish(job.reply_to, '-' .. id)
 end
 
+local function is_leased(worker)
+  local until_s = redis.call('ZSCORE', LEASES, worker)
+  return until_s and tonumber(until_s) > clock()
+end
+
 -- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload, trace }.
 local function state_of(id)
-  local job = read(id, 'status', 'expired', 'trace')
+  local job = read(id, 'status', 'expired', 'trace', 'cancel_requested', 'worker_name')
   local status, trace = job.status or 'gone', job.trace or ''
   if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '', trace } end
+  -- Whoever takes it from a worker that has stopped, ends it.
+  if job.cancel_requested and status == 'started' and not is_leased(job.worker_name or '') then
+    return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '', trace }
+  end
   if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
   local last = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1) -- an error has no first
   for field = 1, last[1] and #last[1][2] or 0, 2 do
@@ -394,9 +403,11 @@ end
 local function requeue(ids, has_died)
   local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at')
+    local job = read(id, 'status', 'accepted_at', 'cancel_requested')
     if not job.status then
       release(id) -- the job was deleted by hand
+    elseif job.cancel_requested and job.status == 'started' then
+      cancel_job(id, job.cancel_requested, 'running')
     elseif job.status == 'started' or job.status == 'queued' then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
       redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')

@@ -51,7 +51,8 @@ local function load(id)
   local job = read(id, 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline', 'attempts',
     'group', 'streams', 'reply_to')
   if job.status == 'started' then return nil end -- a second entry of an id that runs
-  if not job.data or job.status ~= 'queued' then
+  if job.status ~= 'queued' then
+    queue_publish(job.reply_to, '-' .. id)
     release(id)
     return nil
   end
