@@ -21,6 +21,7 @@ from api.http.replies import JSON, Reply, closing_headers, error_reply, json_rep
 from api.service.corrector import Corrector
 from api.service.readiness import Readiness, check_status, ready_document
 from api.telemetry import metrics
+from api.telemetry.metrics_page import MetricsPage
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from api.telemetry.waterfall import waterfall_document, waterfall_text
@@ -109,12 +110,17 @@ def _register_probes(app: Api) -> None:
             return json_reply(app.readiness.document())
         return json_reply(ready_document(check_status(app.mailbox.status())))
 
-    @app.get("/metrics")
-    def show_metrics() -> Reply:
+    def metrics_text() -> bytes:
         seen = app.mailbox.observe()
         if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
             seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
-        return Reply(metrics.metrics_text(seen, app.settings), 200, [("Content-Type", metrics.MEDIA_TYPE)])
+        return metrics.metrics_text(seen, app.settings)
+
+    page = MetricsPage(metrics_text)
+
+    @app.get("/metrics")
+    def show_metrics() -> Reply:
+        return Reply(page.text(), 200, [("Content-Type", metrics.MEDIA_TYPE)])
 
 
 def _begin() -> None:
