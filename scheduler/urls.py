@@ -36,10 +36,6 @@ class SentinelUrl:
     sentinel_username: str | None = None
     sentinel_password: str | None = field(default=None, repr=False)
 
-    @property
-    def has_user(self) -> bool:
-        return bool(urlsplit(self.redis_url).username)
-
     @classmethod
     def parse(cls, url: str) -> SentinelUrl:
         """Raises ValueError where `redis_url_fault` finds one."""

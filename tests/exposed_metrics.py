@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from prometheus_client.metrics_core import Metric
@@ -12,7 +11,6 @@ from api.telemetry.metrics import metrics_text
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings
 
-_NAME = re.compile(r"\bminiserve_\w+")
 # One of everything that has labels only where it occurs.
 _BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w"),), totals={"http:/correct:200": 1})
 
@@ -30,8 +28,3 @@ def exposed_labels() -> Mapping[str, frozenset[str]]:
 
 def exposed_names() -> frozenset[str]:
     return frozenset(exposed_labels())
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names of ours that a document, a rule or a board speaks of."""
-    return frozenset(_NAME.findall(text))
