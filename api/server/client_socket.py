@@ -32,12 +32,13 @@ _STEP_BYTES = 64 * 1024
 class ClientSocket(socket.socket):
     """Used by the one greenlet that serves the connection."""
 
-    __slots__ = ("_has_begun", "_is_body", "_left_bytes", "_max_body_bytes", "_until_s")
+    __slots__ = ("_has_begun", "_is_body", "_left_bytes", "_max_body_bytes", "_until_s", "refused_s")
 
     def __init__(self, *, fileno: int, max_body_bytes: int) -> None:
         super().__init__(fileno=fileno)
         self.settimeout(CLIENT_STALL_S)  # of a client that does not read
         self._max_body_bytes = max_body_bytes
+        self.refused_s = 0.0  # how long the client was asked to stay away
         self.expect_head()
 
     def expect_head(self, unread_bytes: int = 0) -> None:
@@ -73,6 +74,16 @@ class ClientSocket(socket.socket):
             self._until_s = time.monotonic() + HEAD_S
         self._has_begun = True
         return data
+
+    def has_bytes(self) -> bool:
+        """Whether the client has sent something that was not read."""
+        self.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: gevent's recv then waits by itself
+        try:
+            return bool(super().recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
+        finally:
+            self.settimeout(CLIENT_STALL_S)
 
     def linger(self) -> None:
         """Let the client read its answer: a connection closed with unread bytes would take it back."""

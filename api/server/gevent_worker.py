@@ -44,6 +44,8 @@ _LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach
 _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
 _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
 _STATUS_TIMEOUT_S = 0.5
+_REFUSED = (429, 503)
+_EARLY_S = 3.0  # that a refused client waits longer that did not wait by itself
 
 logger = structlog.get_logger(__name__)
 _http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
@@ -143,7 +145,22 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             if num_unread:
                 sock.linger()
             raise StopIteration
+        self._hold_back(sock, addr)
         sock.expect_head(int(num_unread))
+
+    def _hold_back(self, sock: ClientSocket, addr: Any) -> None:
+        """Do not read what a refused client sends before it was to come again: refusals would take all the time.
+
+        Only where more connections are open than requests may wait in the whole queue, and not those of a proxy, which
+        may bring the request of another client next. Who comes in its first half waits beyond its end.
+        """
+        wait_s, sock.refused_s = sock.refused_s, 0.0
+        if not wait_s or self._places.num_taken <= self.wsgi.settings.max_queue_requests:
+            return
+        if not self._places.is_proxy(addr):
+            self._is_stopping.wait(wait_s / 2)
+            if sock.has_bytes():
+                self._is_stopping.wait(wait_s / 2 + _EARLY_S)
 
     def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
@@ -170,6 +187,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         finally:
             if hasattr(body, "close"):
                 body.close()
+        if response.status_code in _REFUSED:
+            sock.refused_s = float(dict(response.headers).get("Retry-After", 0.0))
         return not response.should_close()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -180,6 +199,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         from worker.mailbox.connection import connect
         from worker.mailbox.operator_end import StatusClient
 
+        self._is_stopping = Event()
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
@@ -210,6 +230,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def _stop(self, acceptor: ProbeAcceptor, grace_s: float) -> None:
         """Readiness goes off, requests that wait are answered, and after the grace the rest gets 503."""
         self._readiness.is_stopping = True
+        self._is_stopping.set()
         self._wait_while(lambda: self._places.num_taken, min(LINGER_S, grace_s))
         self._wait_for_answers(grace_s)
         acceptor.close()

@@ -87,7 +87,7 @@ class Places:
 
     def enter(self, peer: Any, headers: Sequence[tuple[str, str]]) -> str | None:
         """A request has come; returns whose it is where a trusted proxy names the client. Raises RateLimited."""
-        if not self._addresses.has_proxies or not self._addresses.is_proxy(address_of(peer)):
+        if not self.is_proxy(peer):
             return None
         client = self._addresses.of(
             address_of(peer), ",".join([value for name, value in headers if name == "X-FORWARDED-FOR"])
@@ -101,6 +101,9 @@ class Places:
         if client is not None:
             with self._lock:
                 self._release(client)
+
+    def is_proxy(self, peer: Any) -> bool:
+        return self._addresses.has_proxies and self._addresses.is_proxy(address_of(peer))
 
     def _hold(self, client: str) -> None:
         if self.are_scarce and self._held[client] >= self._share:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -179,3 +180,57 @@ def _is_refused(connection: socket.socket) -> bool:
         return _first(connection).startswith(b"HTTP/1.1 429")
     except BlockingIOError:
         return False
+
+
+REQUEST = POST + b'Content-Length: 28\r\n\r\n{"sentence": "He went home"}'
+
+
+def test_a_refused_client_that_comes_early_is_not_read_before_its_time(redis_url: str, house: RedisHouse) -> None:
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", "--max-queue-requests", "1"))
+        waiting, early, other = (stack.enter_context(api.connect()) for _ in range(3))
+        waiting.sendall(REQUEST)
+        worker = house.worker()
+        held = take_one(worker)
+        early.sendall(REQUEST)
+        first = parsed(early.recv(65_536))
+        early.sendall(REQUEST)
+        other.sendall(REQUEST)
+        second = parsed(other.recv(65_536))
+        early.setblocking(False)
+
+        assert (first[0], second[0]) == (503, 503)
+        assert int(first[1]["retry-after"]) >= 1
+        with pytest.raises(BlockingIOError):
+            early.recv(1)  # the request of another connection has come later and is answered already
+        worker.exchange([an_answer(held.request.request_id)], AMPLE)
+        assert parsed(waiting.recv(65_536))[0] == 200
+
+
+def test_a_refused_client_behind_a_trusted_proxy_is_read_at_once(redis_url: str, house: RedisHouse) -> None:
+    options = "--api-processes", "1", "--max-queue-requests", "1", "--trusted-proxies", "127.0.0.1"
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiProcess(redis_url, *options))
+        waiting, proxy = (stack.enter_context(api.connect()) for _ in range(2))
+        waiting.sendall(REQUEST)
+        take_one(house.worker())
+        for _ in range(20):
+            proxy.sendall(REQUEST)
+            assert parsed(proxy.recv(65_536))[0] == 503
+
+
+def test_a_client_that_is_held_back_is_refused_when_the_replica_stops(redis_url: str, house: RedisHouse) -> None:
+    with ExitStack() as stack:
+        options = "--api-processes", "1", "--max-queue-requests", "1", "--grace-s", "1"
+        api = stack.enter_context(ApiProcess(redis_url, *options))
+        waiting, early = (stack.enter_context(api.connect()) for _ in range(2))
+        waiting.sendall(REQUEST)
+        take_one(house.worker())
+        early.sendall(REQUEST)
+        assert parsed(early.recv(65_536))[0] == 503
+        early.sendall(REQUEST)
+
+        api.signal(signal.SIGTERM)
+
+        status, _, problem = parsed(early.recv(65_536))
+        assert status == 503 and str(problem["type"]).endswith(("shutting-down", "queue-full"))

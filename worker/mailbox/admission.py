@@ -22,6 +22,7 @@ from worker.mailbox.protocol import MailboxLimits
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
+_BURST = 2
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
 
 
@@ -51,9 +52,15 @@ class KnownFullness:
             )
         return queue_full(requests, tokens, tokens_per_s, self._limits)
 
-    def refusal(self, client: str = "") -> QueueFull | None:
-        """The refusal of any request of this client that comes now; None where Redis is to be asked."""
+    def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | None:
+        """The refusal of any request of this client that comes now; None where Redis is to be asked.
+
+        `num_waiting` are waited for in this process. Where they would fill the queue twice, a burst has come, and most
+        of them are about to be refused: more of it would only delay those refusals.
+        """
         until, numbers, known = self._known
+        if num_waiting >= _BURST * self._limits.max_requests:
+            return queue_full(max(numbers[0], self._limits.max_requests), *numbers[1:], self._limits)
         return queue_full(*numbers, self._limits) if self._clock() < until and known in (client, None) else None
 
 

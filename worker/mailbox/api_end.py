@@ -58,7 +58,7 @@ class RedisApiMailbox(WaitingMailbox):
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | None:
-        return None if self._is_closed else self._fullness.refusal(client)
+        return None if self._is_closed else self._fullness.refusal(client, len(self._waiters))
 
     def find(self, request_id: str) -> Found | None:
         reply, job_ids = self._look_up(request_id)

@@ -131,6 +131,9 @@ class Waiters:
         self._lock = threading.Lock()
         self._by_id: dict[str, list[Waiter]] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_id)
+
     def add(self, wanted: EnqueueRequest, run_id: str = "") -> tuple[Waiter, ...]:
         """One for each job, where somebody waits for them."""
         if wanted.manner is ReplyMode.ASYNC:
