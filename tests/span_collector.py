@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from ops.drills.inbox import PostReceiver
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +26,19 @@ class Span:
     events: list[str]
 
 
-class SpanCollector:
-    """Use it as a context manager. While `is_refusing` it answers 400, which nobody tries again."""
+class SpanCollector(PostReceiver):
+    """While `is_refusing` it answers 400, which nobody tries again."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.spans: list[Span] = []
         self.is_refusing = False
-        collector = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                is_taken = self.path == "/v1/traces" and not collector.is_refusing
-                if is_taken:
-                    collector.spans += _spans(ExportTraceServiceRequest.FromString(body))
-                self.send_response(200 if is_taken else 400)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> SpanCollector:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> int:
+        if request.path != "/v1/traces" or self.is_refusing:
+            return 400
+        self.spans += _spans(ExportTraceServiceRequest.FromString(body))
+        return 200
 
 
 def _spans(request: ExportTraceServiceRequest) -> list[Span]:

@@ -6,8 +6,10 @@ import json
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 from ops.drills.system import System
 from ops.run import processes
@@ -26,19 +28,31 @@ class Change:
     sentence: str
 
 
-class Inbox:
-    """A context manager; listens on loopback."""
+class PostReceiver(ABC):
+    """An HTTP server on loopback for what is posted; a context manager."""
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.changes))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="inbox", daemon=True)
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.send_response(receiver.take(self, self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/alerts"
+        return f"http://127.0.0.1:{self._server.server_port}"
 
-    def __enter__(self) -> Inbox:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -46,6 +60,23 @@ class Inbox:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    @abstractmethod
+    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> int:
+        """Returns the status of the answer."""
+
+
+class Inbox(PostReceiver):
+    """Keeps the alerts that a monitor posts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes: list[Change] = []
+
+    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> int:
+        at_s, payload = time.monotonic(), json.loads(body)
+        self.changes.append(Change(at_s, payload["alert"], payload["status"] == "raised", payload["sentence"]))
+        return 200
 
     def first(self, alert: str, is_raised: bool, since_s: float) -> float | None:
         """When it first arrived after that time."""
@@ -69,18 +100,3 @@ class Monitor:
     def stop(self) -> int:
         """Returns the exit status."""
         return processes.stop(self._process, _STOP_PATIENCE_S)
-
-
-def _handler(changes: list[Change]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            at_s = time.monotonic()
-            payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            changes.append(Change(at_s, payload["alert"], payload["status"] == "raised", payload["sentence"]))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler
