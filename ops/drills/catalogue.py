@@ -6,6 +6,7 @@ from ops.drills.alerts import alerts
 from ops.drills.drill import Drill
 from ops.drills.every_command import every_command
 from ops.drills.failover import kill_primary
+from ops.drills.greedy_clients import fill_memory, greedy_client
 from ops.drills.killed_apis import kill_api, rolling_restart
 from ops.drills.killed_workers import kill_series, kill_worker, poison
 from ops.drills.leaving import clients_leave
@@ -32,6 +33,10 @@ _ALL = (
           "0 lost, answers flow again <= 8 s after the kill", kill_primary),
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
+    Drill("fill-memory", "send asynchronous batches and texts of blanks without end into a Redis of 64 MiB",
+          "0 lost and 0 refused of those who wait, the bound in bytes exact, all drained", fill_memory),
+    Drill("greedy-client", "one client sends asynchronous batches without end, others wait for theirs",
+          "others' p50 <= 2x calm, 0 of theirs refused", greedy_client),
     Drill("clients-leave", "hang up, half while queued and half while running",
           "all free within 500 ms, others answered", clients_leave),
     Drill("rolling-restart", "SIGTERM and replace 2 API replicas and 2 workers, one after the other",

@@ -87,7 +87,8 @@ class System:
         self.shape = shape
         self.fleet = RedisFleet(directory) if shape.is_watched else None
         if self.fleet is None:
-            self.server = embedded_redis.start(directory, embedded_redis.free_port() if shape.proxied else None)
+            port = embedded_redis.free_port() if shape.proxied else None
+            self.server = embedded_redis.start(directory, port, memory_mb=shape.settings.redis_memory_mb)
         self.redis_url = self.server.url if self.fleet is None else self.fleet.url()
         self.redis: Redis = connect(self.redis_url)
         self.proxy = CountingProxy(self.server.port) if shape.proxied else None
@@ -222,7 +223,8 @@ class System:
 
     def start_redis(self) -> None:
         """The same port and the same directory; returns when it answers."""
-        self.server = embedded_redis.start(self._directory, self.server.port)
+        memory_mb = self.shape.settings.redis_memory_mb
+        self.server = embedded_redis.start(self._directory, self.server.port, memory_mb=memory_mb)
 
     def end(self) -> None:
         for member in self.members:

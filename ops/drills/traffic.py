@@ -22,7 +22,7 @@ from ops.load.connection import Connection, Reply, Target
 
 PATIENCE_S = 30.0  # a client without a 200 by then counts as lost
 _PAUSE_S = 0.05  # from the second attempt on at replicas that are away
-_REFUSED = ("queue-full", "not-ready")
+_REFUSED = ("queue-full", "rate-limited", "not-ready")
 
 Question = Mapping[str, str]  # the JSON body
 ENDLESS = Limits()
@@ -35,6 +35,7 @@ class Habits:
     retries: bool = True
     is_keyed: bool = False  # an Idempotency-Key of its own with every request, the same at each attempt
     obeys_once: bool = False  # a refused one comes back after Retry-After, once
+    address: str = ""  # that they send from; empty: whichever the system takes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class Traffic(Clients):
         limits: Limits = ENDLESS,
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
-        super().__init__([Target.from_url(url) for url in urls], arrivals, limits)
+        super().__init__([Target.from_url(url, habits.address) for url in urls], arrivals, limits)
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0
         self._questions = questions

@@ -26,19 +26,21 @@ class Target:
     host: str
     port: int
     head: bytes  # of every request, up to the value of Content-Length
+    source: str = ""  # address to send from; empty: whichever the system takes
 
     @classmethod
-    def from_url(cls, url: str) -> Target:
+    def from_url(cls, url: str, source: str = "") -> Target:
         """Raises ValueError for anything but http://host[:port][/]."""
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname or parts.path not in ("", "/") or parts.query:
             raise ValueError(f"{url!r} is no base URL; it must look like http://127.0.0.1:8000")
         head = f"POST /correct HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
-        return cls(parts.hostname, parts.port or 80, head.encode("ascii"))
+        return cls(parts.hostname, parts.port or 80, head.encode("ascii"), source)
 
     def connect(self) -> socket.socket:
         """Raises OSError."""
-        return socket.create_connection((self.host, self.port), _PATIENCE_S)
+        source = (self.source, 0) if self.source else None
+        return socket.create_connection((self.host, self.port), _PATIENCE_S, source)
 
 
 class Connection:

@@ -25,14 +25,14 @@ def fill(api: ApiMailbox, client: str, most: int = 40, prefix: str = "") -> int:
 
 
 def test_one_client_alone_may_fill_the_queue(house: House) -> None:
-    assert fill(house.api(LIMITS), ONE) == 32
+    assert fill(house.api(LIMITS), ONE) == 28  # what nobody waits for leaves an eighth
 
 
 def test_a_client_without_a_name_may_fill_the_queue_beside_others(house: House) -> None:
     api = house.api(LIMITS)
     fill(api, ONE, most=2)
 
-    assert fill(api, "") == 30
+    assert fill(api, "") == 26
 
 
 def test_while_another_waits_a_client_holds_at_most_half(house: House) -> None:
@@ -45,9 +45,8 @@ def test_while_another_waits_a_client_holds_at_most_half(house: House) -> None:
     with pytest.raises(RateLimited) as refusal:
         api.submit_recorded(a_record("more", is_async=True, client=ONE), [a_request("more")])
     assert 1 <= refusal.value.retry_after_s <= 60
-    assert fill(api, OTHER, prefix="more-") >= 10
-    counts = api.observe().counts
-    assert (counts["refused_share"], counts.get("refused_full", 0)) == (3, 0)
+    assert api.observe().counts["refused_share"] == 2
+    assert fill(api, OTHER, prefix="more-") >= 8
 
 
 def test_a_client_that_filled_the_queue_alone_gets_no_more_once_another_has_asked(house: House) -> None:
@@ -90,3 +89,14 @@ def test_a_request_that_is_greater_than_the_share_is_taken_from_who_holds_nothin
     )
 
     assert accepted.request_id == "large"
+
+
+def test_when_the_queue_is_full_of_what_nobody_waits_for_those_who_wait_still_find_room(house: House) -> None:
+    api = house.api(LIMITS)
+    fill(api, ONE)
+
+    accepted = [api.submit(a_request(f"w{number}")) for number in range(4)]
+
+    assert len(accepted) == 4
+    with pytest.raises(QueueFull):
+        api.submit(a_request("w4"))

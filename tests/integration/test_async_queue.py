@@ -10,11 +10,12 @@ from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
+from scheduler.errors import DeadlineExceeded
 from scheduler.messages import FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
 from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import ApiMailbox
+from worker.mailbox.protocol import ApiMailbox, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 QUEUE = "rq:queue:correct-async"
@@ -200,3 +201,18 @@ def test_a_group_of_suspects_is_not_broken_up_by_an_asynchronous_turn(
         answer(successor, *taken)
 
     assert [drain for drain in drains if "w" in drain] == 9 * ["wwwwwwwww"]
+
+
+def test_what_nobody_waits_for_makes_no_deadline_of_others_too_late(house: RedisHouse) -> None:
+    api = house.api()
+    worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=42.0))
+    assert eventually(lambda: api.status().service_rate_tokens_per_s) == 42.0
+    api.submit(a_request("w"))
+    submit_async(api, *some("a", 20))
+
+    accepted = api.submit(a_request("soon"), within_s=3.0)
+
+    assert accepted.request_id == "soon"
+    with pytest.raises(DeadlineExceeded):
+        api.submit(a_request("later"), within_s=2.0)
+    assert "soon" in take(worker)

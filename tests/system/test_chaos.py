@@ -68,6 +68,16 @@ def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
     assert details["most_reserved_requests"] == details["bound"]
 
 
+def test_a_redis_that_fills_up_with_what_nobody_waits_for_answers_those_who_wait() -> None:
+    details = hold_quick("fill-memory").details
+
+    assert details["most_kept_mib"] <= details["bound_mib"]
+
+
+def test_a_greedy_client_is_refused_and_no_other_is() -> None:
+    assert hold_quick("greedy-client").details["flood_statuses"].get("500", 0) == 0
+
+
 def test_clients_that_leave_free_what_they_held_and_the_others_are_answered() -> None:
     hold_quick("clients-leave")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.errors import RateLimited
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.protocol import MailboxLimits
 
@@ -88,3 +89,14 @@ def test_a_burst_of_twice_the_queue_is_refused_before_redis_has_refused_any_of_i
 
     assert refusal is not None and refusal.retry_after_s >= 1
     assert "10 of 10 requests" in str(refusal)
+
+
+def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_other_is(
+    fullness: KnownFullness, clock: Clock
+) -> None:
+    fullness.note_share(500, 400, 100.0, "greedy")
+    refusals = fullness.refusal("greedy"), fullness.refusal("other")
+    clock.now_s += 0.06
+
+    assert (isinstance(refusals[0], RateLimited), refusals[1]) == (True, None)
+    assert fullness.refusal("greedy") is None

@@ -38,6 +38,7 @@ class KnownFullness:
         # Until when, what, and to whom it was said; None: to more than one. Another client is sent to Redis, which must
         # learn that the one that has filled the queue is not alone.
         self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
+        self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
@@ -52,16 +53,24 @@ class KnownFullness:
             )
         return queue_full(requests, tokens, tokens_per_s, self._limits)
 
-    def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | None:
+    def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
+        """As `note`, of a client that holds its share."""
+        self._known_share = self._clock() + _LONGEST_FULL_S, (own_tokens, max_tokens, tokens_per_s), client
+        return rate_limited(own_tokens, max_tokens, tokens_per_s)
+
+    def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; None where Redis is to be asked.
 
         `num_waiting` are waited for in this process. Where they would fill the queue twice, a burst has come, and most
         of them are about to be refused: more of it would only delay those refusals.
         """
-        until, numbers, known = self._known
+        now, (until, numbers, known) = self._clock(), self._known
         if num_waiting >= _BURST * self._limits.max_requests:
             return queue_full(max(numbers[0], self._limits.max_requests), *numbers[1:], self._limits)
-        return queue_full(*numbers, self._limits) if self._clock() < until and known in (client, None) else None
+        if now < until and known in (client, None):
+            return queue_full(*numbers, self._limits)
+        until, numbers, holder = self._known_share
+        return rate_limited(*numbers) if now < until and holder == client else None
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:

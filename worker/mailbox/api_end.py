@@ -17,7 +17,7 @@ from typing import Any
 from redis import Redis, ResponseError
 
 from scheduler.capacity.observed import Observed
-from scheduler.errors import NotReady, QueueFull, ServingError
+from scheduler.errors import NotReady, QueueFull, RateLimited, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
 from scheduler.traces import FoundTrace
 from worker.mailbox import admission, formats, replies
@@ -57,7 +57,7 @@ class RedisApiMailbox(WaitingMailbox):
         refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
-    def known_refusal(self, client: str = "") -> QueueFull | None:
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         return None if self._is_closed else self._fullness.refusal(client, len(self._waiters))
 
     def find(self, request_id: str) -> Found | None:
@@ -149,10 +149,9 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] == b"conflict":
             raise admission.conflict()
         if reply[0] == b"full":
-            client = "" if wanted.record is None else wanted.record.client
-            raise self._fullness.note(reply[1], reply[2], float(reply[3]), client)
+            raise self._fullness.note(reply[1], reply[2], float(reply[3]), wanted.client)
         if reply[0] == b"share":
-            raise admission.rate_limited(reply[1], reply[2], float(reply[3]))
+            raise self._fullness.note_share(reply[1], reply[2], float(reply[3]), wanted.client)
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:

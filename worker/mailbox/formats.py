@@ -137,6 +137,10 @@ class EnqueueRequest:
         return ReplyMode.WAIT if self.record is None else self.record.manner
 
     @property
+    def client(self) -> str:
+        return "" if self.record is None else self.record.client
+
+    @property
     def is_kept(self) -> bool:
         """Whether somebody may ask for its answers later."""
         return self.record is not None and (self.record.manner is ReplyMode.ASYNC or bool(self.record.key))

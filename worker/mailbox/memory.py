@@ -31,6 +31,7 @@ from worker.mailbox.protocol import (
 from worker.mailbox.waiters import Waiter, WaitingMailbox
 
 _ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
+_ASYNC_SHARE = 0.875  # of the queue, for what nobody waits for
 _OTHERS_S = 10.0  # a client that asked so lately counts as one that waits
 _RUN_ID = "this process"  # in the place of the Redis process that accepted a request
 
@@ -76,7 +77,7 @@ class InMemoryMailbox(WaitingMailbox):
         queue.forget_old(now)
         deadline_s = inf if wanted.within_s is None else now + wanted.within_s
         ttl_s, streams = wanted.ttl_s(self._limits), wanted.manner is ReplyMode.FOLLOW
-        client = "" if record is None else record.client
+        client = wanted.client
         fresh: list[Job] = []
         for one in wanted.requests:
             body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
@@ -91,7 +92,7 @@ class InMemoryMailbox(WaitingMailbox):
         if fresh:
             if client:
                 self._check_share(client, [job.request for job in fresh])
-            self._check_room([job.request for job in fresh], wanted.within_s)
+            self._check_room([job.request for job in fresh], wanted)
         for job in fresh:
             queue.open(job)
         if record is not None:
@@ -117,11 +118,12 @@ class InMemoryMailbox(WaitingMailbox):
             queue.ledger.refuse("refused_share", len(fresh))
             raise admission.rate_limited(own, most, queue.service_rate())
 
-    def _check_room(self, fresh: Sequence[CorrectionRequest], within_s: float | None) -> None:
+    def _check_room(self, fresh: Sequence[CorrectionRequest], wanted: EnqueueRequest) -> None:
         queue, limits, rate = self._queue, self._limits, self._queue.service_rate()
+        within_s, part = wanted.within_s, _ASYNC_SHARE if wanted.manner is ReplyMode.ASYNC else 1
         num_open, pending_tokens = len(queue.open_jobs), queue.reserved_tokens
         tokens = pending_tokens + sum(request.reserved_tokens for request in fresh)
-        if num_open + len(fresh) > limits.max_requests or tokens > limits.max_tokens:
+        if num_open + len(fresh) > limits.max_requests * part or tokens > limits.max_tokens * part:
             queue.ledger.refuse("refused_full", len(fresh))
             raise admission.queue_full(num_open, pending_tokens, rate, limits)
         # As ENQUEUE does it. An empty queue accepts, or a rate that was measured wrong once would stand for ever.

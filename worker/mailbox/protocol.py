@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Protocol
 
 from scheduler.capacity.observed import Observed
-from scheduler.errors import QueueFull, ServingError
+from scheduler.errors import QueueFull, RateLimited, ServingError
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Phase, Progress
 from scheduler.settings import Settings
 from scheduler.traces import FoundTrace
@@ -186,7 +186,7 @@ class ApiMailbox(Protocol):
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
         return status
 
-    def known_refusal(self, client: str = "") -> QueueFull | None:
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 

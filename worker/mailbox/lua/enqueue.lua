@@ -20,6 +20,8 @@ local num_tokens, rate = counts().reserved_tokens or 0, counts().service_rate or
 -- kept for ten minutes, asynchronous or under a key, is taken up to three quarters of that: so it is refused first.
 local max_kept = ((counts().max_memory or 0) > 0 and counts().max_memory or tonumber(max_memory)) / 2
 local KEPT_SHARE = 0.75
+-- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
+local ASYNC_SHARE = 0.875
 local TEXT_BYTES, RECORD_BYTES, ID_BYTES = 900, 1500, 60 -- with the trace, beside the document; of each job
 local kept_bytes = counts().kept_bytes or 0
 local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
@@ -71,19 +73,22 @@ local function known_jobs(first, stop, is_same_body)
 end
 
 -- The refusal of so many new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
-local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_kept, within_s)
+local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_async, is_kept, within_s)
   local why
   local bytes, most_bytes = kept_bytes + bytes_of(num_open, num_tokens), is_kept and KEPT_SHARE * max_kept or max_kept
-  local own = new_cost > 0 and share_of(client) or 0
+  local own, part = new_cost > 0 and share_of(client) or 0, is_async and ASYNC_SHARE or 1
   if own > 0 and own + new_cost > SHARE * max_tokens and has_others(client) then
     why = { 'share', own, math.floor(SHARE * max_tokens), tostring(rate) }
-  elseif num_open + num_new > max_requests or num_tokens + new_tokens > max_tokens then
+  elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
     why = { 'full', num_open, num_tokens, tostring(rate) }
   elseif bytes + bytes_of(num_new, new_tokens) + new_bytes > most_bytes then
     why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((counts().kept_room_at or now) - now)) }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
-    why = { 'late', num_tokens + new_tokens, tostring(rate) }
+    -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
+    local behind = is_async and 0 or math.min(1, redis.call('LLEN', ASYNC) / num_open)
+    local tokens = num_tokens * (1 - behind) + new_tokens
+    if tokens / rate > tonumber(within_s) then why = { 'late', tokens, tostring(rate) } end
   end
   if why then
     count(why[1] == 'kept' and 'refused_full' or 'refused_' .. why[1])
@@ -151,7 +156,8 @@ local function enqueue(first, stop)
   if not is_limited then new_cost = 0 end
   local num_jobs = tonumber(ARGV[first])
   local bytes = request_id == '' and 0 or #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
-  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1' or key ~= '', within_s)
+  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1', is_async == '1' or key ~= '',
+    within_s)
   if refused then return refused end
   kept_bytes = kept_bytes + bytes
   if new_cost > 0 then shares[client] = share_of(client) + new_cost end
