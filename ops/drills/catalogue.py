@@ -35,7 +35,7 @@ _ALL = (
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
     Drill("fill-memory", "send asynchronous batches and texts of blanks without end into a Redis of 64 MiB",
           "0 lost and 0 refused of those who wait, the bound in bytes exact, all drained", fill_memory),
-    Drill("greedy-client", "one client sends asynchronous batches without end, others wait for theirs",
+    Drill("greedy-client", "one client sends 25 asynchronous batches a second, others wait for their answers",
           "others' p50 <= 2x calm, 0 of theirs refused", greedy_client),
     Drill("clients-leave", "hang up, half while queued and half while running",
           "all free within 500 ms, others answered", clients_leave),

@@ -1,6 +1,6 @@
 """Drills on clients that ask for more than their share: of Redis' memory, and of the engine.
 
-The greedy ones send from an address of their own, as fast as they are answered, and do not heed Retry-After.
+The greedy ones send from an address of their own and do not heed Retry-After.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ _BLANKS = ("/correct", json.dumps({"sentence": "Go." + "\u3000" * 39_970 + "Go."
 _NUM_GOOD = 2  # clients that behave while the memory fills up
 _NUM_OTHERS = 8
 _DRAIN_PATIENCE_S = 60.0
+_PAUSE_S = 0.16  # 25 batches a second, 22 kB/s: far more than one worker corrects
 
 
 class Flood:
-    """Threads that send asynchronous requests, each as soon as the one before is answered."""
+    """Threads that send asynchronous requests, each `pause_s` after the answer to the one before."""
 
-    def __init__(self, url: str, bodies: Sequence[tuple[str, str]], num_connections: int) -> None:
+    def __init__(self, url: str, bodies: Sequence[tuple[str, str]], num_connections: int, pause_s: float = 0.0) -> None:
+        self._pause_s = pause_s
         self.statuses: Counter[int] = Counter()
         self._netloc = urlsplit(url).netloc
         self._bodies = [(path, body.encode()) for path, body in bodies]
@@ -58,7 +60,7 @@ class Flood:
         headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
         connection = http.client.HTTPConnection(self._netloc, timeout=10.0, source_address=(GREEDY, 0))
         bodies = cycle([*self._bodies[first % len(self._bodies) :], *self._bodies[: first % len(self._bodies)]])
-        while not self._stopping.is_set():
+        while not self._stopping.wait(self._pause_s):
             path, body = next(bodies)
             try:
                 connection.request("POST", path, body, headers)
@@ -137,14 +139,14 @@ class _MemoryWatch:
 
 
 def greedy_client(stage: Stage) -> Findings:
-    """One client sends asynchronous batches of 64 over 4 connections, as fast as it can; 8 others wait for their
+    """One client sends asynchronous batches of 64, up to 25 a second over 4 connections; 8 others wait for their
     answers, one sentence each. The others' median is at most twice what it is without the greedy one, and none of
     theirs is refused."""
     questions, seconds = stage.questions(), stage.size(30.0, 3.0)
     with stage.system(Shape(settings=replace(DRILL_SETTINGS, result_ttl_s=60))) as system:
         stage.calm(system, questions[: stage.size(200, 20)])
         calm = _others(stage, system, questions, seconds)
-        flood = Flood(system.urls[0], (_BATCH,), 4)
+        flood = Flood(system.urls[0], (_BATCH,), 4, _PAUSE_S)
         with flood.flowing():
             beside = _others(stage, system, questions, seconds)
         system.wait_until(lambda: _num_open(system) == 0, _DRAIN_PATIENCE_S, "an empty queue")

@@ -88,7 +88,7 @@ def test_where_nobody_else_waits_all_that_fits_is_taken(
     assert client.llen(QUEUE) == 3
 
 
-def test_beside_others_they_hold_an_eighth_of_the_cache(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_beside_others_they_hold_a_sixteenth_of_the_cache(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
     api = house.api()
     worker.exchange((), FreeCapacity(4096))
     api.submit(a_request("w"))
@@ -99,7 +99,7 @@ def test_beside_others_they_hold_an_eighth_of_the_cache(house: RedisHouse, worke
     answer(worker, *taken[-3:])
     again = take(worker, free_tokens=3000)
 
-    assert (kinds(taken), more, len(again)) == ("w" + 12 * "a", [], 3)
+    assert (kinds(taken), more, len(again)) == ("w" + 6 * "a", [], 3)
 
 
 def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, worker: RedisWorkerMailbox) -> None:

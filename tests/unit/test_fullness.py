@@ -96,7 +96,7 @@ def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_ot
 ) -> None:
     fullness.note_share(500, 400, 100.0, "greedy")
     refusals = fullness.refusal("greedy"), fullness.refusal("other")
-    clock.now_s += 0.06
+    clock.now_s += 0.26
 
     assert (isinstance(refusals[0], RateLimited), refusals[1]) == (True, None)
     assert fullness.refusal("greedy") is None

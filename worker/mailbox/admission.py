@@ -23,6 +23,7 @@ _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
 _BURST = 2
+_SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
 
 
@@ -55,7 +56,7 @@ class KnownFullness:
 
     def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
         """As `note`, of a client that holds its share."""
-        self._known_share = self._clock() + _LONGEST_FULL_S, (own_tokens, max_tokens, tokens_per_s), client
+        self._known_share = self._clock() + _SHARE_HOLDS_S, (own_tokens, max_tokens, tokens_per_s), client
         return rate_limited(own_tokens, max_tokens, tokens_per_s)
 
     def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | RateLimited | None:
