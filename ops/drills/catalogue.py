@@ -6,6 +6,7 @@ from ops.drills.alerts import alerts
 from ops.drills.drill import Drill
 from ops.drills.every_command import every_command
 from ops.drills.failover import kill_primary
+from ops.drills.faults import faults
 from ops.drills.greedy_clients import fill_memory, greedy_client
 from ops.drills.killed_apis import kill_api, rolling_restart
 from ops.drills.killed_workers import kill_series, kill_worker, poison
@@ -47,6 +48,8 @@ _ALL = (
           "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", probes),
     Drill("alerts", "raise the load from 0.3 to 1.3 of capacity, lower it, then kill all workers; a monitor watches",
           "raised before p95 doubles, waits predicted within 20 %, all clear, no worker reported within 3 s", alerts),
+    Drill("faults", "turn on every fault of --break, kill every kind of process, fill Redis; a monitor watches",
+          "its alert raised in time and cleared, /readyz says why nothing is answered", faults),
     Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
           "within 20, 20 and 35 %", waits),
     Drill("soak", "half of the capacity for 30 min, from a cold start",

@@ -20,7 +20,7 @@ LONGEST_S = {
     "kill-worker": 400, "kill-series": 120, "every-command": 240, "kill-api": 240, "drop-subscriber": 180,
     "kill-redis": 300, "kill-primary": 300, "overload": 300, "clients-leave": 120, "rolling-restart": 240,
     "poison": 120, "fill-memory": 240, "greedy-client": 240,
-    "probes": 180, "alerts": 400,
+    "probes": 180, "alerts": 400, "faults": 900,
 }  # fmt: skip
 SOAK_MINUTES = 3.0
 WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judge

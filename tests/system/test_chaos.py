@@ -99,6 +99,13 @@ def test_an_overload_and_an_outage_are_told_and_cleared() -> None:
     assert hold_quick("alerts").details["monitor_exit_status"] == 0
 
 
+def test_faults_raise_their_alerts_and_readiness_says_why_nothing_is_answered() -> None:
+    details = hold_quick("faults").details
+
+    assert details["leaked-slot"]["alert"] == "no-progress"
+    assert "See no-progress" in details["leaked-slot"]["readyz"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_drill_that_is_interrupted_ends_all_that_it_started(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "chaos.json"
