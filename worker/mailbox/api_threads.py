@@ -231,7 +231,11 @@ class Listener:
 
     def _next(self, patience_s: float) -> tuple[bytes, Any]:
         try:
-            kind, _, payload = self._connection.read_response(timeout=patience_s, disconnect_on_error=False)
+            kind, _, payload = self._connection.read_response(
+                timeout=patience_s,
+                disconnect_on_error=False,
+                push_request=True,  # as a URL with protocol=3 has it
+            )
         except RedisTimeout:
             return b"", None
         return kind, payload
