@@ -125,3 +125,15 @@ def accept_as_before(queue: ScriptedQueue, *request_ids: str) -> None:
         queue.client.incrby("miniserve:reserved_tokens", 42)
         queue.client.hincrbyfloat("miniserve:law", "us", -queue.now_s * 1e6)
         queue.client.hincrby("miniserve:counts", "accepted", 1)
+
+
+def test_what_an_earlier_worker_died_with_comes_back_in_groups(queue: ScriptedQueue) -> None:
+    queue.accept("a", "b", "c", "d")
+    assert queue.drain("old") == ["a", "b", "c", "d"]
+    for request_id in "abcd":
+        queue.client.hset(f"rq:job:{request_id}", "attempts", 1)  # 0.7's DRAIN counts each start
+
+    queue.die("old")
+
+    assert queue.drain("new") == ["a", "b"]
+    assert [int(queue.client.hget(f"rq:job:{request_id}", "attempts")) for request_id in "abcd"] == [1, 1, 1, 1]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.batching import BatchLimits, ContinuousBatching, Sequence
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
 from tests.observed_policy import ObservedPolicy
 
@@ -243,6 +244,18 @@ def test_every_request_held_at_its_deadline_is_named_at_the_next_look(seed: int)
         for name in late:
             del deadlines[name]
             batch.cancel(name)
+
+
+def test_of_requests_that_ended_long_before_their_deadline_nothing_is_kept():
+    batch = ContinuousBatching(BatchLimits(64, 8, 64))
+    for number in range(1000):
+        batch.submit(replace(delivery(f"r{number}"), left_s=30.0), now=0.0)
+        batch.commit(batch.plan(now=0.0), [EOS_ID], now=0.1)
+
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, Sequence) and each.request_id.startswith("r9")]
+
+    assert kept == []
 
 
 def test_who_ended_before_its_deadline_is_not_late():
