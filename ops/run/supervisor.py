@@ -1,8 +1,8 @@
 """Keeps child processes alive and ends them in order; knows nothing of what they do.
 
-A child that dies is started again: at once the first time, after at most 2 s when it keeps dying. Signals arrive
-through a pipe (`Signals`), so that waiting ends the moment a child dies or Ctrl-C is pressed, without polling
-and without work in signal handlers.
+A child that dies is started again at once; one that keeps dying, once in 2 s at most, counted from start to start.
+Signals arrive through a pipe (`Signals`), so that waiting ends the moment a child dies or Ctrl-C is pressed, without
+polling and without work in signal handlers.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ class Child:
         sound = now - self.started_at >= STEADY_S
         self.num_quick_deaths = 0 if sound else self.num_quick_deaths + 1
         self.has_ended = self.is_optional and self.is_hopeless
-        self.due_at = now + min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** max(0, self.num_quick_deaths - 1))
+        # From start to start: one that is killed after it has served comes back at once, however often.
+        between_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** max(0, self.num_quick_deaths - 1))
+        self.due_at = max(now + FIRST_PAUSE_S, self.started_at + between_s)
         return ending(self.process.returncode)
 
 

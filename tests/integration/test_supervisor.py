@@ -68,12 +68,28 @@ def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds(
 
     pauses = []
     for now in range(1, 10):
+        child.started_at = float(now)
         child.note_death(float(now))
         pauses.append(child.due_at - now)
 
     assert pauses == sorted(pauses)
     assert pauses[0] < 0.5  # a dead child is to be back within a second
     assert pauses[-1] == LONGEST_PAUSE_S == 2.0
+
+
+def test_a_child_that_is_killed_every_few_seconds_is_back_at_once_however_often() -> None:
+    child = _child("worker 1", SLEEP)
+    child.start(now=0.0)
+    child.process.kill()
+    child.process.wait()
+
+    pauses = []
+    for now in range(3, 30, 3):
+        child.started_at = now - 3.0
+        child.note_death(float(now))
+        pauses.append(child.due_at - now)
+
+    assert max(pauses) < 0.5
 
 
 def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
