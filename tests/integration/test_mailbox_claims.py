@@ -42,7 +42,7 @@ def num_blocked(client: Redis) -> int:
     return client.info("clients")["blocked_clients"]
 
 
-def test_a_claim_of_an_earlier_epoch_takes_nothing(house: RedisHouse, redis_url: str, client: Redis) -> None:
+def test_a_claim_of_an_earlier_epoch_goes_back(house: RedisHouse, redis_url: str, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     for request_id in ("claimed", "waiting"):
         api.submit(a_request(request_id))
@@ -54,6 +54,7 @@ def test_a_claim_of_an_earlier_epoch_takes_nothing(house: RedisHouse, redis_url:
 
     assert (needs_resync, deliveries) == (1, [])
     assert client.zcard("rq:wip:correct") == 0
+    assert client.lrange("rq:queue:correct", 0, -1) == ["claimed", "waiting"]
     assert take(worker) == ["claimed", "waiting"]
 
 

@@ -16,14 +16,17 @@ local BEFORE_ASYNC = 7
 local needed_s = num_held > 0 and tonumber(service_s) or 0
 local now = clock()
 
+-- The first write is one that a Redis without memory takes: then it takes the others, and what was accepted can end.
+local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
 -- An old DRAIN may arrive long after its connection broke; what it took would be with nobody.
 local inbox, cancelled = hash_of(inbox_key(worker)), {}
-if inbox.epoch ~= epoch then return { 1, {}, 0, '', { 0, 0 }, {} } end
+if inbox.epoch ~= epoch then
+  push_front(claimed)
+  return { 1, {}, 0, '', { 0, 0 }, {} }
+end
 for id in pairs(inbox) do
   if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
 end
--- The first write is one that a Redis without memory takes: then it takes the others, and what was accepted can end.
-local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
 -- No lease: others may have taken its work in the meantime.
 if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
   push_front(claimed)
