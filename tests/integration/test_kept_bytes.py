@@ -13,7 +13,7 @@ from scheduler.errors import QueueFull
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, take
 from tests.recorded_requests import a_record
-from tests.scripted_queue import ScriptedQueue
+from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import script
 from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
 
@@ -130,6 +130,19 @@ def test_a_dead_letter_that_is_dropped_or_put_back_counts_once(queue: ScriptedQu
     queue.run(script("revive", "revived"))
 
     assert _kept(queue) == one_open
+
+
+def test_dead_letters_of_a_week_have_a_bucket_for_each_hour_only(queue: ScriptedQueue) -> None:
+    for number in range(5):
+        queue.now_s = 10.0 * number
+        queue.accept(f"dead-{number}")
+        queue.drain("worker")
+        queue.finish("worker", f"dead-{number}", reason=FinishReason.ERROR)
+    queue.beat("worker")
+
+    (second,) = queue.client.hkeys("miniserve:kept")
+    assert int(second) % 3600 == 0
+    assert START_S + 7 * 86_400 < int(second) <= START_S + 7 * 86_400 + 3700
 
 
 def test_a_key_that_is_repeated_counts_its_record_once(queue: ScriptedQueue) -> None:

@@ -182,7 +182,10 @@ end
 local JOB_BYTES, TOKEN_BYTES = 3600, 8
 local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
 
+-- What is kept for long counts to the end of its hour: or there would be a bucket for each second of a week of dead letters.
+local LONG_S, HOUR_S = 1300, 3600
 local function keep(until_s, bytes)
+  if until_s - clock() > LONG_S then until_s = math.ceil(until_s / HOUR_S) * HOUR_S end
   local second = string.format('%.0f', math.ceil(until_s))
   kept[second] = (kept[second] or 0) + bytes
   count('kept_bytes', bytes)
