@@ -31,6 +31,7 @@ _SAMPLE_EVERY_S = 1.0
 _CLEAR_PATIENCE_S = 120.0
 _OUTAGE_PATIENCE_S = 20.0
 LOAD_ALERTS = ("predicted-wait-long", "utilization-high")
+_MAY_FOLLOW = ("waiting-long", "api-late")  # where the load stays long enough, or the machine has no core left
 # Where a machine is too busy for the plan, requests end in an honest 504 before the clients' patience does.
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _HONEST = (503, 504)
@@ -194,7 +195,12 @@ def checks_of(found: dict[str, Any]) -> list[Check]:
     lead_s = None if told_s is None else round((doubled_s or found["load_fell_after_s"]) - told_s, 1)
     return [
         equal("alerts of the load that were not raised", len(set(LOAD_ALERTS) - set(raised)), 0),
-        Check("alerts raised by the load", ", ".join(raised), ", ".join(LOAD_ALERTS), tuple(raised) == LOAD_ALERTS),
+        Check(
+            "alerts raised by the load",
+            ", ".join(raised),
+            ", ".join(LOAD_ALERTS),
+            tuple(name for name in raised if name not in _MAY_FOLLOW) == LOAD_ALERTS,
+        ),
         at_least("utilization alert s before p95 doubled", lead_s, 0),
         at_most("predicted wait off by %", found["predicted_wait_off_percent"], 20),
         at_most("all clear s after the load fell", found["clear_after_fall_s"], _CLEAR_PATIENCE_S),
