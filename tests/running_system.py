@@ -186,8 +186,8 @@ class ApiProcess(Server):
 class RunningSystem(Server):
     """`miniserve up`: up once it says that it is ready."""
 
-    def __init__(self, *options: str, env: Mapping[str, str] | None = None) -> None:
-        super().__init__("up", *options, env=env)
+    def __init__(self, *options: str, env: Mapping[str, str] | None = None, max_files: int | None = None) -> None:
+        super().__init__("up", *options, env=env, max_files=max_files)
 
     def _is_up(self) -> bool:
         assert self.process.poll() is None, self.output()

@@ -34,7 +34,7 @@ MAX_CHARACTERS = 8_000
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
 _LONGEST_MOVE = 10  # words
-PAUSE_AFTER = 8  # sentences concluded; one with many edits takes a millisecond
+PAUSE_AFTER = 4  # sentences concluded; one with many edits takes a millisecond
 _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 

@@ -123,9 +123,8 @@ def bind(host: str, port: int, is_shared: bool = False) -> socket.socket:
 def queue_corrector(settings: Settings) -> Corrector:
     """The corrector over the queue at `settings.redis_url`; it connects with the first request."""
     # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
-    from gevent import sleep
-
     from api.grammar.pipeline import TextPipeline
+    from api.server.client_socket import let_others_go_first
     from api.service.corrector import Corrector
     from worker.mailbox.api_end import RedisApiMailbox
     from worker.mailbox.connection import connect
@@ -133,7 +132,7 @@ def queue_corrector(settings: Settings) -> Corrector:
 
     mailbox = RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
     threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
-    return Corrector(TextPipeline.load(pause=sleep), mailbox, settings)
+    return Corrector(TextPipeline.load(pause=let_others_go_first), mailbox, settings)
 
 
 def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:

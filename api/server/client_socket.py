@@ -12,6 +12,7 @@ from typing import Any
 
 import gevent
 from gevent import socket
+from gevent.lock import Semaphore
 from gunicorn.http.body import Body
 from gunicorn.http.errors import LimitRequestHeaders
 
@@ -27,6 +28,18 @@ MAX_UNREAD_BYTES = 256 * 1024  # of a body that no handler has read, which are r
 LAST_BYTES = 16 * 1024 * 1024  # that a client may still send after the answer that closes its connection
 LAST_BYTES_S = 5.0
 _STEP_BYTES = 64 * 1024
+_PARSERS_STEP_BYTES = 8192  # gunicorn asks for so much where it parses, and for more where it does not
+_FRAMING_STEP_BYTES = 2048  # of heads and chunks, which are parsed: 340 chunks of a byte take 2 ms
+_turn = Semaphore()
+
+
+def let_others_go_first() -> None:
+    """Called by whoever has more to do than one usual request.
+
+    Of those only one goes on in an iteration of the event loop, so that all others wait for one of them at most.
+    """
+    with _turn:
+        gevent.sleep(0)
 
 
 class ClientSocket(socket.socket):
@@ -58,7 +71,8 @@ class ClientSocket(socket.socket):
         if flags:
             return super().recv(size, flags)
         if self._has_begun:
-            gevent.sleep(0)  # the client sends in pieces, and where more has come already, nothing else would yield
+            let_others_go_first()  # the client sends in pieces, and where more has come, nothing else would yield
+            size = size if size > _PARSERS_STEP_BYTES else min(size, _FRAMING_STEP_BYTES)
         left_s = self._until_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("the client takes too long")

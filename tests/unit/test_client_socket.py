@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 
@@ -89,6 +90,25 @@ def test_every_further_piece_of_a_request_lets_others_go_first(ends: Ends) -> No
     server.recv(1_000)
     assert len(turns) >= 1
     other.kill()
+
+
+def test_of_those_with_much_to_do_one_goes_on_at_a_time() -> None:
+    steps: list[str] = []
+
+    def work(name: str) -> None:
+        for _ in range(3):
+            client_socket.let_others_go_first()
+            steps.append(name)
+
+    def small() -> None:
+        for _ in range(12):
+            gevent.sleep(0)
+            steps.append(".")
+
+    gevent.joinall([gevent.spawn(work, "a"), gevent.spawn(work, "b"), gevent.spawn(work, "c"), gevent.spawn(small)])
+
+    assert sorted("".join(steps).replace(".", "")) == list("aaabbbccc")
+    assert not re.search("[abc][abc]", "".join(steps))
 
 
 def test_looking_ahead_takes_nothing_from_the_bounds(ends: Ends) -> None:
