@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from api.grammar.edit_script import TAG_IDS
 from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
+from ops.training.evaluation import natural
 from ops.training.evaluation.calibration import certainty_steps, tally, thresholds, write_calibrated
 from ops.training.evaluation.items import Item, read_items
 from ops.training.evaluation.scores import Answer, Result
 from ops.training.mining import Mined, is_probably_right, mine, read_mined, write_mined
-from ops.training.text.corpus import TaggedSentence
+from ops.training.text.corpus import TaggedSentence, read_corpus
 from worker.model.weights import load_weights
 
 CONFIDENCES = {1: 0.6225, 2: 0.7311, 4: 0.8808, 8: 0.982, 15: 0.9994}
@@ -120,3 +122,22 @@ def test_a_sure_correction_of_a_form_is_taken_for_a_flaw_of_the_text(
     source: str, reason: str, confidence: float, is_right: bool
 ) -> None:
     assert is_probably_right(Mined(source, "a", "b", reason, confidence)) is is_right
+
+
+def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_training_sees(tmp_path: Path) -> None:
+    corpus = tmp_path / "text.tsv"
+    lines = [
+        f"wikipedia\tHe works in town {n}.\tHe/PRP/0 works/VBZ/1 in/IN/2 town/NN/3 {n}/CD/4 ././5" for n in range(400)
+    ]
+    corpus.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    outcome = CliRunner().invoke(natural.main, [str(tmp_path / "out"), str(corpus)])
+
+    assert outcome.exit_code == 0, outcome.output
+    items = {path.stem: read_items(path) for path in (tmp_path / "out").glob("*.jsonl")}
+    right = {name: {item.corrected for item in found} for name, found in items.items()}
+    assert right["natural-wrong"] == right["natural"] and right["calibration-wrong"] == right["calibration"]
+    assert right["natural"].isdisjoint(right["calibration"])
+    held_out = {sentence.text for sentence in read_corpus([corpus]) if sentence.is_held_out}
+    assert right["natural"] | right["calibration"] == held_out
+    assert not any(item.is_clean for item in items["natural-wrong"])

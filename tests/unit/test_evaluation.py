@@ -206,8 +206,8 @@ def test_the_table_has_counts_and_a_line_for_each_reason():
 
     lines = format_table(scores).splitlines()
 
-    assert "exact match            100.0%  1 of 1 wrong sentences" in lines
-    assert "false positives          0.0%  0 of 1 clean sentences" in lines
+    assert "exact match            100.0%  1 of 1 wrong sentences, 95 %: 20.7 to 100.0" in lines
+    assert "false positives          0.0%  0 of 1 clean sentences, 95 %: 0.0 to 79.3" in lines
     assert [line.split() for line in lines[-1:]] == [["irregular_past", *["1/1", "100.0%"] * 3, "-"]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import random
 import sys
@@ -68,7 +67,7 @@ class HeldOut:
         """The held-out sentences of this length just as the text has them: nearest to news and essays."""
         texts = {sentence.text: sentence.source for sentence in read_corpus(corpora)
                  if len(sentence.tokens) >= _LONG_TOKENS and sentence.is_held_out
-                 and not _is_for_test(sentence.text)}  # fmt: skip
+                 and not sentence.is_for_test}  # fmt: skip
         return cls._fitting(tokenizer, (Example(text, text, (), source) for text, source in texts.items()))
 
     @classmethod
@@ -130,7 +129,7 @@ def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[
     """
     verbs, sentences = VerbTable.load(), read_corpus(corpora)
     lexicon = Lexicon.build(verbs, sentences)
-    part = [each for each in sentences if each.is_held_out and _is_for_test(each.text) == options.is_for_test]
+    part = [each for each in sentences if each.is_held_out and each.is_for_test == options.is_for_test]
     if not part:
         raise ValueError("the corpus is too small: none of its sentences is held out")
     wrong: dict[str, Example] = {}
@@ -148,11 +147,6 @@ def held_out_examples(corpora: Sequence[Path], options: HeldOutOptions) -> list[
         if len(wrong) == options.num_wrong and len(clean) == options.num_clean:
             break
     return [*wrong.values(), *clean.values()]
-
-
-def _is_for_test(text: str) -> bool:
-    """Three held-out sentences in four, by a hash of their own."""
-    return hashlib.blake2b(text.encode(), digest_size=1, salt=b"test").digest()[0] >= 64
 
 
 def _without_reasons(edits: Sequence[ScriptEdit]) -> list[tuple[int, int, str]]:

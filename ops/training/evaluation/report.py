@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
+from math import sqrt
 
 from api.grammar.reasons import Reason
 from ops.training.evaluation.scores import ReasonScores, Result, Scores
@@ -35,9 +36,20 @@ def format_table(scores: Scores) -> str:
         ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),
         ("recall", scores.recall, scores.num_right_edits, scores.num_gold_edits, "edits wanted"),
     ]
-    lines = [f"{name:<22}{share:>7.1%}  {count} of {total} {of}" for name, share, count, total, of in rows if total]
+    lines = [
+        f"{name:<22}{share:>7.1%}  {count} of {total} {of}, 95 %: {_interval(count, total)}"
+        for name, share, count, total, of in rows
+        if total
+    ]
     lines.append(f"{'F0.5':<22}{scores.f05:>7.1%}")
     return "\n".join([*lines, *_outputs(scores), *_reasons(scores)])
+
+
+def _interval(count: int, total: int) -> str:
+    """Where the share of all such sentences lies in 19 of 20 samples (Wilson, 1927)."""
+    z, share = 1.96, count / total
+    centre, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    return " to ".join(f"{100 * (centre + sign * spread) / (1 + z * z / total):.1f}" for sign in (-1, 1))
 
 
 def _outputs(scores: Scores) -> Iterator[str]:

@@ -48,6 +48,13 @@ class TaggedSentence:
         """True for a sentence that no training and no mining sees."""
         return is_held_out(self.text, UNTRAINED_PER_MILLE if self.is_natural else HELD_OUT_PER_MILLE)
 
+    @property
+    def is_for_test(self) -> bool:
+        """Of those held out, the ones for the figures; by the others something is chosen."""
+        if self.is_natural:
+            return is_held_out(self.text, MEASURED_PER_MILLE)
+        return hashlib.blake2b(self.text.encode(), digest_size=1, salt=b"test").digest()[0] >= 64
+
 
 def shifted(tokens: Iterable[TaggedToken], by: int) -> list[TaggedToken]:
     """The same tokens for a place so many words further on."""
