@@ -174,7 +174,7 @@ def test_a_port_for_redis_has_a_password_that_is_printed_once() -> None:
         info = subprocess.run(rq_info, shell=True, capture_output=True, text=True, timeout=20, check=True).stdout
 
         assert (answer.status, num_finished) == (200, 1)
-        assert "1 workers, 1 queues" in info
+        assert "1 workers, 2 queues" in info
         assert system.output().count(password) == 1
         with Redis(port=port) as client, pytest.raises(AuthenticationError):
             client.ping()
@@ -221,7 +221,7 @@ def test_what_it_prints_can_be_pasted() -> None:
 
         system.wait_for_line(r"info.*route=/correct", 5)
         assert '"corrected": "He went to school"' in answer
-        assert "1 workers, 1 queues" in info
+        assert "1 workers, 2 queues" in info
         for label in ("model", "KV cache", "queue bound", "add a replica"):
             system.wait_for_line(rf"^  {label} +\S", 1)
 
