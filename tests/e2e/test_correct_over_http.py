@@ -86,7 +86,7 @@ def test_64_clients_get_exactly_what_the_offline_command_gives_and_rq_sees_it(sy
     assert {reply.status for reply in replies} == {200}
     assert [reply.body["corrected"] for reply in replies] == _offline(texts)
     assert len({reply.body["request_id"] for reply in replies}) == len(texts)
-    assert "correct" in seen_by_rq.result() and "1 workers, 1 queues" in seen_by_rq.result()
+    assert "correct" in seen_by_rq.result() and "1 workers, 2 queues" in seen_by_rq.result()
 
 
 def _rq_info(redis_url: str) -> str:
