@@ -29,7 +29,8 @@ class Connection:
 def written(
     method: str, headers: list[tuple[str, str]], *parts: bytes, version: tuple[int, int] = (1, 1), room: int = 1 << 20
 ) -> list[bytes]:
-    request = SimpleNamespace(method=method, version=version, should_close=lambda: False)
+    body = SimpleNamespace(failed=False, reader=SimpleNamespace(length=0))  # read to its end
+    request = SimpleNamespace(method=method, version=version, body=body, should_close=lambda: False)
     connection = Connection(room)
     response = OneWriteResponse(request, connection, Config())
     response.start_response("200 OK", headers)
