@@ -17,7 +17,7 @@ configure_blas(os.environ)  # before anything imports numpy
 settings.register_profile("any-machine", deadline=None)  # a busy machine must not change a result
 settings.load_profile("any-machine")
 
-_TERMINAL_SIZE = ("COLUMNS", "LINES")  # readline sets both in a process of pytest-xdist
+_OF_THE_RUNNER = ("COLUMNS", "LINES", "MAKELEVEL")  # readline in a process of pytest-xdist sets two, make the third
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -31,8 +31,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A MINISERVE_ variable of the developer's shell must not change a test, nor the size of the runner's terminal."""
-    for name in [name for name in os.environ if name.startswith("MINISERVE_") or name in _TERMINAL_SIZE]:
+    """A MINISERVE_ variable of the developer's shell must not change a test, nor what runs it."""
+    for name in [name for name in os.environ if name.startswith("MINISERVE_") or name in _OF_THE_RUNNER]:
         monkeypatch.delenv(name)
 
 
