@@ -34,7 +34,7 @@ def test_the_workers_page_names_the_worker_and_its_queue(with_dashboard: tuple[R
         return worker
 
     wait_until(lambda: worker()["successful_job_count"] == NUM_SENT, 5, "the next beat")
-    assert worker()["queues"] == ["correct"]
+    assert worker()["queues"] == ["correct", "correct-async"]
     assert worker()["pid"] == system.pids("worker")[0]
 
 
