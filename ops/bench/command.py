@@ -112,4 +112,4 @@ def _require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        raise click.ClickException("the figures need matplotlib: pip install 'miniserve[plots]'") from None
+        raise click.ClickException("the figures need matplotlib: pip install '.[plots]'") from None

@@ -37,7 +37,7 @@ logger = structlog.get_logger(__name__)
 def check_installed(settings: Settings) -> None:
     """Raises SettingsError where spans are wanted and cannot be made."""
     if settings.otel_endpoint and not all(map(_is_installed, _PACKAGES)):
-        problem = "needs packages that are not installed: pip install 'miniserve[otel]'"
+        problem = "needs packages that are not installed: pip install '.[otel]'"
         raise SettingsError(f"{variable('otel_endpoint')} {problem}")
 
 

@@ -51,9 +51,9 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
-    logs.never_wait_for_readers()
     settings = _with_fault(settings)
     _check_start(settings, with_dashboard)
+    logs.never_wait_for_readers()
     warn_if_open(settings)
     with ExitStack() as stack:
         if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
@@ -146,7 +146,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     check_port(settings.host, settings.port, "--port")
     if with_dashboard:
         if importlib.util.find_spec("rq_dashboard") is None:
-            raise click.ClickException("rq-dashboard is not installed: pip install 'miniserve[dashboard]'")
+            raise click.ClickException("rq-dashboard is not installed: pip install '.[dashboard]'")
         check_port("127.0.0.1", settings.dashboard_port, "--dashboard-port")
 
 

@@ -74,7 +74,7 @@ def test_without_the_packages_it_is_said_which_to_install(command: list[str]) ->
         done = CliRunner().invoke(main, [*command, "--otel-endpoint", "http://127.0.0.1:1"])
 
     assert done.exit_code == 2
-    assert "MINISERVE_OTEL_ENDPOINT" in done.output and "pip install 'miniserve[otel]'" in done.output
+    assert "MINISERVE_OTEL_ENDPOINT" in done.output and "pip install '.[otel]'" in done.output
 
 
 def test_an_endpoint_that_is_no_url_is_refused() -> None:
