@@ -39,6 +39,23 @@ def test_a_mistake_comes_back_corrected_with_its_reason(
     assert reply.body["explanation"] == reply.body["edits"][0]["explanation"]
 
 
+@pytest.mark.parametrize(("asked", "corrected"), [(0.5, "He went to school"), (1, "He goed to school")])
+def test_an_answer_a_stream_and_a_kept_answer_leave_out_what_is_less_certain_than_asked(
+    system: RunningSystem, asked: float, corrected: str
+) -> None:
+    body = json.dumps({"sentence": "He goed to school", "min_confidence": asked}).encode()
+    headers = {"Content-Type": "application/json"}
+
+    answer = send(system.url, "POST", "/correct", body, headers)
+    stream = send(system.url, "POST", "/correct", body, headers | {"Accept": "text/event-stream"})
+    kept = send(system.url, "GET", f"/requests/{answer.body['request_id']}")
+
+    assert answer.body["corrected"] == kept.body["corrected"] == corrected
+    assert kept.body == answer.body
+    assert f'"corrected": "{corrected}"' in stream.body
+    assert ("event: edit" in stream.body) is (corrected == "He went to school")
+
+
 def test_the_edit_says_where_in_code_points_even_behind_an_emoji(system: RunningSystem) -> None:
     sentence = "\U0001f600 Yesterday he goed to school."
 
