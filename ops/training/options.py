@@ -11,7 +11,6 @@ class TrainOptions:
     """Options of `miniserve train`; the defaults make the model that ships."""
 
     corpora: tuple[Path, ...]
-    mined: tuple[Path, ...] = ()  # what `ops.training.mining` wrote: right sentences of the corpus, met more often
     out: Path = Path("runs/train")
     num_examples: int = 5_800_000
     max_minutes: float | None = None
@@ -23,3 +22,4 @@ class TrainOptions:
     start_from: Path | None = None  # weights file to begin with instead of random weights
     top_rate: float = 1.0  # share of the full learning rates to come down from; less keeps more of good weights
     tokens_per_batch: int = 4000
+    mined: tuple[Path, ...] = ()  # what `ops.training.mining` wrote: right sentences of the corpus, met more often
