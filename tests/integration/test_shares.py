@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from redis import Redis
+from rq.job import Job
+from rq.serializers import JSONSerializer
 
 from scheduler.errors import RateLimited
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, answer, take
 from tests.recorded_requests import a_record
 from worker.mailbox.connection import RedisConnection, script
@@ -79,3 +82,27 @@ def test_shares_that_are_left_are_forgotten_when_the_queue_is_empty(house: Redis
 
     assert not client.exists("miniserve:clients")
     assert client.hget("miniserve:counts", "shares") == b"0"
+
+
+@pytest.mark.parametrize("who", ["operator", "dashboard"])
+def test_a_dead_letter_that_is_put_back_takes_nothing_from_its_clients_share(
+    house: RedisHouse, client: Redis, who: str
+) -> None:
+    worker, connection = house.worker(), RedisConnection(house.connect())
+    for number in range(4):
+        submit(house, "1", number)
+    ids = take(worker)
+    worker.exchange([Completion(ids[-1], FinishReason.ERROR, error="it broke")], NO_CAPACITY)
+    held = client.hgetall("miniserve:clients")
+
+    if who == "operator":
+        connection.ask_one(script("revive", ids[-1]))
+    else:
+        Job.fetch(ids[-1], connection=client, serializer=JSONSerializer).requeue()
+    connection.close()
+    other = house.worker()
+    assert take(other) == [ids[-1]]
+    answer(other, ids[-1])
+
+    assert client.hgetall("miniserve:clients") == held != {}
+    assert client.hget("miniserve:counts", "shares") == held[b"1"]

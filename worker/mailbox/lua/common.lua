@@ -258,9 +258,9 @@ local function settle(id, status, job)
   local now = clock()
   if status == 'finished' then -- without accepted_at a job has no reservation
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'accepted_at', '', unpack(job.fields or {}))
-  else -- an operator may put it back, and then wants it to run
+  else -- an operator may put it back, and then wants it to run, and no client holds it
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso(now), 'attempts', 0, 'group', '', 'worker_name', '',
-      'cancel_requested', '', 'deadline', '', 'accepted_at', '', unpack(job.fields or {}))
+      'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'share', '', unpack(job.fields or {}))
   end
   redis.call('EXPIRE', job_key(id), job.ttl)
   local entries = ended[status] or {}
