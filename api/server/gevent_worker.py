@@ -128,6 +128,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         client.linger()
 
     def handle_request(self, listener_name: Any, req: Any, sock: ClientSocket, addr: Any) -> None:
+        if self._places.are_many and sock.has_left():
+            raise StopIteration  # in an overload answers to nobody would delay those to clients that wait
         self.num_in_flight += 1
         sock.expect_body()
         client = None

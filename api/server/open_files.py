@@ -17,6 +17,7 @@ from scheduler.errors import QueueFull, RateLimited
 KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _OTHER_FILES = 256
 _SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it likes
+_MANY_FROM = 0.1  # so many are open only where requests wait for their turn in this process
 _SHARE = 0.05  # of the places, for one client from there on
 _RETRY_S = 1.0
 
@@ -63,6 +64,10 @@ class Places:
     @property
     def is_full(self) -> bool:
         return self.num_taken >= self._number
+
+    @property
+    def are_many(self) -> bool:
+        return self.num_taken >= _MANY_FROM * self._number
 
     @property
     def are_scarce(self) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, take_one
-from tests.running_system import ApiProcess, post_sentence, send
+from tests.recorded_requests import counts
+from tests.running_system import ApiProcess, descendants, post_sentence, send
 
 POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
@@ -183,6 +186,39 @@ def _is_refused(connection: socket.socket) -> bool:
 
 
 REQUEST = POST + b'Content-Length: 28\r\n\r\n{"sentence": "He went home"}'
+
+
+def test_requests_whose_clients_have_left_an_overloaded_replica_are_not_queued(
+    redis_url: str, house: RedisHouse
+) -> None:
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))
+        for _ in range(20):  # of 108 places: so many that an overload is likely
+            stack.enter_context(_begin_head(api))
+        assert send(api.url, "GET", "/nowhere").status == 404  # those are taken
+        with stopped(descendants(api.process.pid)):
+            for _ in range(5):
+                with api.connect() as leaving:
+                    leaving.sendall(REQUEST)
+            waiting = stack.enter_context(api.connect())
+            waiting.sendall(REQUEST)
+        worker = house.worker()
+        worker.exchange([an_answer(take_one(worker).request.request_id)], AMPLE)
+
+        assert parsed(waiting.recv(65_536))[0] == 200
+    assert counts(redis_url)["accepted"] == 1
+
+
+@contextmanager
+def stopped(pids: list[int]) -> Iterator[None]:
+    """The processes do nothing meanwhile."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_refused_client_that_comes_early_is_not_read_before_its_time(redis_url: str, house: RedisHouse) -> None:
