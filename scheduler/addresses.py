@@ -21,17 +21,17 @@ class ClientAddresses:
         self._networks = networks_of(proxies)
         self.has_proxies = bool(self._networks)
         # Not methods with a cache: those would keep the object alive.
-        self.of = lru_cache(4096)(self._find) if self._networks else lru_cache(4096)(self._peer)
+        self._of = lru_cache(4096)(self._find)
         self.is_proxy = lru_cache(4096)(self._is_trusted)
 
-    def _peer(self, peer: str, forwarded_for: str = "") -> str:
-        """Return the client of a connection from `peer`, of which the request's own claims are no proof."""
-        return _key(peer)
+    def of(self, peer: str, forwarded_for: str = "") -> str:
+        """Return the client of a request. Without proxies its own claims are no proof; nothing long is remembered."""
+        return self._of(peer, forwarded_for[-_LONGEST_LIST:] if self.has_proxies else "")
 
-    def _find(self, peer: str, forwarded_for: str = "") -> str:
+    def _find(self, peer: str, forwarded_for: str) -> str:
         """Return the last address of the chain that is no trusted proxy; anybody may have written those before it."""
         client = peer
-        for named in reversed([peer, *forwarded_for[-_LONGEST_LIST:].split(",")][1:]):
+        for named in reversed(forwarded_for.split(",")):
             if not self.is_proxy(client) or not _is_address(named.strip()):
                 break
             client = named.strip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from scheduler.addresses import ClientAddresses
@@ -46,3 +48,14 @@ def test_a_chain_of_any_length_costs_no_more_than_its_end() -> None:
 def test_a_proxy_that_is_no_address_is_refused_at_start(text: str) -> None:
     with pytest.raises(SettingsError, match="MINISERVE_TRUSTED_PROXIES"):
         Settings(trusted_proxies=text)
+
+
+@pytest.mark.parametrize("proxies", ["", PROXIES])
+def test_nothing_long_that_a_client_sends_is_remembered(proxies: str) -> None:
+    addresses = ClientAddresses(proxies)
+    sent = "198.51.100.9," * 2_000
+    num_references = sys.getrefcount(sent)
+
+    addresses.of("10.0.0.7", sent)
+
+    assert sys.getrefcount(sent) == num_references
