@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from redis import Redis
 from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
 from worker.mailbox import worker_end
 from worker.mailbox.heartbeat import has_ended, new_worker_name
+from worker.mailbox.protocol import BEAT_S
 
 LONG_S = 600.0  # no lease runs out here
 
@@ -71,6 +73,22 @@ def test_the_work_of_a_process_that_has_ended_is_taken_back_while_its_lease_last
     answer(living, "a")
     with Redis.from_url(redis_url, decode_responses=True) as client:
         assert dead.name not in client.smembers("rq:workers")
+
+
+def test_a_loop_that_hangs_as_another_worker_dies_has_all_of_its_time(
+    house: RedisHouse, ended_pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next beat after a death comes at once, and a worker ends after so many beats without an iteration."""
+    monkeypatch.setattr(worker_end, "LEASE_S", LONG_S)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_end, "new_worker_name", lambda: name_of(ended_pid))
+        house.worker(is_fresh=lambda: False)
+    asked_s: list[float] = []
+
+    house.worker(is_fresh=lambda: bool(asked_s.append(time.monotonic())))
+    eventually(lambda: len(asked_s) > 2)
+
+    assert asked_s[2] - asked_s[0] > BEAT_S
 
 
 def test_what_a_living_process_holds_is_its_own_while_its_lease_lasts(

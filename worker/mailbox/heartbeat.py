@@ -148,6 +148,7 @@ class Heartbeat:
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
         while not self._stopping.wait(self._pause_s):
+            self._pause_s = BEAT_S
             if not is_fresh():
                 continue
             try:
@@ -161,7 +162,6 @@ class Heartbeat:
                 logger.exception("a heartbeat failed")
 
     def _beat(self, is_first: bool = False) -> None:
-        self._pause_s = BEAT_S
         report = self._last_report = self._reported()
         look = ("ZRANGE", "miniserve:leases", 0, -1)
         reply, taken, leases = self._connection.ask(self._command(report), self._reporter.command(report.totals), look)
