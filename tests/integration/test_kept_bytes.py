@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 from redis import Redis
+from rq.job import Job
+from rq.serializers import JSONSerializer
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import QueueFull
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, take
 from tests.recorded_requests import a_record
-from tests.scripted_queue import START_S, ScriptedQueue
+from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import script
 from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
 
@@ -132,17 +134,44 @@ def test_a_dead_letter_that_is_dropped_or_put_back_counts_once(queue: ScriptedQu
     assert _kept(queue) == one_open
 
 
-def test_dead_letters_of_a_week_have_a_bucket_for_each_hour_only(queue: ScriptedQueue) -> None:
+def test_dead_letters_have_no_bucket_however_many_there_are(queue: ScriptedQueue) -> None:
     for number in range(5):
         queue.now_s = 10.0 * number
         queue.accept(f"dead-{number}")
         queue.drain("worker")
         queue.finish("worker", f"dead-{number}", reason=FinishReason.ERROR)
+    kept = _kept(queue)
+    queue.now_s = 60.0
     queue.beat("worker")
 
-    (second,) = queue.client.hkeys("miniserve:kept")
-    assert int(second) % 3600 == 0
-    assert START_S + 7 * 86_400 < int(second) <= START_S + 7 * 86_400 + 3700
+    assert kept == _kept(queue) > 5 * 3600
+    assert not queue.client.exists("miniserve:kept")
+
+
+@pytest.mark.parametrize("what", ["delete", "requeue"])
+def test_a_dead_letter_counts_no_more_once_the_dashboard_takes_it_away(queue: ScriptedQueue, what: str) -> None:
+    queue.accept("dead")
+    open_bytes = _kept(queue)
+    queue.drain("worker")
+    queue.finish("worker", "dead", reason=FinishReason.ERROR)
+
+    getattr(Job.fetch("dead", connection=queue.client, serializer=JSONSerializer), what)()
+    queue.now_s = 2.0
+    queue.beat("worker")
+
+    assert _kept(queue) == (open_bytes if what == "requeue" else 0)
+
+
+def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQueue) -> None:
+    queue.enqueue([_a_request("a", 20)], replace(a_record("a", is_async=True), document="x" * 40_000))
+    queue.drain("worker")
+    queue.finish("worker", "a", reason=FinishReason.ERROR)
+
+    queue.now_s = 86_400.0
+    queue.beat("worker")
+
+    assert queue.client.ttl("miniserve:request:a") > 86_400
+    assert _kept(queue) > 40_000
 
 
 def test_a_key_that_is_repeated_counts_its_record_once(queue: ScriptedQueue) -> None:

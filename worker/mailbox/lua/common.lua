@@ -178,11 +178,14 @@ end
 
 -- The memory of a job, from its acceptance until it is forgotten, is at most this: hash, answer, trace, and their entries in
 -- Redis' tables (tests/integration/test_kept_bytes.py measures it). What is open is counted by the reservations; what has ended
--- by the second in which it is forgotten, because an expiry runs no script.
-local JOB_BYTES, TOKEN_BYTES = 3600, 8
+-- by the second in which it is forgotten, because an expiry runs no script; dead letters by their registry, because a
+-- dashboard deletes them and puts them back.
+local JOB_BYTES, TOKEN_BYTES, MOST_TOKENS = 3600, 8, 160
+local RECORD_BYTES = 1500 -- with the trace, beside the document
 local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
+local function dead_bytes(num_jobs) return bytes_of(num_jobs, num_jobs * MOST_TOKENS) end
 
--- What is kept for long counts to the end of its hour: or there would be a bucket for each second of a week of dead letters.
+-- What is kept for long counts to the end of its hour: or there would be a bucket for each second of a week.
 local LONG_S, HOUR_S = 1300, 3600
 local function keep(until_s, bytes)
   if until_s - clock() > LONG_S then until_s = math.ceil(until_s / HOUR_S) * HOUR_S end
@@ -195,7 +198,11 @@ end
 local function unkeep(id, status)
   local until_s = redis.call('ZSCORE', registry_of(status), id)
   redis.call('ZREM', registry_of(status), id)
-  if until_s then keep(tonumber(until_s), -bytes_of(1, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)) end
+  if until_s and status == 'failed' then
+    count('kept_bytes', -dead_bytes(1))
+  elseif until_s then
+    keep(tonumber(until_s), -bytes_of(1, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1))
+  end
 end
 
 -- The caller knows that the id has no reservation.
@@ -267,10 +274,19 @@ local function settle(id, status, job)
   ended[status] = entries
   entries[#entries + 1] = now + job.ttl
   entries[#entries + 1] = id
-  keep(now + job.ttl, bytes_of(1, number(job.tokens) or 0))
+  if status == 'failed' then
+    count('kept_bytes', dead_bytes(1))
+  else
+    keep(now + job.ttl, bytes_of(1, number(job.tokens) or 0))
+  end
   if job.request and redis.call('EXISTS', request_key(job.request)) == 1 then
     local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
-    if type(open) == 'number' and open <= 0 then redis.call('EXPIRE', request_key(job.request), job.ttl) end
+    if type(open) == 'number' and open <= 0 then
+      redis.call('EXPIRE', request_key(job.request), job.ttl)
+      if status == 'failed' then -- for far longer than ENQUEUE has counted
+        keep(now + job.ttl, RECORD_BYTES + redis.call('HSTRLEN', request_key(job.request), 'document'))
+      end
+    end
   end
   release(id, job.outcome, job.accepted_at, job.tokens, job.share)
 end
@@ -359,7 +375,8 @@ end
 
 -- Drop the seconds that are over. Also what no script wrote.
 local function forget_kept(now)
-  local gone, seconds, bytes_at, sum, room, room_at = {}, {}, {}, 0, 0, now
+  local gone, seconds, bytes_at, room, room_at = {}, {}, {}, 0, now
+  local sum = dead_bytes(redis.call('ZCARD', registry_of('failed')))
   for second, bytes in pairs(hash_of(KEPT)) do
     local at = number(second)
     if at and at > now and number(bytes) then

@@ -22,7 +22,7 @@ local max_kept = ((counts().max_memory or 0) > 0 and counts().max_memory or tonu
 local KEPT_SHARE = 0.75
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
-local TEXT_BYTES, RECORD_BYTES, ID_BYTES = 900, 1500, 60 -- with the trace, beside the document; of each job
+local TEXT_BYTES, ID_BYTES = 900, 60 -- as RECORD_BYTES; of each job
 local kept_bytes = counts().kept_bytes or 0
 local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
