@@ -72,6 +72,7 @@ def answers_long_sentences_in_groups_after_a_failed_iteration(running: RunningSy
 
     assert {reply.status for reply in replies} == {200}
     assert "iteration failed; what was held is tried again" in running.output()
+    assert "resynced: 0 requests" not in running.output()  # nothing was lost: no warning
 
 
 def stops_answering_with_tokens_reserved_and_nothing_running(running: RunningSystem) -> None:

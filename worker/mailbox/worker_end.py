@@ -255,7 +255,7 @@ class RedisWorkerMailbox:
             self._held.pop(request_id, None)
         self._disowned.update(lost)
         self._suspects &= self._held.keys()
-        if self._epoch > 1:
+        if lost or deliveries:
             logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
         return Inbox(self._open_deliveries(deliveries), lost)
 
