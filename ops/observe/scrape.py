@@ -103,6 +103,7 @@ def scrape(url: str, timeout_s: float = 5.0) -> Scrape:
         raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}") from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
+        reason = getattr(reason, "strerror", None) or reason
         raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): is it running there?") from None
     if len(body) > _LONGEST_BYTES:
         raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")

@@ -191,8 +191,8 @@ def _memory(facts: Mapping[str, Any]) -> Finding:
     used, bound = facts.get("used_memory", 0), facts.get("maxmemory", 0)
     if not bound:
         remedy = "set maxmemory, to at most half of the memory that it can have"
-        return Finding("Redis memory", f"{used / 1e6:.0f} MB used, no bound", remedy)
-    found = f"{used / 1e6:.0f} of {bound / 1e6:.0f} MB used"
+        return Finding("Redis memory", f"{used / 2**20:.0f} MiB used, no bound", remedy)
+    found = f"{used / 2**20:,.0f} of {bound / 2**20:,.0f} MiB used"
     return Finding("Redis memory", found, "" if used <= MAX_MEMORY_SHARE * bound else "raise maxmemory")
 
 

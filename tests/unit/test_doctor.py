@@ -53,6 +53,10 @@ def test_each_fault_of_a_redis_is_one_line_with_its_remedy(facts: dict[str, Any]
     assert said in found[check] and "\n" not in found[check]
 
 
+def test_memory_is_shown_in_the_unit_of_its_setting() -> None:
+    assert doctor._memory({"used_memory": 3 << 20, "maxmemory": 2048 << 20}).found == "3 of 2,048 MiB used"
+
+
 def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """Exit status, and the findings by name. The ports are free ones unless told."""
     ports = {

@@ -115,7 +115,7 @@ def test_a_server_without_its_redis_is_told_in_its_own_words(base_url: str) -> N
 
 
 def test_a_server_that_is_away_is_a_scrape_error_too() -> None:
-    with pytest.raises(ScrapeError, match="is it running there"):
+    with pytest.raises(ScrapeError, match=r"fails \(Connection refused\): is it running there"):
         scrape("http://127.0.0.1:1")
 
 
