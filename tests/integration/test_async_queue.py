@@ -14,6 +14,7 @@ from scheduler.errors import DeadlineExceeded
 from scheduler.messages import FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
+from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import ApiMailbox, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
@@ -64,6 +65,14 @@ def test_of_those_that_wait_every_eighth_is_asynchronous(house: RedisHouse, work
     together = take(worker, requests=20)
 
     assert kinds(together) == "wwwwwwwawwwwwwwawwww"
+
+
+def test_a_worker_that_is_nearly_full_reads_few_ids_of_a_long_queue(queue: ScriptedQueue) -> None:
+    for name in some("a", 100):
+        queue.enqueue([a_request(name)], a_record(name, is_async=True))
+    queue.accept(*some("w", 200))
+
+    assert queue.num_ids_read("worker", FreeCapacity(100)) < 50
 
 
 def test_the_turn_counts_over_many_small_drains(house: RedisHouse, worker: RedisWorkerMailbox) -> None:

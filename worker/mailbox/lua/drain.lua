@@ -103,7 +103,11 @@ local depth = can_take and redis.call('LLEN', QUEUE) or 0
 local num_async = can_take and redis.call('LLEN', ASYNC) or 0
 local workers = depth + num_async > 0 and math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf')) or 1
 
-local async_share = math.min(math.ceil(num_async / workers), max_jobs)
+-- Not more ids than fit: a worker that is nearly full would read a thousand of them each time.
+local LEAST_TOKENS = 16 -- of a request; what reserves less comes with the next DRAIN
+local most = math.min(max_jobs, math.ceil(free_tokens / LEAST_TOKENS))
+
+local async_share = math.min(math.ceil(num_async / workers), most)
 local async_ids, async_taken = nil, 0
 local function take_async()
   async_ids = async_ids or async_share > 0 and redis.call('LRANGE', ASYNC, 0, async_share - 1) or {}
@@ -115,7 +119,7 @@ end
 
 local taken = 0
 if depth > 0 then
-  local share = math.min(math.ceil(depth / workers), max_jobs)
+  local share = math.min(math.ceil(depth / workers), most)
   for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, math.max(share, MOST_SUSPECTS) - 1)) do
     if taken >= share and not group then break end -- a group is not shared
     if turn >= BEFORE_ASYNC and not group then take_async() end
