@@ -25,7 +25,7 @@ _TRACING = ("traces", "otel_endpoint", "otel_share")
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 # Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
-    "monitor": ("observe.monitor", "monitor", "Watch the system, and tell log and webhook what is wrong."),
+    "monitor": ("observe.monitor", "monitor", "Watch the system, and report alerts to the log and a webhook."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
     "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),

@@ -62,7 +62,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Observed], float]]] = {
     "oldest_waiting_seconds": ("Age of the sentence first in line; 0 without.", lambda seen: seen.oldest_waiting_s),
     "oldest_running_seconds": ("Age of the oldest running one; 0 without.", lambda seen: seen.oldest_running_s),
     "dead_letters": ("Sentences given up after three attempts, kept for a week.", lambda seen: seen.dead_letters),
-    "workers": ("Workers whose loop has turned lately.", lambda seen: len(seen.workers)),
+    "workers": ("Live workers: they completed an iteration, or idled, lately.", lambda seen: len(seen.workers)),
     "api_replicas": ("API processes that reported lately.", lambda seen: seen.num_api_replicas),
     "redis_memory_bytes": ("Memory that Redis uses.", lambda seen: seen.redis_memory_bytes),
     "redis_kept_bytes": ("Requests and answers in Redis, counted for admission.", lambda seen: seen.redis_kept_bytes),

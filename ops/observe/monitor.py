@@ -47,7 +47,7 @@ class Observatory(Protocol):
     "redis_url", "slo_ms", "alert_webhook", "request_timeout_s", "log_format", "log_level", is_redis_required=True
 )
 def monitor(settings: Settings) -> None:
-    """Watch the system, and tell the log and a webhook when an alert is raised or cleared.
+    """Watch the system, and report to the log and a webhook when an alert is raised or cleared.
 
     One is enough for a system. It answers no request and none waits for it. docs/operations.md says what each alert
     means and what to do. A webhook often is a secret: give it by its variable, `ps` shows options to everybody.
