@@ -43,6 +43,14 @@ def test_weights_whose_config_was_changed_are_refused(tmp_path: Path):
         load_weights(path)
 
 
+def test_a_vocabulary_with_more_tokens_than_an_output_id_can_name_is_refused(tmp_path: Path):
+    config = replace(CONFIG, vocab_size=4097)
+    path = write(tmp_path / "w.safetensors", config=config, fingerprint=fingerprint(config, "abc"))
+
+    with pytest.raises(WeightsError, match=r"4,097 tokens.*4,096"):
+        load_weights(path)
+
+
 def test_weights_without_our_metadata_are_refused(tmp_path: Path):
     path = tmp_path / "w.safetensors"
     save_file(random_tensors(), path)

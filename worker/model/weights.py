@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from scheduler.messages import ID_BITS
 from worker.model.memory import BLOCK_COLUMNS, allocate
 
 DEFAULT_PATH = Path(__file__).parents[1] / "mini-gpt.safetensors"
@@ -183,6 +184,9 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 
 def _check_shapes(tensors: dict[str, np.ndarray], config: ModelConfig) -> None:
+    if config.vocab_size > 1 << ID_BITS:
+        found = f"the vocabulary has {config.vocab_size:,} tokens"
+        raise WeightsError(f"{found}; an output id can name {1 << ID_BITS:,}: train with a smaller one")
     for name, shape in expected_shapes(config).items():
         if name not in tensors:
             raise WeightsError(f"the weights lack the tensor {name}; export them again")
