@@ -55,7 +55,8 @@ def _peers() -> list[Server]:
     if not _PYTHON.exists():
         click.echo(f"making {_PYTHON.parents[1]} ...")
         subprocess.run([sys.executable, "-m", "venv", _PYTHON.parents[1]], check=True)
-        subprocess.run([_PYTHON, "-m", "pip", "install", "--quiet", "--editable", ".[peers]"], cwd=_ROOT, check=True)
+    # Each time, because a first run may have been interrupted; seconds where nothing is missing.
+    subprocess.run([_PYTHON, "-m", "pip", "install", "--quiet", "--editable", ".[peers]"], cwd=_ROOT, check=True)
     command = [str(_PYTHON), "-m", "ops.bench.peer_servers"]
     env = dict.fromkeys(THREAD_VARIABLES, "1")  # as in our own workers
     return [

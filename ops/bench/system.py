@@ -26,7 +26,9 @@ class System:
 def serving(options: Sequence[str]) -> Iterator[System]:
     """Raises RuntimeError, with what it said, where it does not start."""
     port = free_port()
-    command = processes.miniserve_command("up", "--port", str(port), "--log-format", "json", *options)
+    # The worker tells its totals on a line of level info, which `up` leaves out unless it is asked for.
+    logging = ("--log-format", "json", "--log-level", "info")
+    command = processes.miniserve_command("up", "--port", str(port), *logging, *options)
     url = f"http://127.0.0.1:{port}"
     with processes.running(command, processes.environment({}), lambda: why_not_ready(url)) as (process, log):
         system = System(url, process.pid)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
+from ops.bench.system import serving
 from tests.many_sentences import sentences
-from tests.running_system import RunningSystem, post_sentence
+from tests.running_system import post_sentence
 
 
 def test_under_eight_clients_the_mean_decode_batch_is_larger_than_one() -> None:
     source = sentences(seed=5)
     texts = [next(source) for _ in range(400)]
-    with RunningSystem("--verbose") as system:
-        with ThreadPoolExecutor(8) as pool:
-            replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
-        system.signal(signal.SIGINT)
-        system.process.wait(20)
-        counted = {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)\b", _last_words(system))}
+    with serving(()) as system, ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
 
     assert {reply.status for reply in replies} == {200}
-    assert counted["prompt_tokens"] >= 400
-    assert counted["mean_decode_batch"] > 1.0
-
-
-def _last_words(system: RunningSystem) -> str:
-    """The worker says its counters when it stops."""
-    return next(line for line in system.output().splitlines() if "worker stopped" in line)
+    assert system.counters["prompt_tokens"] >= 400
+    assert system.counters["mean_decode_batch"] > 1.0
