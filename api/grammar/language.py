@@ -2,8 +2,8 @@
 
 The model finds almost nothing in other languages, so their texts must not pass as checked ones. The judgement counts
 words that are frequent in English and nowhere else against those that are not English: by the lists of languages.tsv,
-by a letter English does not have, or, for half as much, by the shape of a word in small letters. Names count little. A
-short text without a clue passes for English.
+by a letter English does not have, or, for half as much, by such a letter in a name or by the shape of a word in small
+letters. A short text without a clue passes for English.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def seems_english(text: str) -> bool:
         small = word.lower()
         if small in english:
             for_english += 1
-        elif small in foreign or not word.isascii():
+        elif small in foreign or not word.isascii() and small == word:
             against += 1
-        elif small == word and len(word) > 2 and _SHAPE.fullmatch(word):
+        elif not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word):
             against += 0.5
     return against < 1 or against <= for_english
 
