@@ -12,8 +12,8 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from api.http.app import create_app
 from api.service.jobs import Job
+from api.site import create_site
 from api.telemetry.request_log import Exchange
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotFound, QueueFull, ServingError
@@ -77,7 +77,7 @@ WAYS = ("plain", "flask")  # of POST /correct through the API: before Flask's ma
 
 def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
     """A client of the application around a corrector."""
-    app = create_app(corrector, settings or Settings())
+    app = create_site(corrector, settings or Settings())
     if way == "flask":
         app.wsgi_app = app.wsgi_app.flask
     return app.test_client()

@@ -25,10 +25,15 @@ LOOK_AGAIN = ("Retry-After", "1")
 STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
-SECURITY_LINES = "".join([f"{name}: {value}\r\n" for name, value in SECURITY_HEADERS])
+KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again
 _COMMENT = b": nothing new\n\n"
 logger = structlog.get_logger(__name__)
 Header = tuple[str, str]
+
+
+def security_headers(headers: Sequence[Header]) -> list[Header]:
+    """What a server adds to these headers of a response."""
+    return SECURITY_HEADERS[:1] if KEPT_BY_BROWSERS in headers else SECURITY_HEADERS
 
 
 class Reply(NamedTuple):

@@ -70,9 +70,9 @@ def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpa
     allow_connections(MAX_CONNECTIONS)
 
     def load() -> Api:
-        from api.http.app import create_app
+        from api.site import create_site
 
-        return create_app(make_corrector(settings), settings, make_spans(settings))
+        return create_site(make_corrector(settings), settings, make_spans(settings))
 
     _Server(_config(settings, listeners), load).run()
 

@@ -29,7 +29,7 @@ from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
 from api.http.app import Api
-from api.http.replies import SECURITY_LINES
+from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
 from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
 from api.server.open_files import Places, connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
@@ -47,6 +47,7 @@ _STATUS_TIMEOUT_S = 0.5
 _REFUSED = (429, 503)
 _EARLY_S = 3.0  # that a refused client waits longer that did not wait by itself
 
+_NOSNIFF, _NO_STORE = (f"{name}: {value}\r\n" for name, value in SECURITY_HEADERS)
 logger = structlog.get_logger(__name__)
 _http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
 
@@ -74,7 +75,8 @@ class OneWriteResponse(wsgi.Response):
     def default_headers(self) -> list[str]:
         connection = "close" if self.should_close() else "keep-alive"
         date = _http_date(int(time.time()))
-        head = f"HTTP/1.{self.req.version[1]} {self.status}\r\nServer: {SERVER}\r\n{SECURITY_LINES}Date: {date}\r\n"
+        kept = "" if KEPT_BY_BROWSERS in self.headers else _NO_STORE
+        head = f"HTTP/1.{self.req.version[1]} {self.status}\r\nServer: {SERVER}\r\n{_NOSNIFF}{kept}Date: {date}\r\n"
         return [head, f"Connection: {connection}\r\n", "Transfer-Encoding: chunked\r\n" if self.chunked else ""]
 
     def send_headers(self) -> None:

@@ -15,7 +15,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from gunicorn.workers.sync import SyncWorker
 
 from api.http.app import Api
-from api.http.replies import SECURITY_HEADERS
+from api.http.replies import security_headers
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 
 _SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
@@ -30,7 +30,8 @@ class _LocalWorker(AnswersUnreadable):
 
         def with_headers(environ: Any, start_response: Any) -> Any:
             return application(
-                environ, lambda status, headers, *error: start_response(status, headers + SECURITY_HEADERS, *error)
+                environ,
+                lambda status, headers, *error: start_response(status, headers + security_headers(headers), *error),
             )
 
         self.wsgi.wsgi_app = with_headers

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "ops" / "training" / "text" / "tables"
 BOARDS = ROOT / "ops" / "deploy" / "grafana"  # Compose mounts them from the repository
 PACKAGES = ("api", "ops", "scheduler", "worker")
+SHIPPED = (".css", ".html", ".js", ".json", ".lua", ".py", ".safetensors", ".svg", ".tsv")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,8 @@ def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
         path.relative_to(ROOT)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in (".json", ".lua", ".safetensors", ".tsv", ".py") and "__pycache__" not in path.parts
+        if path.suffix in SHIPPED
+        and "__pycache__" not in path.parts
         if TABLES not in path.parents and BOARDS not in path.parents
     }
 

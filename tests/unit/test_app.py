@@ -83,7 +83,7 @@ def test_learner_id_is_passed_along_and_may_be_left_out(client: FlaskClient, cor
     assert [job.learner_id for job in corrector.jobs] == [None, None, "l" * 64, None]
 
 
-@pytest.mark.parametrize("path", ["/", "/corect", "/correct/batches"])
+@pytest.mark.parametrize("path", ["/index.html", "/corect", "/correct/batches"])
 def test_an_unknown_path_is_a_problem_too(client: FlaskClient, path: str) -> None:
     assert_problem(client.get(path), 404, "not-found")
 

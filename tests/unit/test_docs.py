@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from api.grammar.reasons import Reason
+from api.site import create_site
 from ops.cli import main
 from ops.run.faults import FAULTS
 from scheduler import errors
 from scheduler.settings import MODES, Settings, variable
+from tests.fake_corrector import FakeCorrector
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,10 +72,8 @@ def _concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingE
 
 
 def test_the_table_of_routes_equals_the_routes() -> None:
-    source = (ROOT / "api" / "http" / "app.py").read_text(encoding="utf-8")
-    routes = {
-        f"`{method.upper()} {path}`" for method, path in re.findall(r'@app\.(get|post|delete)\("([^"]+)"\)', source)
-    }
+    rules = create_site(FakeCorrector(), Settings()).url_map.iter_rules()
+    routes = {f"`{method} {rule.rule}`" for rule in rules for method in rule.methods - {"HEAD", "OPTIONS"}}
 
     assert {row[0] for row in _table("| route | meaning |")} == routes
 

@@ -8,7 +8,8 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.http.errors import InvalidResponseHeader
 
-from api.server.gevent_worker import SECURITY_LINES, OneWriteResponse
+from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
+from api.server.gevent_worker import OneWriteResponse
 
 
 class Connection:
@@ -44,11 +45,18 @@ def test_a_body_of_known_length_leaves_with_its_head_in_one_write() -> None:
     (text,) = written("POST", [("Content-Length", "2"), ("X-Request-ID", "\u00e4")], b"ok")
 
     head, _, body = text.partition(b"\r\n\r\n")
-    safety = [line.split(":")[0].encode() for line in SECURITY_LINES.splitlines()]
+    safety = [name.encode() for name, _ in SECURITY_HEADERS]
     names = [line.split(b":")[0] for line in head.split(b"\r\n")[1:]]
     assert head.startswith(b"HTTP/1.1 200 OK\r\n") and body == b"ok"
     assert names == [b"Server", *safety, b"Date", b"Connection", b"Content-Length", b"X-Request-ID"]
     assert b"X-Request-ID: \xe4" in head and b"Connection: keep-alive" in head
+
+
+def test_a_file_that_browsers_may_keep_says_nothing_else_about_it() -> None:
+    (text,) = written("GET", [KEPT_BY_BROWSERS, ("Content-Length", "2")], b"ok")
+
+    assert [line for line in text.split(b"\r\n") if b"Cache-Control" in line] == [b"Cache-Control: no-cache"]
+    assert b"X-Content-Type-Options: nosniff" in text
 
 
 def test_a_stream_is_sent_in_chunks_as_it_comes_and_ends_with_an_empty_one() -> None:

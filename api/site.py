@@ -1,0 +1,19 @@
+"""The whole application that a server loads: corrections, and what is for people and other programs around them.
+
+What is added here is not on the way of POST /correct: its package is imported by nobody else.
+"""
+
+from __future__ import annotations
+
+from api.http.app import Api, create_app
+from api.pages.files import add_pages
+from api.service.corrector import Corrector
+from scheduler.settings import Settings
+from scheduler.traces import SpanSink
+
+
+def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:
+    """The application around a corrector; opens nothing by itself."""
+    app = create_app(corrector, settings, spans)
+    add_pages(app)
+    return app
