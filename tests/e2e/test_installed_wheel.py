@@ -59,8 +59,7 @@ def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
         path.relative_to(ROOT)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in SHIPPED
-        and "__pycache__" not in path.parts
+        if path.suffix in SHIPPED and "__pycache__" not in path.parts
         if TABLES not in path.parents and BOARDS not in path.parents
     }
 
