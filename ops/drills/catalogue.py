@@ -14,7 +14,9 @@ from ops.drills.leaving import clients_leave
 from ops.drills.overload import overload
 from ops.drills.probing import probes
 from ops.drills.redis_faults import drop_subscriber, kill_redis
+from ops.drills.refusals import refusals
 from ops.drills.soak import soak
+from ops.drills.under_attack import attacks
 from ops.drills.waits import waits
 
 _ALL = (
@@ -34,10 +36,14 @@ _ALL = (
           "0 lost, answers flow again <= 8 s after the kill", kill_primary),
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
+    Drill("refusals", "1,200 clients where the queue holds 128 requests; half of the time they heed Retry-After",
+          "0 lost, refusals p99 <= 100 ms, beside those who do not wait goodput >= 80 % of peak", refusals),
     Drill("fill-memory", "send asynchronous batches and texts of blanks without end into a Redis of 64 MiB",
           "0 lost and 0 refused of those who wait, the bound in bytes exact, all drained", fill_memory),
     Drill("greedy-client", "one client sends 25 asynchronous batches a second, others wait for their answers",
           "others' p50 <= 2x calm, 0 of theirs refused", greedy_client),
+    Drill("attacks", "slow texts, headers and bodies, idle connections, a log that nobody reads; in turns with calm",
+          "0 lost, /readyz 200, slowest <= 100 ms over calm, p99 <= 2x calm", attacks),
     Drill("clients-leave", "hang up, half while queued and half while running",
           "all free within 500 ms, others answered", clients_leave),
     Drill("rolling-restart", "SIGTERM and replace 2 API replicas and 2 workers, one after the other",

@@ -28,6 +28,7 @@ from ops.run.embedded_redis import RedisUnavailable
 
 _CALM_CLIENTS = 8
 _CANNOT_BE_HELD = (DrillError, RedisUnavailable, RedisError, OSError)  # one such drill must not end the others
+ONCE = Habits(retries=False)  # no client comes back
 NUM_SENTENCES = 1000  # different ones of a full drill; the calm run asks each once
 
 
@@ -169,9 +170,16 @@ class Stage:
             self.show(len(traffic.ended) / total, f"{what}, {len(traffic.ended):,} answered")
             system.pause(0.02)
 
-    def load(self, system: System, questions: Sequence[Question], arrivals: Arrivals, seconds: float) -> Traffic:
-        """So many seconds of it, no client coming back; returns when all is answered."""
-        with Traffic(system.urls, questions, arrivals, Limits(duration_s=seconds), Habits(retries=False)) as traffic:
+    def load(
+        self,
+        system: System,
+        questions: Sequence[Question],
+        arrivals: Arrivals,
+        seconds: float,
+        habits: Habits = ONCE,
+    ) -> Traffic:
+        """So many seconds of it; returns when all is answered."""
+        with Traffic(system.urls, questions, arrivals, Limits(duration_s=seconds), habits) as traffic:
             started_s = time.monotonic()
             while not traffic.is_over:
                 self.show((time.monotonic() - started_s) / seconds, f"{len(traffic.ended):,} over")

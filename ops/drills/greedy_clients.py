@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from ops.drills.drill import Findings, Stage, at_least, at_most, count, equal, percentile, problems_of
 from ops.drills.system import DRILL_SETTINGS, DrillError, Shape, System
-from ops.drills.traffic import Habits, Question, Traffic
+from ops.drills.traffic import Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
 from worker.mailbox.connection import connect
 from worker.mailbox.operator_end import SystemReader
@@ -142,13 +142,13 @@ def greedy_client(stage: Stage) -> Findings:
     """One client sends asynchronous batches of 64, up to 25 a second over 4 connections; 8 others wait for their
     answers, one sentence each. The others' median is at most twice what it is without the greedy one, and none of
     theirs is refused."""
-    questions, seconds = stage.questions(), stage.size(30.0, 3.0)
+    questions, seconds, others = stage.questions(), stage.size(30.0, 3.0), Habits(addresses=(OTHERS,))
     with stage.system(Shape(settings=replace(DRILL_SETTINGS, result_ttl_s=60))) as system:
         stage.calm(system, questions[: stage.size(200, 20)])
-        calm = _others(stage, system, questions, seconds)
+        calm = stage.load(system, questions, ClosedLoop(_NUM_OTHERS), seconds, others)
         flood = Flood(system.urls[0], (_BATCH,), 4, _PAUSE_S)
         with flood.flowing():
-            beside = _others(stage, system, questions, seconds)
+            beside = stage.load(system, questions, ClosedLoop(_NUM_OTHERS), seconds, others)
         system.wait_until(lambda: _num_open(system) == 0, _DRAIN_PATIENCE_S, "an empty queue")
     outcome = count(beside.ended)
     calm_ms, beside_ms = (percentile([1e3 * one.latency_s for one in some.ended], 50) for some in (calm, beside))
@@ -167,15 +167,6 @@ def greedy_client(stage: Stage) -> Findings:
         at_most("others' p50 ms", beside_ms, 2 * (calm_ms or 0.0)),
     ]
     return Findings(outcome, checks, figures)
-
-
-def _others(stage: Stage, system: System, questions: Sequence[Question], seconds: float) -> Traffic:
-    arrivals, limits = ClosedLoop(_NUM_OTHERS), Limits(duration_s=seconds)
-    with Traffic(system.urls, questions, arrivals, limits, Habits(address=OTHERS)) as traffic:
-        while not traffic.is_over:
-            stage.show(0.5, f"{len(traffic.ended):,} answered")
-            system.pause(0.05)
-    return traffic
 
 
 def _num_open(system: System) -> int:

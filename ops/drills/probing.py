@@ -28,7 +28,7 @@ def probes(stage: Stage) -> Findings:
     peak; /readyz says 503 within 3 s of a worker that is stopped, 200 within 1 s of its going on; /healthz always 200.
     """
     questions = stage.questions()
-    with stage.system(Shape()) as system, _prober(system) as rows:
+    with stage.system(Shape()) as system, asking(system.urls[0], _EVERY_S) as rows:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(10.0, 2.0))
         peak_per_s = len(closed.ended) / stage.size(10.0, 2.0)
         seconds = stage.size(30.0, 2.0)
@@ -61,18 +61,19 @@ def probes(stage: Stage) -> Findings:
 
 
 @contextmanager
-def _prober(system: System) -> Iterator[Path]:
-    port = urlsplit(system.urls[0]).port
+def asking(url: str, every_s: float) -> Iterator[Path]:
+    """Ask the probes of that replica until the end of the block; yields the file of the answers."""
+    port = urlsplit(url).port
     with TemporaryDirectory() as directory:
         rows = Path(directory) / "probes"
         with rows.open("wb") as file:
-            command = [sys.executable, "-m", "ops.drills.prober", str(port), str(_EVERY_S)]
-            asking = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
+            command = [sys.executable, "-m", "ops.drills.prober", str(port), str(every_s)]
+            prober = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
         try:
             yield rows
         finally:
-            asking.stdin.close()
-            asking.wait(_PATIENCE_S)
+            prober.stdin.close()
+            prober.wait(_PATIENCE_S)
 
 
 def _stop_and_go_on(system: System, rows: Path) -> tuple[float, float]:

@@ -7,6 +7,7 @@ here somebody kills it on purpose. All are started from the main thread, which t
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -47,6 +48,7 @@ class Shape:
     settings: Settings = DRILL_SETTINGS
     worker_command: tuple[str, ...] = ()  # empty: the worker that ships
     proxied: str = ""  # name of the member that reaches Redis through the counting proxy
+    unread: str = ""  # name of the member whose output is a pipe that nobody reads
     is_watched: bool = False  # a primary, a replica and three sentinels, instead of one Redis
 
 
@@ -93,6 +95,7 @@ class System:
         self.redis: Redis = connect(self.redis_url)
         self.proxy = CountingProxy(self.server.port) if shape.proxied else None
         self._directory = directory
+        self._unread = -1
         numbers = range(1, shape.num_workers + 1)
         self.workers = [self._member(f"worker {number}", "worker", shape.settings) for number in numbers]
         self.apis = [self._api(number) for number in range(1, shape.num_apis + 1)]
@@ -118,6 +121,9 @@ class System:
         if role == "worker" and self.shape.worker_command:
             command = list(self.shape.worker_command)
         log = self._directory / f"{name.replace(' ', '-')}.log"
+        if name == self.shape.unread:
+            os.mkfifo(log)
+            self._unread = os.open(log, os.O_RDWR)  # one end is open for reading
         return Member(name, command, processes.environment(settings.to_env()), log)
 
     def start(self) -> None:
@@ -239,6 +245,8 @@ class System:
         if self.proxy is not None:
             self.proxy.close()
         self.redis.close()
+        if self._unread >= 0:
+            os.close(self._unread)
         (self.fleet or self.server).stop()
 
 

@@ -35,7 +35,7 @@ class Habits:
     retries: bool = True
     is_keyed: bool = False  # an Idempotency-Key of its own with every request, the same at each attempt
     obeys_once: bool = False  # a refused one comes back after Retry-After, once
-    address: str = ""  # that they send from; empty: whichever the system takes
+    addresses: tuple[str, ...] = ("",)  # that they send from in turn; empty: whichever the system takes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +74,8 @@ class Traffic(Clients):
         limits: Limits = ENDLESS,
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
-        super().__init__([Target.from_url(url, habits.address) for url in urls], arrivals, limits)
+        targets = [Target.from_url(url, address) for address in habits.addresses for url in urls]
+        super().__init__(targets, arrivals, limits)
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0
         self._questions = questions

@@ -141,7 +141,7 @@ def said(log: IO[bytes]) -> str:
 
 def last_lines(log: Path, most: int = 3) -> str:
     """How the output of a child ends, in one line."""
-    return " | ".join(log.read_text(errors="replace").splitlines()[-most:]) if log.exists() else "nothing"
+    return " | ".join(log.read_text(errors="replace").splitlines()[-most:]) if log.is_file() else "nothing"
 
 
 def miniserve_command(*arguments: str) -> list[str]:

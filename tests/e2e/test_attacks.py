@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.attacks import ATTACKS, GoodClient, under
+from ops.drills.rude_clients import ATTACKS, under
+from tests.good_client import GoodClient
 from tests.running_system import RunningSystem
 
 NUM_ANSWERS = 30
@@ -23,10 +24,10 @@ def system() -> Iterator[RunningSystem]:
 def test_a_good_client_is_answered_while_others_attack(system: RunningSystem, name: str) -> None:
     good = GoodClient(system.port)
 
-    with under(ATTACKS[name], system.port) as rounds:
+    with under(ATTACKS[name], system.port) as attackers:
         replies = [good.ask(number) for number in range(1, NUM_ANSWERS + 1)]
         readiness = system.readiness()
 
     assert replies == [(200, f"He went to {number} schools") for number in range(1, NUM_ANSWERS + 1)]
     assert readiness == 200
-    assert sum(rounds) >= 1
+    assert sum(rude.round for rude in attackers) >= 1

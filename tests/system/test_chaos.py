@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Result, Stage, hold
+from ops.drills.rude_clients import ATTACKS
 from ops.run import processes
 from tests.chaos_times import TIMES
 from tests.running_system import descendants, is_running, wait_until
@@ -68,6 +69,13 @@ def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
     assert details["most_reserved_requests"] == details["bound"]
 
 
+def test_many_more_clients_than_the_queue_holds_are_refused_and_nobody_is_lost() -> None:
+    details = hold_quick("refusals").details
+
+    assert details["most_reserved_requests"] <= details["bound"]
+    assert details["first_wave_refusals"] > 0
+
+
 def test_a_redis_that_fills_up_with_what_nobody_waits_for_answers_those_who_wait() -> None:
     details = hold_quick("fill-memory").details
 
@@ -76,6 +84,12 @@ def test_a_redis_that_fills_up_with_what_nobody_waits_for_answers_those_who_wait
 
 def test_a_greedy_client_is_refused_and_no_other_is() -> None:
     assert hold_quick("greedy-client").details["flood_statuses"].get("500", 0) == 0
+
+
+def test_a_good_client_gets_all_of_its_answers_beside_every_kind_of_rude_one() -> None:
+    details = hold_quick("attacks").details
+
+    assert {kind for kind in ATTACKS if details[kind]["rounds"] == 0} == set()
 
 
 def test_clients_that_leave_free_what_they_held_and_the_others_are_answered() -> None:
