@@ -20,11 +20,16 @@ from ops.drills.drill import Drill, Result, Stage, hold
 from ops.options import option
 from ops.provenance import cpu_name, git_commit
 
+_HOW_TO = """
+miniserve chaos NAME... --quick   holds the short form of these drills, seconds each
+miniserve chaos NAME...           holds them in full, minutes each
+miniserve chaos --all             holds all of them, more than an hour"""
 _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(DRILLS)), metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=click.Choice([*DRILLS, "list"]), metavar="[NAME]...")
+@option("--all", is_flag=True, help="Hold all drills.")
 @option("--quick", is_flag=True)
 @option("--list", is_flag=True, help="Say what the drills do and what they ask, and hold none.")
 @option("--save", "--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE")
@@ -32,7 +37,7 @@ _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
         help="Hold none: print the figures of such a file as the rows of docs/reliability.md.")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
-    """Hold the fault drills NAME..., or all of them.
+    """Hold the fault drills NAME..., or with --all every one of them. Without a name it lists them.
 
     Each starts a system of its own on free ports: Redis, API replicas, workers. It puts a load on it, kills what it is
     there to kill, and compares every answer with those of a calm run. In every drill, at every moment, what was
@@ -43,16 +48,19 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
 
     Exit status 0 only if all have passed.
     """
-    drills = [DRILLS[name] for name in dict.fromkeys(names)] or list(DRILLS.values())
-    if asked["list"]:
-        click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in drills))
-        return
     if asked["report"]:
         click.echo("\n".join(table.markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
         return
     file: Path | None = asked["save"]
+    asked_for = DRILLS if asked["all"] else dict.fromkeys(names)
+    drills = [DRILLS[name] for name in asked_for if name in DRILLS]
+    if asked["list"] or "list" in names or not (drills or quick or file):
+        _list(drills or list(DRILLS.values()))
+        return
     if file is not None and not file.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--save")
+    if not drills:
+        raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
         signal.signal(number, _stop)
     results: list[Result] = []
@@ -65,6 +73,11 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
         if file is not None:
             _save(file, about, results)
     raise SystemExit(0 if all(result.has_passed for result in results) else 1)
+
+
+def _list(drills: Sequence[Drill]) -> None:
+    click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in drills))
+    click.echo(_HOW_TO, err=True)
 
 
 def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[Result]) -> None:

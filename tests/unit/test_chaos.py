@@ -157,15 +157,22 @@ def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> N
     assert growth_percent(looks) == {"worker 1 rss": 3.0, "redis keys": 4.0, "redis memory": 0.0}
 
 
-def test_the_list_of_drills_names_each_with_its_bar() -> None:
-    said = CliRunner().invoke(chaos, ["--list"], catch_exceptions=False).output
+@pytest.mark.parametrize("arguments", [[], ["list"], ["--list"]])
+def test_without_a_name_no_drill_begins_and_each_is_listed_with_its_bar(arguments: list[str]) -> None:
+    said = CliRunner().invoke(chaos, arguments, catch_exceptions=False).output
 
     assert all(name in said and drill.bar in said for name, drill in DRILLS.items())
+    assert "miniserve chaos --all" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [(["no-such-drill"], "kill-worker"), (["--seed", "-1"], "--seed"), (["--save", "/no/such/folder/f"], "--save")],
+    [
+        (["no-such-drill"], "kill-worker"),
+        (["--seed", "-1"], "--seed"),
+        (["--save", "/no/such/folder/f"], "--save"),
+        (["--quick"], "--all"),
+    ],
 )
 def test_a_bad_value_ends_the_command_with_status_2_and_names_it(arguments: list[str], named: str) -> None:
     ended = CliRunner().invoke(chaos, arguments)
