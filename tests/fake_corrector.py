@@ -33,6 +33,7 @@ class FakeCorrector:
         self.mailbox = self  # which it is as far as the handlers know it
         self._tokenizer = FakeTokenizer()
         self._pipeline = TextPipeline(self._tokenizer, VerbTable.load())
+        self.pause = self._pipeline.pause
 
     def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal

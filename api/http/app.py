@@ -39,6 +39,7 @@ class Api(Flask):
 
     settings: Settings
     mailbox: ApiMailbox  # to be closed in the end
+    corrections: CorrectionEndpoint
     recorder: RequestRecorder  # what it records is for the server to write and report
     readiness: Readiness | None = None  # of a server that watches the queue itself
 
@@ -48,7 +49,7 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     app = Api("api", static_folder=None)
     app.settings, app.mailbox = settings, corrector.mailbox
     app.recorder = RequestRecorder(settings, app.mailbox.keep_trace, spans)
-    endpoint = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
+    endpoint = app.corrections = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names
     app.before_request(_begin)

@@ -74,24 +74,24 @@ class CorrectionEndpoint:
 
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
-        self._shed_load(exchange, environ)
+        self.shed_load(exchange, environ)
         body = parse_body(request_input.read_json(environ, self._max_body_bytes))
         return self._serve(exchange, environ, (body.sentence,), body)
 
     def correct_batch(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct/batch."""
-        self._shed_load(exchange, environ, RateLimited)  # a full queue still says which texts are wrong
+        self.shed_load(exchange, environ, RateLimited)  # a full queue still says which texts are wrong
         body = parse_batch(request_input.read_json(environ, self._max_body_bytes))
         return self._serve(exchange, environ, body.sentences, body, is_batch=True)
 
-    def _shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
+    def shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.
 
         A refusal that passed the tokenizer and Redis cost 1.5 ms of CPU in 0.7, and a thousand of them a second would
         take the cores from the workers that everybody waits for. What may be answered although the queue is full (an
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
-        refusal = self._corrector.mailbox.known_refusal(self._client(environ))
+        refusal = self._corrector.mailbox.known_refusal(self.client_of(environ))
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
@@ -99,7 +99,7 @@ class CorrectionEndpoint:
             exchange.is_shed = True
             raise refusal
 
-    def _client(self, environ: Environ) -> str:
+    def client_of(self, environ: Environ) -> str:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
@@ -119,7 +119,7 @@ class CorrectionEndpoint:
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ),
-            self._client(environ),
+            self.client_of(environ),
             min_confidence=body.min_confidence,
         )
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))

@@ -29,12 +29,12 @@ _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HT
 
 def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, which is declared as JSON. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
-    body = _read_body(environ, limit_bytes)
+    body = read_body(environ, limit_bytes)
     _check_media_type(environ)  # only now: a body that is not read to its end would reset the connection
     return body
 
 
-def _read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, chunked ones too. Raises BodyTooLarge, before anything is read where the length is declared."""
     stream, declared = environ["wsgi.input"], _declared_length(environ)
     try:

@@ -49,6 +49,7 @@ class Corrector:
 
     def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
+        self.pause = pipeline.pause  # for callers that cut long texts themselves
         self._pipeline = pipeline
         self._timeout_s = settings.request_timeout_s
 

@@ -21,7 +21,7 @@ E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"
 DROPPED = "log_lines_dropped"
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
-_CORRECTIONS = ("/correct", "/correct/batch")
+_CORRECTIONS = ("/correct", "/correct/batch", "/v2/check")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
 logger = structlog.get_logger(__name__)
 

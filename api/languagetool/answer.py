@@ -1,0 +1,110 @@
+"""The answer of POST /v2/check: what was found, in the members and the units that LanguageTool's clients know."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from api.grammar.language import NOT_ENGLISH
+from api.grammar.pipeline import Correction, Edit
+from api.languagetool.document import Document, Span
+from api.languagetool.form import LANGUAGES
+from api.languagetool.rules import OF_REASON, TOO_LONG, Rule, RuleChoice
+from scheduler.errors import ServingError
+
+_CONTEXT = 40  # characters on each side, as LanguageTool
+_API_VERSION = 1
+
+
+class Answer:
+    """Takes the sentences in order, each with what became of it."""
+
+    def __init__(self, document: Document, code: str, is_english: bool, choice: RuleChoice) -> None:
+        self.document = document
+        self._code = code
+        self._is_english = is_english
+        self._choice = choice
+        self._matches: list[dict[str, Any]] = []
+        self._sentence_ranges: list[Span] = []
+        self._num_sentences = self._num_skipped = 0
+
+    def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
+        """`start`: of the sentence in the plain text. An error says why it was skipped."""
+        self._num_sentences += 1
+        place = self.document.span(start, start + len(sentence))
+        if place:
+            self._sentence_ranges.append(self._utf16(place))
+        if isinstance(outcome, Correction):
+            for edit in outcome.edits:
+                rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
+                if span and self._choice.has(rule):
+                    self._matches.append(self._match(span, rule, sentence) | _correction(edit))
+            return
+        self._num_skipped += 1
+        if place and self._choice.has(TOO_LONG):
+            self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {outcome}"})
+
+    def json(self) -> dict[str, Any]:
+        language = {"name": LANGUAGES[self._code], "code": self._code}
+        detected = language | {"confidence": 1.0 if self._is_english else 0.0, "source": "words"}
+        return {
+            "software": _software(),
+            "warnings": self._warnings(),
+            "language": language | {"detectedLanguage": detected},
+            "matches": self._matches,
+            "sentenceRanges": self._sentence_ranges,
+        }
+
+    def _warnings(self) -> dict[str, Any]:
+        if not self._is_english:
+            return _incomplete(NOT_ENGLISH)
+        if self._num_skipped:
+            return _incomplete(
+                f"{self._num_skipped} of {self._num_sentences} sentences are too long; they are skipped."
+            )
+        return {"incompleteResults": False}
+
+    def _match(self, span: Span, rule: Rule, sentence: str) -> dict[str, Any]:
+        offset, end = self._utf16(span)
+        return {
+            "message": "", "shortMessage": rule.description, "replacements": [],
+            "offset": offset, "length": end - offset, "context": self._context(span), "sentence": sentence,
+            "type": {"typeName": "Other"}, "rule": rule.document(),
+            "ignoreForIncompleteSentence": False, "contextForSureMatch": 0,
+        }  # fmt: skip
+
+    def _context(self, span: Span) -> dict[str, Any]:
+        """The neighbourhood of a match, in one line; its offset counts code units, too."""
+        utf16, original = self.document.utf16, self.document.original
+        start, end = max(0, span.start - _CONTEXT), span.end + _CONTEXT
+        before, after = "..." if start else "", "..." if end < len(original) else ""
+        text = before + original[start:end].replace("\n", " ") + after
+        offset, match_end = self._utf16(span)
+        return {"text": text, "offset": len(before) + offset - utf16(start), "length": match_end - offset}
+
+    def _utf16(self, span: Span) -> Span:
+        return Span(self.document.utf16(span.start), self.document.utf16(span.end))
+
+
+def _correction(edit: Edit) -> dict[str, Any]:
+    return {
+        "message": edit.explanation,
+        "replacements": [{"value": edit.replacement, "confidence": edit.confidence}],
+    }
+
+
+def _incomplete(reason: str) -> dict[str, Any]:
+    return {"incompleteResults": True, "incompleteResultsReason": reason}
+
+
+@cache
+def _software() -> dict[str, Any]:
+    try:
+        found = version("miniserve")
+    except PackageNotFoundError:  # run from a checkout
+        found = "unknown"
+    return {
+        "name": "miniserve", "version": found, "buildDate": "", "apiVersion": _API_VERSION,
+        "premium": False, "status": "",
+    }  # fmt: skip

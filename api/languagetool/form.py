@@ -1,0 +1,145 @@
+"""Reads the form of POST /v2/check: what is checked, in which language, by which rules.
+
+Editors send rules and options of LanguageTool that mean nothing here; they are ignored, as LanguageTool ignores names
+it does not know. Refusals name the field and never repeat the text.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic.alias_generators import to_camel
+
+from api.languagetool.document import Document, Part
+from api.languagetool.rules import RuleChoice
+from scheduler.errors import InvalidRequest, UnsupportedMediaType
+
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+AUTO = "auto"
+LANGUAGES = {
+    "en": "English", "en-US": "English (US)", "en-GB": "English (GB)", "en-AU": "English (Australian)",
+    "en-CA": "English (Canadian)", "en-NZ": "English (New Zealand)", "en-ZA": "English (South African)",
+}  # fmt: skip
+_BY_SMALL_CODE = {code.lower(): code for code in LANGUAGES}
+_MAX_FIELDS = 64
+_TEXT_LEVEL_ONLY = "textLevelOnly"
+
+
+class Annotation(BaseModel):
+    """A stretch of a document: `text`, or `markup` and what it stands for, such as a line break for `<br>`."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    text: StrictStr | None = None
+    markup: StrictStr | None = None
+    interpret_as: StrictStr | None = Field(None, description="What readers see in the place of the markup.")
+
+
+class AnnotatedText(BaseModel):
+    """The field `data`: JSON with the parts of the document in order, or with its text."""
+
+    text: StrictStr | None = None
+    annotation: list[Annotation] | None = None
+
+
+class CheckForm(BaseModel):
+    """The form of POST /v2/check: `text` or `data`, and `language`. All other fields may be left out."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    text: str | None = Field(None, description="The text to check. Either this or `data`.")
+    data: str | None = Field(None, description='JSON that keeps markup apart: `{"annotation": [{"text": "..."}, ...]}`')
+    language: str = Field(description=f"One of {', '.join(LANGUAGES)}, or `{AUTO}`.", examples=["en-US"])
+    preferred_variants: str = Field("", description=f"With `{AUTO}`: variants, by commas. The first of English counts.")
+    enabled_rules: str = Field("", description="Reasons to look for although disabled, by commas.")
+    disabled_rules: str = Field("", description="Reasons to leave out, by commas: `past_tense,habit`.")
+    enabled_categories: str = Field("", description="As `enabledRules`, by category: GRAMMAR, TYPOS, STYLE.")
+    disabled_categories: str = Field("", description="As `disabledRules`, by category.")
+    enabled_only: Literal["true", "false", "yes", "no"] = Field("false", description="Only what is enabled by name.")
+    mode: str = Field("all", description=f"`{_TEXT_LEVEL_ONLY}` finds nothing: every rule is of a sentence.")
+
+    @property
+    def is_auto(self) -> bool:
+        return self.language.lower() == AUTO
+
+    @property
+    def looks_at_sentences(self) -> bool:
+        return self.mode != _TEXT_LEVEL_ONLY
+
+    def code(self) -> str:
+        """The code of the English that is meant. Raises InvalidRequest for other languages."""
+        if self.is_auto:
+            variants = [_BY_SMALL_CODE.get(name.lower()) for name in _names(self.preferred_variants)]
+            return next((code for code in variants if code), "en-US")
+        code = _BY_SMALL_CODE.get(self.language.strip().lower())
+        if code is None:
+            allowed = ", ".join([*LANGUAGES, AUTO])
+            raise InvalidRequest("language", f"This server checks English only; allowed for 'language' are: {allowed}.")
+        return code
+
+    def rules(self) -> RuleChoice:
+        """Raises InvalidRequest where the fields contradict each other."""
+        lists = (self.enabled_rules, self.disabled_rules, self.enabled_categories, self.disabled_categories)
+        enabled, disabled, enabled_categories, disabled_categories = (frozenset(_names(one)) for one in lists)
+        is_closed = self.enabled_only in ("true", "yes")
+        if is_closed and (disabled or disabled_categories):
+            raise InvalidRequest("enabledOnly", "'enabledOnly' leaves out all else: send no disabled rules with it.")
+        if is_closed and not (enabled or enabled_categories):
+            raise InvalidRequest("enabledOnly", "'enabledOnly' needs 'enabledRules' or 'enabledCategories'.")
+        return RuleChoice(enabled, disabled, enabled_categories, disabled_categories, is_closed)
+
+    def document(self) -> Document:
+        """Raises InvalidRequest."""
+        if (self.text is None) == (self.data is None):
+            raise InvalidRequest("text", "Send either 'text' or 'data': the text, or JSON of text and markup.")
+        return Document.of_text(self.text) if self.text is not None else _annotated(self.data or "")
+
+
+def parse_form(body: bytes, media_type: str) -> CheckForm:
+    """Raises InvalidRequest, UnsupportedMediaType."""
+    if media_type and media_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
+        raise UnsupportedMediaType(f"Send a form, with the header Content-Type: {MEDIA_TYPE}.")
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except UnicodeDecodeError:
+        raise InvalidRequest("body", "The form is not UTF-8.") from None
+    except ValueError:
+        raise InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.") from None
+    try:
+        return CheckForm.model_validate(dict(fields))
+    except ValidationError as error:
+        raise _invalid(str(error.errors(include_url=False, include_input=False)[0]["loc"][0])) from None
+
+
+def _invalid(field: str) -> InvalidRequest:
+    if field == "language":
+        return InvalidRequest(field, "'language' is missing; send 'language=en-US', for instance.")
+    return InvalidRequest(field, f"'{field}' must be 'true' or 'false'.")
+
+
+def _annotated(data: str) -> Document:
+    try:
+        found = AnnotatedText.model_validate(json.loads(data))
+    except (ValueError, RecursionError):  # a ValidationError is a ValueError
+        example = '{"annotation": [{"text": "A "}, {"markup": "<b>"}, {"text": "word"}]}'
+        raise InvalidRequest("data", f"'data' must be JSON such as {example}.") from None
+    if (found.text is None) == (found.annotation is None):
+        raise InvalidRequest("data", "'data' must have either 'text' or 'annotation'.")
+    if found.annotation is None:
+        return Document.of_text(found.text or "")
+    return Document([_part(number, one) for number, one in enumerate(found.annotation)])
+
+
+def _part(number: int, found: Annotation) -> Part:
+    if (found.text is None) == (found.markup is None):
+        raise InvalidRequest("data", f"Item {number} of 'annotation' must have either 'text' or 'markup'.")
+    if found.text is not None:
+        return Part(found.text, found.text, True)
+    return Part(found.markup or "", found.interpret_as or "", False)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,131 @@
+"""POST /v2/check and GET /v2/languages: the routes of LanguageTool's HTTP API, over the corrector of POST /correct.
+
+A document may be as long as the body may be. It is cut into sentences here, and they go to the queue in batches, one
+after the other, so that a long document takes no more of the queue at once than a batch does.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from flask import Blueprint, g, request
+
+from api.grammar.language import seems_english
+from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
+from api.grammar.sentences import find_sentences
+from api.http import request_input
+from api.http.app import Api
+from api.http.replies import Reply, error_reply, json_reply
+from api.languagetool.answer import Answer
+from api.languagetool.form import LANGUAGES, parse_form
+from api.service.corrector import Corrector
+from api.service.jobs import Job
+from api.telemetry.request_log import Exchange
+from scheduler.errors import DeadlineExceeded, InvalidRequest, SentenceTooLong, ServingError
+from scheduler.messages import MAX_SENTENCES, Timings
+
+Sentence = tuple[int, str]  # where it begins in the plain text, and itself
+_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
+
+
+def add_languagetool(app: Api, corrector: Corrector) -> None:
+    """Add the two routes. Their errors are lines of text, as LanguageTool's."""
+    routes = Blueprint("languagetool", __name__)
+    routes.register_error_handler(Exception, _error_reply)
+
+    @routes.post("/v2/check")
+    def check() -> Reply:
+        environ, exchange = request.environ, g.exchange
+        app.corrections.shed_load(exchange, environ)
+        body = request_input.read_body(environ, app.settings.max_body_bytes)
+        form = parse_form(body, environ.get("CONTENT_TYPE", ""))
+        document = form.document()
+        is_english = not form.is_auto or seems_english(document.plain)
+        answer = Answer(document, form.code(), is_english, form.rules())
+        app.recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
+        if is_english and form.looks_at_sentences:
+            timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
+            job = Job(
+                exchange,
+                (),
+                is_batch=True,
+                has_left=request_input.hang_up_detector(environ),
+                within_s=timeout_s if asked_s is None else min(asked_s, timeout_s),
+                client=app.corrections.client_of(environ),
+            )
+            _check(corrector, job, answer)
+        exchange.is_answer = True
+        return json_reply(answer.json())
+
+    @routes.get("/v2/languages")
+    def languages() -> Reply:
+        return json_reply([{"name": name, "code": code[:2], "longCode": code} for code, name in LANGUAGES.items()])
+
+    app.register_blueprint(routes)
+
+
+def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
+    """Add all sentences of the document to the answer. Raises a ServingError where one has no outcome.
+
+    The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
+    exchange.
+    """
+    until_s = time.monotonic() + (job.within_s or 0.0)
+    whole = job.exchange
+    for number, batch in enumerate(_batches(corrector, answer.document.plain)):
+        exchange = whole
+        if number:
+            exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
+        left_s = until_s - time.monotonic()
+        if left_s <= 0.0:
+            raise DeadlineExceeded(f"Not all was checked within {job.within_s:g} s. Send the document in parts.")
+        texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for _, text in batch]
+        outcomes = corrector.correct(replace(job, exchange=exchange, texts=texts, within_s=left_s))
+        assert not isinstance(outcomes, Correction)
+        if number:
+            _add(whole, exchange)
+        for (start, sentence), outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
+                raise outcome
+            answer.add(start, sentence, outcome)
+
+
+def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
+    """The sentences in order, as many at once as a request may hold."""
+    batch: list[Sentence] = []
+    num_sentences = num_characters = 0
+    for start, end in find_sentences(text, len(text), corrector.pause):
+        sentence = text[start:end]
+        # By itself a sentence may be cut once more: what came after it is not there to speak against it.
+        num_cut = len(find_sentences(sentence, MAX_SENTENCES)) if len(sentence) <= MAX_CHARACTERS else 0
+        size = len(sentence) if num_cut else 0
+        if num_sentences + num_cut > MAX_SENTENCES or num_characters + size > MAX_TEXT_CHARACTERS:
+            yield batch
+            batch, num_sentences, num_characters = [], 0, 0
+        batch.append((start, sentence))
+        num_sentences, num_characters = num_sentences + num_cut, num_characters + size
+    if batch:
+        yield batch
+
+
+def _add(whole: Exchange, part: Exchange) -> None:
+    """The batches run one after the other, so that their times add up."""
+    whole.prompt_tokens += part.prompt_tokens
+    whole.output_tokens += part.output_tokens
+    one, other = whole.timings, part.timings
+    whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)
+    whole.answered_s = part.answered_s
+
+
+def _error_reply(error: Exception) -> Reply:
+    """A line of text, with the status and the headers that the problem document would have."""
+    reply = error_reply(g.exchange, error)
+    assert isinstance(reply.body, bytes)
+    body = f"Error: {json.loads(reply.body)['detail']}".encode()
+    kept = [header for header in reply.headers if header[0] not in ("Content-Type", "Content-Length")]
+    headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *kept]
+    return Reply(body, _STATUSES.get(reply.status, reply.status), headers)

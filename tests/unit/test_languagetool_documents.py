@@ -1,0 +1,103 @@
+"""Documents of an editor: any length, sentences that cannot be read, one deadline, one record."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler.errors import DeadlineExceeded, RequestFailed
+from scheduler.messages import MAX_SENTENCES
+from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
+
+LONG = " ".join(["word"] * 65) + "."
+
+
+@pytest.fixture
+def mailbox() -> WentMailbox:
+    return WentMailbox()
+
+
+@pytest.fixture
+def client(mailbox: WentMailbox) -> FlaskClient:
+    return client_of_mailbox(mailbox)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_nothing_is_found_in_nothing(client: FlaskClient, mailbox: WentMailbox, text: str) -> None:
+    assert check(client, text).get_json()["matches"] == [] and mailbox.requests == []
+
+
+def test_a_long_document_goes_to_the_queue_in_batches(client: FlaskClient, mailbox: WentMailbox) -> None:
+    text = "He goed \U0001f600 home. " * 150
+
+    matches = check(client, text).get_json()["matches"]
+
+    assert [utf16(text, match["offset"], match["length"]) for match in matches] == ["goed"] * 150
+    assert mailbox.batches == [MAX_SENTENCES, MAX_SENTENCES, 150 - 2 * MAX_SENTENCES]
+    assert len({record.request_id for record in mailbox.records}) == 3
+    assert len({request.request_id for request in mailbox.requests}) == 150
+
+
+def test_a_batch_holds_no_more_characters_than_a_request_may(client: FlaskClient, mailbox: WentMailbox) -> None:
+    text = ("He goed " + "x" * 3000 + " home. ") * 30
+
+    assert len(check(client, text).get_json()["matches"]) == 30
+    assert mailbox.batches == [13, 13, 4]
+
+
+@pytest.mark.parametrize("long", [LONG, "x" * 50_000 + ".", "x" * 8_001 + "."], ids=["words", "huge", "characters"])
+def test_a_sentence_that_is_too_long_is_skipped_and_marked(client: FlaskClient, long: str) -> None:
+    text = f"He goed home. {long} They goed home."
+
+    document = check(client, text).get_json()
+
+    assert [match["rule"]["id"] for match in document["matches"]] == [
+        "irregular_past", "sentence_too_long", "irregular_past",
+    ]  # fmt: skip
+    mark = document["matches"][1]
+    assert utf16(text, mark["offset"], mark["length"]) == long and mark["replacements"] == []
+    assert "64 words" in mark["message"] and document["warnings"]["incompleteResults"]
+    without = check(client, text, disabledRules="sentence_too_long").get_json()
+    assert len(without["matches"]) == 2 and without["warnings"]["incompleteResults"]
+
+
+def test_controls_and_halves_of_characters_are_read_as_blanks(client: FlaskClient) -> None:
+    text = "He\x0cgoed\x00 home.\x85 \x1fThey goed"
+    halves = json.dumps({"annotation": [{"text": "He goed \ud83d"}, {"text": "\ude00 home"}]})
+
+    matches = check(client, text).get_json()["matches"]
+
+    assert [utf16(text, match["offset"], match["length"]) for match in matches] == ["goed", "goed"]
+    assert check(client, data=halves).get_json()["matches"][0]["offset"] == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(RequestFailed("x"), 502), (DeadlineExceeded("x"), 504), (OSError(), 500)]
+)
+def test_a_sentence_without_an_answer_fails_the_check(
+    client: FlaskClient, mailbox: WentMailbox, error: Exception, status: int
+) -> None:
+    mailbox.error = error
+
+    assert check(client, "He goed").status_code == status
+
+
+def test_all_batches_of_a_document_share_one_deadline(client: FlaskClient, mailbox: WentMailbox) -> None:
+    form = {"language": "en", "text": "He goed home. " * 100}
+
+    answered = client.post("/v2/check", data=form, headers={"X-Deadline-Ms": "60000"})
+
+    assert answered.status_code == 200
+    first, second = dict.fromkeys(mailbox.deadlines)
+    assert 30.0 >= first > second
+
+
+def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
+    check(client, "He goed home. " * 70)
+
+    totals = client.application.recorder.tallies.totals()
+    assert totals["http:/v2/check:200"] == 1
+    assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
