@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zlib
+from importlib import resources
 
 import pytest
 
@@ -10,6 +12,7 @@ from scheduler.messages import Completion, FinishReason, Timings, WireError
 from tests.mailbox_house import a_request
 from worker.mailbox import formats
 from worker.mailbox.admission import retry_after_s
+from worker.mailbox.connection import SCRIPTS, script_sources
 
 
 @pytest.mark.parametrize(
@@ -64,3 +67,15 @@ def test_the_body_hash_is_of_everything_but_the_id() -> None:
 
     assert digest("a", 5) == digest("b", 5)
     assert digest("a", 5) != digest("a", 6)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
+    parts = ("accounts", "recovery", "history")
+    texts = {part: (resources.files("worker.mailbox") / "lua" / f"{part}.lua").read_text() for part in parts}
+    of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
+
+    called = set(re.findall(r"\b(\w+)\(", re.sub(r"--.*", "", script_sources()[name])))
+
+    missing = {part for part in parts if part not in SCRIPTS[name].split() and called.intersection(of_part[part])}
+    assert missing == set()

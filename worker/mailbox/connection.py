@@ -26,12 +26,19 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 from scheduler.urls import SentinelUrl, is_sentinel_url
 from worker.mailbox.protocol import MailboxDown
 
-SCRIPTS = (
-    "enqueue", "cancel", "check", "find", "status", "observe",  # asked by the API
-    "drain", "finish", "progress", "resync", "leave", "give_back", "beat", "reconcile",  # asked by workers
-    "report",  # asked by both
-    "revive", "drop",  # asked by operators
-)  # fmt: skip
+# Each script, and what stands between common.lua and it.
+SCRIPTS = {
+    # asked by the API
+    "enqueue": "accounts", "cancel": "accounts", "check": "", "find": "", "status": "", "observe": "history",
+    # asked by workers
+    "drain": "accounts", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery",
+    "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",
+    "beat": "accounts recovery history",
+    # asked by both
+    "report": "history",
+    # asked by operators
+    "revive": "accounts", "drop": "accounts",
+}  # fmt: skip
 Command = tuple[Any, ...]
 # A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
 _KEEPALIVE = {
@@ -68,10 +75,12 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
 
 @cache
 def script_sources() -> Mapping[str, str]:
-    """Every script with the common part in front of it."""
+    """Every script with the parts that it uses in front of it."""
     folder = resources.files("worker.mailbox") / "lua"
-    common = (folder / "common.lua").read_text()
-    return {name: common + (folder / f"{name}.lua").read_text() for name in SCRIPTS}
+    return {
+        name: "".join([(folder / f"{part}.lua").read_text() for part in ("common", *parts.split(), name)])
+        for name, parts in SCRIPTS.items()
+    }
 
 
 @cache

@@ -4,7 +4,6 @@
 -- Returns { lost lease, number of requests taken back, reservations match the places }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
-local now_iso = iso(now)
 local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 
@@ -13,7 +12,7 @@ redis.call('SADD', 'rq:queues', QUEUE, ASYNC)
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
 redis.call('SADD', 'rq:workers:correct-async', key)
-write('HSET', key, 'last_heartbeat', now_iso, 'state', num_held == '0' and 'idle' or 'busy',
+write('HSET', key, 'last_heartbeat', iso_now(), 'state', num_held == '0' and 'idle' or 'busy',
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('EXPIRE', key, 60)
 redis.call('HSET', RATES, worker, rate)
@@ -25,7 +24,7 @@ if num_held == '0' then
   redis.call('HDEL', key, 'current_job')
 else
   redis.call('HSET', key, 'current_job', batch)
-  write('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', now_iso, 'origin', 'correct',
+  write('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', iso_now(), 'origin', 'correct',
     'status', 'started', 'description', 'continuous batch: ' .. num_held .. ' sequences')
   redis.call('EXPIRE', job_key(batch), 60)
 end
@@ -57,7 +56,7 @@ end
 
 -- Replicas and workers up to 0.7 keep two sums of the accounts in keys of their own. What they did since the last beat is
 -- taken over; RECONCILE adds up the tokens.
-local law_of_old = number(hash_of('miniserve:law', 'us').us)
+local law_of_old = number(fields_of('miniserve:law', 'us').us)
 if law_of_old then count('law_us', law_of_old) end
 local has_old = redis.call('DEL', 'miniserve:law', 'miniserve:reserved_tokens') > 0
 -- And what they cancel while it runs stands in a set of its worker's.

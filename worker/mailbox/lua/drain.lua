@@ -38,7 +38,7 @@ local started, deliveries = {}, {}
 
 local function start(id, job)
   local accepted_at = number(job.accepted_at)
-  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso(now), 'worker_name', worker)
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
   if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     accepted_at = now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))

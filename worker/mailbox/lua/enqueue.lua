@@ -13,17 +13,18 @@ local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = 
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
 local REQUEST_WORDS, JOB_WORDS = 14, 5
 local now = clock()
-local now_iso = iso(now)
 local num_open = redis.call('HLEN', RESERVATIONS)
-local num_tokens, rate = counts().reserved_tokens or 0, counts().service_rate or 0
+local sums = counts('reserved_tokens', 'service_rate', 'kept_bytes', 'kept_room_at', 'max_memory', 'shares', 'last_client',
+  'client_changed_at', 'accepted', 'law_us')
+local num_tokens, rate = sums.reserved_tokens or 0, sums.service_rate or 0
 -- Half of the memory: what was accepted must always find room to run and to end, and Redis needs some for itself. What is
 -- kept for ten minutes, asynchronous or under a key, is taken up to three quarters of that: so it is refused first.
-local max_kept = ((counts().max_memory or 0) > 0 and counts().max_memory or tonumber(max_memory)) / 2
+local max_kept = ((sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max_memory)) / 2
 local KEPT_SHARE = 0.75
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
 local TEXT_BYTES, ID_BYTES = 900, 60 -- as RECORD_BYTES; of each job
-local kept_bytes = counts().kept_bytes or 0
+local kept_bytes = sums.kept_bytes or 0
 local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
 -- While others wait, a client may hold at most half of the queue. Its first sixteenth is anybody's and not counted: a queue that
@@ -32,27 +33,27 @@ local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after
 local SHARE, FREE_SHARE, OTHERS_S = 7 / 16, 1 / 16, 10
 local least_cost = math.ceil(max_tokens / max_requests)
 local shares = {}
-if num_open == 0 and (counts().shares or 0) ~= 0 then -- left by a job that was deleted by hand
+if num_open == 0 and (sums.shares or 0) ~= 0 then -- left by a job that was deleted by hand
   redis.call('DEL', CLIENTS)
-  count('shares', -counts().shares)
+  count('shares', -sums.shares)
 end
 
 local function share_of(client)
-  if not shares[client] then shares[client] = number(hash_of(CLIENTS, client)[client]) or 0 end
+  if not shares[client] then shares[client] = number(fields_of(CLIENTS, client)[client]) or 0 end
   return shares[client]
 end
 
 -- Whether somebody else asked lately, or waits.
 local function has_others(client)
-  local changed_at = (counted.client_changed_at or 0) + (counts().client_changed_at or 0)
-  return now - changed_at < OTHERS_S or (counts().shares or 0) + (counted.shares or 0) > share_of(client)
+  local changed_at = (counted.client_changed_at or 0) + (sums.client_changed_at or 0)
+  return now - changed_at < OTHERS_S or (sums.shares or 0) + (counted.shares or 0) > share_of(client)
 end
 
 local function note_client(client)
-  local last = (counted.last_client or 0) + (counts().last_client or 0)
+  local last = (counted.last_client or 0) + (sums.last_client or 0)
   if client == '' or tonumber(client) == last then return end
-  counted.last_client = tonumber(client) - (counts().last_client or 0)
-  if last ~= 0 then counted.client_changed_at = math.floor(now) - (counts().client_changed_at or 0) end
+  counted.last_client = tonumber(client) - (sums.last_client or 0)
+  if last ~= 0 then counted.client_changed_at = math.floor(now) - (sums.client_changed_at or 0) end
 end
 
 -- What is known of the jobs of a request; nil where one of them stands for another body. Where the bodies are the same the
@@ -82,7 +83,7 @@ local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_asyn
   elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
     why = { 'full', num_open, num_tokens, tostring(rate) }
   elseif bytes + bytes_of(num_new, new_tokens) + new_bytes > most_bytes then
-    why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((counts().kept_room_at or now) - now)) }
+    why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((sums.kept_room_at or now) - now)) }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
     -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
@@ -133,7 +134,7 @@ local function enqueue(first, stop)
   local is_same_body = false
   if key ~= '' then
     local known = redis.pcall('GET', 'miniserve:key:' .. key)
-    local found = type(known) == 'string' and hash_of(request_key(known), 'digest', 'maker') or {}
+    local found = type(known) == 'string' and fields_of(request_key(known), 'digest', 'maker') or {}
     if found.digest and found.digest ~= digest then return { 'conflict' } end
     if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
     is_same_body = found.digest == digest and found.maker == tokenizer
@@ -176,7 +177,7 @@ local function enqueue(first, stop)
       local share = is_limited and client .. ' ' .. math.max(least_cost, tonumber(tokens)) or ''
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       write('HSET', job_key(id),
-        'data', data, 'created_at', now_iso, 'enqueued_at', now_iso, 'origin', 'correct', 'description', description,
+        'data', data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'origin', 'correct', 'description', description,
         'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel,
         'accepted_at', string.format('%.6f', now + num_accepted / 1000000), 'deadline', deadline,

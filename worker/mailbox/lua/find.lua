@@ -7,7 +7,7 @@ local function text_at(key)
   return type(text) == 'string' and text or ''
 end
 
-local record, own_tokenizer = hash_of(request_key(id), 'document', 'maker', 'jobs', 'open'), read(id, 'maker').maker
+local record, own_tokenizer = fields_of(request_key(id), 'document', 'maker', 'jobs', 'open'), read(id, 'maker').maker
 local job_ids, states = {}, {}
 for job_id in string.gmatch(record.jobs or own_tokenizer and id or '', '%S+') do
   job_ids[#job_ids + 1] = job_id

@@ -46,7 +46,8 @@ for at = FIRST, #ARGV, STEP do
     elseif why then
       cancel_job(id, why, 'running')
     else
-      requeue({ id }) -- another client came after the cancellation, or waits for longer
+      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
+      push_front({ id }) -- another client came after the cancellation, or waits for longer
     end
   elseif not job.status then
     release(id) -- deleted by hand while it ran

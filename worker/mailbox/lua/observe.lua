@@ -9,7 +9,7 @@ moments[#moments + 1] = cjson.encode(moment(now))
 
 local workers, held_waiting = {}, 0
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = hash_of('rq:worker:' .. worker, 'turned_at', unpack(FACTS))
+  local facts = fields_of('rq:worker:' .. worker, 'turned_at', unpack(FACTS))
   held_waiting = held_waiting + (number(facts.num_waiting, 0) or 0)
   if (number(facts.turned_at) or 0) >= now - tonumber(ARGV[1]) then
     local row = { worker }
@@ -34,7 +34,7 @@ local function flat_of(key)
   return flat.err and {} or flat
 end
 local used_memory, max_memory, policy = memory_facts()
-local num_open = redis.call('HLEN', RESERVATIONS)
+local num_open, sums = redis.call('HLEN', RESERVATIONS), counts('kept_bytes', 'reserved_tokens')
 return {
   moments,
   flat_of(COUNTS),
@@ -49,6 +49,6 @@ return {
   redis.call('ZCARD', registry_of('failed')),
   used_memory,
   max_memory,
-  (counts().kept_bytes or 0) + bytes_of(num_open, counts().reserved_tokens or 0),
+  (sums.kept_bytes or 0) + bytes_of(num_open, sums.reserved_tokens or 0),
   policy,
 }

@@ -19,7 +19,7 @@ for id in pairs(is_placed) do
   end
 end
 redis.call('DEL', CLIENTS)
-count('shares', -(counts().shares or 0))
+count('shares', -(counts('shares').shares or 0))
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
   local job = read(id, 'status', 'share')
   local status = job.status

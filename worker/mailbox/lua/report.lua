@@ -8,7 +8,7 @@ if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
   for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
   -- One command for all of them: of one HINCRBY for each a bad one would leave a half, to be added again and again.
   if #fields > 0 then
-    local known = hash_of(TOTALS, unpack(fields))
+    local known = fields_of(TOTALS, unpack(fields))
     for at, field in ipairs(fields) do
       sums[2 * at - 1] = field
       sums[2 * at] = string.format('%.17g', (number(known[field]) or 0) + tonumber(ARGV[2 * at + 3]))

@@ -6,20 +6,21 @@ local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 
 local oldest = clock() - tonumber(ARGV[1])
 local num_live, worst = 0, ''
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = hash_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance')
+  local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance')
   if (number(facts.turned_at) or 0) >= oldest then -- none before its first beat
     num_live = num_live + 1
     local found = facts.batch_invariance or ''
     if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
   end
 end
+local sums = counts('reserved_tokens', 'done', 'failed', 'expired', 'service_rate')
 return {
   num_live,
   num_queued(),
-  counts().reserved_tokens or 0,
+  sums.reserved_tokens or 0,
   redis.call('HLEN', RESERVATIONS),
-  counts().done or 0,
-  (counts().failed or 0) + (counts().expired or 0),
-  tostring(counts().service_rate or 0),
+  sums.done or 0,
+  (sums.failed or 0) + (sums.expired or 0),
+  tostring(sums.service_rate or 0),
   worst,
 }

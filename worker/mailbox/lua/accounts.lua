@@ -1,0 +1,135 @@
+-- The accounts, and the last moves of an id. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
+-- kind with one command for any number of jobs. Every script that notes something must end in `close`.
+local reserved, released, counted, ended, kept, held, outgoing = {}, {}, {}, {}, {}, {}, {}
+
+local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
+
+-- `share`: field of a job, '<client> <cost>'; nil of one that is not counted.
+local function hold(share, sign)
+  local client, cost = string.match(share or '', '^(%d+) (%d+)$')
+  if client then
+    held[client] = (held[client] or 0) + sign * cost
+    count('shares', sign * cost)
+  end
+end
+
+-- What is kept for long counts to the end of its hour: or there would be a bucket for each second of a week.
+local LONG_S, HOUR_S = 1300, 3600
+local function keep(until_s, bytes)
+  if until_s - clock() > LONG_S then until_s = math.ceil(until_s / HOUR_S) * HOUR_S end
+  local second = string.format('%.0f', math.ceil(until_s))
+  kept[second] = (kept[second] or 0) + bytes
+  count('kept_bytes', bytes)
+end
+
+-- A job that was to be forgotten at the time of its registry, and is now put back or deleted.
+local function unkeep(id, status)
+  local until_s = redis.call('ZSCORE', registry_of(status), id)
+  redis.call('ZREM', registry_of(status), id)
+  if until_s and status == 'failed' then
+    count('kept_bytes', -dead_bytes(1))
+  elseif until_s then
+    keep(tonumber(until_s), -bytes_of(1, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1))
+  end
+end
+
+-- The caller knows that the id has no reservation.
+local function reserve(id, tokens)
+  reserved[#reserved + 1] = id
+  reserved[#reserved + 1] = tokens
+  count('reserved_tokens', tokens)
+  count('law_us', -law_us())
+  count('accepted')
+end
+
+-- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
+-- its job was deleted by hand. `tokens`: of the reservation, false for none, nil where the caller has not read it.
+local function release(id, outcome, accepted_at, tokens, share)
+  if tokens == nil then tokens = redis.call('HGET', RESERVATIONS, id) end
+  if not tokens or released[id] then return end
+  tokens = number(tokens) or 0
+  released[id] = true
+  released[#released + 1] = id
+  hold(share, -1)
+  count('reserved_tokens', -tokens)
+  count('law_us', law_us())
+  count(outcome or 'removed')
+  local since = number(accepted_at or read(id, 'accepted_at').accepted_at, 0)
+  if since then count('stay_us', math.max(0, math.floor((clock() - since) * 1000000))) end
+end
+
+-- All lines for one API process go out as one message: the base64 payload of an answer, or '-<id>' of a job that ended
+-- without one.
+local function queue_publish(reply_to, line)
+  for channel in string.gmatch(reply_to or '', '%S+') do
+    if channel ~= NOBODY then
+      local lines = outgoing[channel] or {}
+      outgoing[channel], lines[#lines + 1] = lines, line
+    end
+  end
+end
+
+local function close()
+  if #reserved > 0 then in_slices('HSET', RESERVATIONS, reserved) end
+  if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end
+  local unknown, sums = {}, {}
+  for what in pairs(counted) do
+    if not known_counts[what] then unknown[#unknown + 1] = what end
+  end
+  if #unknown > 0 then counts(unpack(unknown)) end
+  for what, by in pairs(counted) do
+    sums[#sums + 1] = what
+    sums[#sums + 1] = string.format('%.0f', (known_counts[what] or 0) + by)
+  end
+  if #sums > 0 then redis.call('HSET', COUNTS, unpack(sums)) end
+  for status, entries in pairs(ended) do in_slices('ZADD', registry_of(status), entries) end
+  for second, bytes in pairs(kept) do redis.pcall('HINCRBY', KEPT, second, bytes) end -- summed up every second
+  for client, cost in pairs(held) do
+    local left = redis.pcall('HINCRBY', CLIENTS, client, cost)
+    if type(left) ~= 'number' or left <= 0 then redis.call('HDEL', CLIENTS, client) end
+  end
+  for channel, lines in pairs(outgoing) do redis.call('PUBLISH', channel, table.concat(lines, '\n')) end
+end
+
+-- The last move of an id: into finished, failed or canceled. `job`: its ttl, outcome for the counts, accepted_at, request,
+-- share and tokens as in `release`, and further fields and values.
+local function settle(id, status, job)
+  if status == 'finished' then -- without accepted_at a job has no reservation
+    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'accepted_at', '', unpack(job.fields or {}))
+  else -- an operator may put it back, and then wants it to run, and no client holds it
+    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'attempts', 0, 'group', '', 'worker_name', '',
+      'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'share', '', unpack(job.fields or {}))
+  end
+  redis.call('EXPIRE', job_key(id), job.ttl)
+  local until_s = clock() + job.ttl
+  local entries = ended[status] or {}
+  ended[status] = entries
+  entries[#entries + 1] = until_s
+  entries[#entries + 1] = id
+  if status == 'failed' then
+    count('kept_bytes', dead_bytes(1))
+  else
+    keep(until_s, bytes_of(1, number(job.tokens) or 0))
+  end
+  if job.request and redis.call('EXISTS', request_key(job.request)) == 1 then
+    local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
+    if type(open) == 'number' and open <= 0 then
+      redis.call('EXPIRE', request_key(job.request), job.ttl)
+      if status == 'failed' then -- for far longer than ENQUEUE has counted
+        keep(until_s, RECORD_BYTES + redis.call('HSTRLEN', request_key(job.request), 'document'))
+      end
+    end
+  end
+  release(id, job.outcome, job.accepted_at, job.tokens, job.share)
+end
+
+-- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
+local function cancel_job(id, why, place)
+  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'share')
+  local tokens = redis.call('HGET', RESERVATIONS, id)
+  local is_expired = why == 'expired'
+  if is_expired and tokens then count('expired_' .. place) end
+  settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
+    accepted_at = job.accepted_at, request = job.request, tokens = tokens, share = job.share, fields = is_expired and { 'expired', 1 } })
+  queue_publish(job.reply_to, '-' .. id)
+end

@@ -1,0 +1,67 @@
+-- What windows are made of: the numbers that grow, as they were a second ago, two seconds ago, ...
+local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second that the beats come in
+local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
+
+local function moment(now)
+  local sums = {}
+  for what, text in pairs(hash_of(COUNTS)) do sums[what] = number(text) end
+  local area_us = redis.call('HLEN', RESERVATIONS) * law_us() + (sums.law_us or 0)
+  local row = { at_s = now, area_s = area_us / 1000000, accepted = sums.accepted or 0, ended = 0 }
+  row.stay_s = (sums.stay_us or 0) / 1000000
+  row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
+  for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
+  row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
+  row.iterations = {}
+  local totals = hash_of(TOTALS)
+  row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
+  row.loop_ticks, row.loop_late_s = number(totals['loop:ticks']) or 0, number(totals['loop:late_s']) or 0
+  row.queued_s, row.replies, row.errors = number(totals['request_queue_time:sum']) or 0, 0, 0
+  for field, text in pairs(totals) do
+    local name = string.match(field, '^iteration:(.*)$')
+    if name then row.iterations[name] = number(text) end
+    local class = string.match(field, '^http:/correct.*:([25])%d%d$')
+    class = class and (class == '2' and 'replies' or 'errors')
+    if class then row[class] = row[class] + (number(text) or 0) end
+  end
+  return row
+end
+
+-- Used memory and its limit, in bytes, 0 where users may not ask; and what it does when it is full, '' there.
+local function memory_facts()
+  local facts = redis.pcall('INFO', 'memory')
+  if type(facts) ~= 'string' then return 0, 0, '' end
+  return number(string.match(facts, 'used_memory:(%d+)')) or 0, number(string.match(facts, 'maxmemory:(%d+)')) or 0,
+    string.match(facts, 'maxmemory_policy:([%w-]+)') or ''
+end
+
+-- Drop the seconds that are over. Also what no script wrote.
+local function forget_kept(now)
+  local gone, seconds, bytes_at, room, room_at = {}, {}, {}, 0, now
+  local sum = dead_bytes(redis.call('ZCARD', registry_of('failed')))
+  for second, bytes in pairs(hash_of(KEPT)) do
+    local at = number(second)
+    if at and at > now and number(bytes) then
+      seconds[#seconds + 1], bytes_at[at], sum = at, number(bytes), sum + number(bytes)
+    else
+      gone[#gone + 1] = second
+    end
+  end
+  if #gone > 0 then in_slices('HDEL', KEPT, gone) end
+  table.sort(seconds)
+  for _, at in ipairs(seconds) do
+    if room >= sum / 10 then break end
+    room, room_at = room + bytes_at[at], at
+  end
+  local _, max_memory = memory_facts()
+  redis.call('HSET', COUNTS, 'kept_bytes', string.format('%.0f', sum), 'kept_room_at', string.format('%.0f', room_at),
+    'max_memory', string.format('%.0f', max_memory))
+end
+
+local function remember(now)
+  local last = redis.call('LINDEX', HISTORY, -1)
+  local last_s = last and string.match(last, '"at_s":([%d.]+)') -- all of it is decoded 20 times as slowly
+  if math.abs(now - (number(last_s) or 0)) < HISTORY_STEP_S then return end
+  forget_kept(now)
+  redis.call('RPUSH', HISTORY, cjson.encode(moment(now)))
+  redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
+end

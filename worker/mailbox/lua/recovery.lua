@@ -1,0 +1,70 @@
+local function ids_run_by(worker)
+  local ids = {}
+  for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
+    local id, owner = owner_of(member)
+    if owner == worker then ids[#ids + 1] = id end
+  end
+  return ids
+end
+
+-- Any of them, oldest first, may have killed their worker, and most are innocent. They come back in groups of about the
+-- square root of their number, and each group runs with nothing beside it. The members of a group that kills again come
+-- back one by one. Only a death by itself counts as an attempt (docs/adr/0016-suspects-in-groups.md).
+local function suspect(ids)
+  local size = math.floor(math.sqrt(#ids) + 0.5)
+  for at, id in ipairs(ids) do
+    local job = read(id, 'group', 'attempts')
+    local group, attempts = job.group and id or ids[at - (at - 1) % size], attempts_of(job)
+    redis.call('HSET', job_key(id), 'group', group, 'attempts', #ids == 1 and attempts + 1 or attempts)
+  end
+end
+
+-- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. With `has_died`
+-- those that had been started are suspects.
+local function requeue(ids, has_died)
+  local waiting, suspects, since = {}, {}, {}
+  for _, id in ipairs(ids) do
+    local job = read(id, 'status', 'accepted_at', 'cancel_requested')
+    if not job.status then
+      release(id) -- the job was deleted by hand
+    elseif job.cancel_requested and job.status == 'started' then
+      cancel_job(id, job.cancel_requested, 'running')
+    elseif job.status == 'started' or job.status == 'queued' then
+      waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
+      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
+      if has_died and job.status == 'started' then suspects[#suspects + 1] = id end
+    end
+  end
+  local function is_older(one, other) return since[one] < since[other] end
+  table.sort(waiting, is_older)
+  table.sort(suspects, is_older)
+  push_front(waiting)
+  suspect(suspects)
+  return #waiting
+end
+
+-- Take everything a worker holds away from it; used when it leaves, when it died, and when its engine failed.
+local function take_from(worker, has_died)
+  local ids = ids_run_by(worker)
+  for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
+  for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
+  redis.call('DEL', claim_key(worker))
+  return requeue(ids, has_died)
+end
+
+local function sum_rates()
+  local sum = 0
+  for _, rate in ipairs(redis.call('HVALS', RATES)) do sum = sum + (number(rate, 0) or 0) end
+  redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum))
+end
+
+local function unregister(worker)
+  local key = 'rq:worker:' .. worker
+  redis.call('SREM', 'rq:workers', key)
+  redis.call('SREM', 'rq:workers:correct', key)
+  redis.call('SREM', 'rq:workers:correct-async', key)
+  redis.call('DEL', key, 'rq:job:batch-' .. worker, inbox_key(worker))
+  redis.call('ZREM', LEASES, worker)
+  redis.call('HDEL', RATES, worker)
+  sum_rates()
+end
