@@ -49,7 +49,7 @@ def let_others_go_first() -> None:
 class ClientSocket(socket.socket):
     """Used by the one greenlet that serves the connection."""
 
-    __slots__ = ("_has_begun", "_is_body", "_left_bytes", "_max_body_bytes", "_until_s", "refused_s")
+    __slots__ = ("_has_begun", "_is_body", "_left_bytes", "_max_body_bytes", "_until_s", "is_asked", "refused_s")
 
     def __init__(self, *, fileno: int, max_body_bytes: int) -> None:
         super().__init__(fileno=fileno)
@@ -62,10 +62,11 @@ class ClientSocket(socket.socket):
         """A request may come, behind what is left of the one before."""
         self._until_s = time.monotonic() + KEEPALIVE_S
         self._left_bytes = MAX_HEAD_BYTES + unread_bytes
-        self._has_begun = self._is_body = False
+        self._has_begun = self._is_body = self.is_asked = False
 
-    def expect_body(self) -> None:
-        """The head is read, and perhaps the body."""
+    def expect_body(self, is_asked: bool = False) -> None:
+        """The head is read, and perhaps the body. `is_asked`: the client waits for 100 Continue."""
+        self.is_asked = is_asked
         self._until_s = time.monotonic() + BODY_S
         self._left_bytes = self._max_body_bytes + FRAMING_BYTES
         self._has_begun, self._is_body = False, True
@@ -77,6 +78,9 @@ class ClientSocket(socket.socket):
         if self._has_begun:
             let_others_go_first()  # the client sends in pieces, and where more has come, nothing else would yield
             size = size if size > _PARSERS_STEP_BYTES else min(size, _FRAMING_STEP_BYTES)
+        if self.is_asked:
+            self.is_asked = False
+            self.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         left_s = self._until_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("the client takes too long")

@@ -70,7 +70,8 @@ class OneWriteResponse(wsgi.Response):
     _unsent = b""
 
     def should_close(self) -> bool:
-        return bool(super().should_close()) or unread_bytes(self.req.body) > MAX_UNREAD_BYTES
+        most = 0 if self.sock.is_asked else MAX_UNREAD_BYTES  # 0: nobody knows whether the body comes next
+        return bool(super().should_close()) or unread_bytes(self.req.body) > most
 
     def default_headers(self) -> list[str]:
         connection = "close" if self.should_close() else "keep-alive"
@@ -133,7 +134,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         if self._places.are_many and sock.has_left():
             raise StopIteration  # in an overload answers to nobody would delay those to clients that wait
         self.num_in_flight += 1
-        sock.expect_body()
+        sock.expect_body(req._expected_100_continue)
+        req._expected_100_continue = False  # gunicorn would say 100 before anything has been checked
         client = None
         try:
             client = self._places.enter(addr, req.headers)

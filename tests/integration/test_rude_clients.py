@@ -40,6 +40,31 @@ def test_a_declared_length_over_the_limit_is_refused_before_a_byte_of_it_comes(a
     assert headers["connection"] == "close"
 
 
+def test_who_asks_whether_to_send_a_body_is_told_to_where_it_will_be_read(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        went_on = client.recv(1024)
+        client.sendall(b"{}")
+        status, headers, _ = parsed(client.recv(65_536))
+
+    assert went_on == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert (status, headers["connection"]) == (422, "keep-alive")
+
+
+@pytest.mark.parametrize(
+    ("path", "length", "refused"), [(b"/correct", 10_000_000, 413), (b"/requests/1", 10, 405), (b"/nowhere", 10, 404)]
+)
+def test_who_asks_whether_to_send_a_body_is_refused_before_it_is_sent(
+    api: ApiProcess, path: bytes, length: int, refused: int
+) -> None:
+    with api.connect() as client:
+        head = b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length
+        client.sendall(POST.replace(b"/correct", path) + head)
+        status, headers, _ = parsed(read_all(client))  # what comes next may be the body, or not: the server closes
+
+    assert (status, headers["connection"]) == (refused, "close")
+
+
 def test_a_client_that_sends_on_still_gets_its_413(api: ApiProcess) -> None:
     with api.connect() as client:
         client.sendall(POST + b"Content-Length: 8000000\r\n\r\n")
