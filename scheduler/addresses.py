@@ -6,9 +6,11 @@ Shares of connections and of the queue are counted by it. Pure text; nothing is 
 from __future__ import annotations
 
 import ipaddress
+import re
 from functools import lru_cache
 
 _LONGEST_LIST = 1024  # characters of X-Forwarded-For that are read, from its end: the proxies nearest to us wrote it
+_WITH_PORT = re.compile(r"^\[([^\]]*)\](?::\d+)?$|^([^:]*):\d+$")  # as some proxies write them
 _SITE_BITS = 64  # one customer has at least so large an IPv6 network, so one address of it stands for all
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -31,10 +33,11 @@ class ClientAddresses:
     def _find(self, peer: str, forwarded_for: str) -> str:
         """Return the last address of the chain that is no trusted proxy; anybody may have written those before it."""
         client = peer
-        for named in reversed(forwarded_for.split(",")):
-            if not self.is_proxy(client) or not _is_address(named.strip()):
+        for entry in reversed(forwarded_for.split(",")):
+            named = _WITH_PORT.sub(r"\1\2", entry.strip())
+            if not self.is_proxy(client) or not _is_address(named):
                 break
-            client = named.strip()
+            client = named
         return _key(client)
 
     def _is_trusted(self, address: str) -> bool:
