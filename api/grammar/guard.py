@@ -146,7 +146,8 @@ class Guard:
         """
         (one_old, one_new), (other_old, other_new) = one, other
         goes_back = one_old[0], one_old, one_new, other_new, other_old
-        comes_front = other_old[-1], one_new, one_old, other_old, other_new
+        is_do = plain(one_old[0]) in word_sets.DO_PARTS and self._is_modal(other_old[-1])  # "[Do] you [can]"
+        comes_front = other_old[-1], one_new, one_old[1:] if is_do else one_old, other_old, other_new
         return any(
             _are_same(led, [moved, *front]) and _are_same(ended, [*end, moved]) and self._is_auxiliary(moved, end[-1])
             for moved, led, front, ended, end in (goes_back, comes_front)
@@ -162,6 +163,9 @@ class Guard:
         verbs = self._words.lemmas_of(one_old[0]) & self._words.lemmas_of(other_new[-1])
         is_base = other_new[-1] in verbs and verbs.isdisjoint(AUXILIARY_LEMMAS)
         return one_new[0] in word_sets.DO_PARTS and is_base
+
+    def _is_modal(self, word: str) -> bool:
+        return not self._words.lemmas_of(parts_of(word)[0]).isdisjoint(_MODALS)
 
     def _is_auxiliary(self, word: str, previous: str) -> bool:
         """Tell whether the word, as written, is an auxiliary. "in May", "Will Smith" and "a can" have none."""

@@ -22,8 +22,13 @@ _AUXILIARIES = {
     **dict.fromkeys(("shall", "should", "sha"), ("shall",)),
     "'s": ("be", "have"), "'d": ("have", "will"), "ai": ("be", "have"), "must": ("must",), "ought": ("ought",),
 }  # fmt: skip
+_MODAL_FORMS = frozenset(["can", "may", "must", "shall", "should", "will", "could", "might", "would"])
 AUXILIARY_LEMMAS = frozenset(lemma for lemmas in _AUXILIARIES.values() for lemma in lemmas)
 NEGATIONS = frozenset(["not", "n't"])
+# As many type them. "wont" and "cant" are words of their own.
+_WITHOUT_APOSTROPHE = frozenset(
+    "dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt couldnt wouldnt shouldnt mustnt".split()
+)
 _CLITICS = ("'m", "'re", "'ve", "'ll", "'d", "'s")
 _FULL_FORMS = {
     "'m": ("am",), "'re": ("are",), "'ve": ("have",), "'ll": ("will",), "'s": ("is", "has"), "'d": ("had", "would"),
@@ -43,6 +48,8 @@ def parts_of(word: str) -> tuple[str, ...]:
     text = plain(word)
     if text == "cannot":
         return ("can", "not")
+    if text in _WITHOUT_APOSTROPHE:
+        return (text[:-2], "n't")
     if text.endswith("n't") and len(text) > 3:
         return (text[:-3], "n't")
     for clitic in _CLITICS:
@@ -75,6 +82,8 @@ class VerbWords:
 
     def _misspelled_lemmas(self, part: str) -> frozenset[str]:
         # 'planed' is also a form of 'plane': the caller decides whether the edit is about a misspelling.
+        if part.endswith("s") and part[:-1] in _MODAL_FORMS:  # "He musts go"
+            return frozenset(_AUXILIARIES[part[:-1]])
         return frozenset(lemma for stem in _possible_stems(part) for lemma in self.verbs.lemmas_of(stem))
 
 

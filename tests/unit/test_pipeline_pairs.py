@@ -15,6 +15,10 @@ MOVED_BACK = (
     "Inside another sentence a question keeps the order of a statement: 'is' follows the subject. "
     "So 'is' stands here, after the subject."
 )
+WITHOUT_DO = (
+    "'can' makes its question without 'do': it comes before the subject itself. "
+    "So 'can' does not stand here, after the subject."
+)
 BESIDE_NEVER = "After 'never' 'has' comes before the subject. So 'has' does not stand here, after the subject."
 
 
@@ -33,6 +37,8 @@ def move(sentence: str, *edits: Edit) -> Correction:
         ("WHERE A NEW BANK IS?", [(1, 1, "is a"), (3, 2, "bank")], "WHERE IS A NEW BANK?", MOVED),
         ("Do you know where is the bank?", [(4, 2, "the"), (6, 1, "bank is")], "Do you know where the bank is?",
          MOVED_BACK),
+        ("Do you can swim?", [(0, 1, "can"), (1, 2, "you")], "Can you swim?", WITHOUT_DO),
+        ("What does my old aunt can see?", [(1, 1, "can"), (4, 2, "aunt")], "What can my old aunt see?", WITHOUT_DO),
         ("Never my old aunt has complained.", [(1, 1, "has my"), (3, 2, "aunt")],
          "Never has my old aunt complained.", BESIDE_NEVER),
     ],
@@ -43,6 +49,13 @@ def test_two_edits_may_move_an_auxiliary_past_a_long_subject(
     correction = move(sentence, *edits)
 
     assert (correction.corrected, correction.explanation) == (corrected, why)
+
+
+@pytest.mark.parametrize(
+    "edits", [[(0, 1, "can")], [(1, 2, "you")], [(0, 1, "must"), (1, 2, "you")], [(0, 1, "can"), (1, 2, "we")]]
+)
+def test_a_do_goes_only_where_the_modal_behind_the_subject_takes_its_place(edits: list[Edit]) -> None:
+    assert move("Do you can swim?", *edits).corrected == "Do you can swim?"
 
 
 @pytest.mark.parametrize("sentence", ["You must stop, but children go", "You must a b c d e f g h i j k l go"])

@@ -163,6 +163,8 @@ def _has(text: str, parts: frozenset[str]) -> bool:
 
 def _question_order(facts: EditFacts) -> str:
     old, new = facts.old.split(" "), facts.new.split(" ")
+    if facts.old in word_sets.DO_PARTS:  # "[Do] you [can] swim?"
+        return f"'{facts.new}' makes its question without 'do': it comes before the subject itself."
     # One half of a move, the first or the second; the other is an edit of its own.
     if old[1:] == new:
         return f"Inside another sentence a question keeps the order of a statement: '{old[0]}' follows the subject."
