@@ -14,7 +14,7 @@ from api.grammar.verbs import VerbTable
 from ops.training.text.edits import apply_edits, edits_of, with_mistake
 from ops.training.text.maker import ExampleMaker
 from ops.training.text.written.check import HeldOutSentences, faults
-from ops.training.text.written.lines import Written, parse
+from ops.training.text.written.lines import Written, load, parse
 from ops.training.text.written.swaps import Swaps
 from tests.unit.test_corruption import tagged
 
@@ -44,6 +44,18 @@ def test_brackets_are_a_free_choice_and_an_empty_one_leaves_no_blank_behind():
     drawn = {line.draw(random.Random(seed))[0] for seed in range(40)}
 
     assert drawn == {"Tom smiled again.", "Tom smiled.", "My aunt smiled again.", "My aunt smiled."}
+
+
+def test_a_line_of_short_frames_is_loaded_many_times_to_train_on_and_once_to_choose_by(tmp_path):
+    lines = [f"[He/She] {{sings|singular_agreement:sing}} number {number}.\n" for number in range(200)]
+    for name in ("frames_short.txt", "other.txt"):
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+
+    num_kept_back = len(load(tmp_path, held_out=True))
+    num_to_train_on = len(load(tmp_path))
+
+    assert 0 < num_kept_back < 40
+    assert num_to_train_on == (400 - num_kept_back) / 2 * 41
 
 
 def test_lists_in_one_pair_of_braces_go_together():

@@ -25,6 +25,8 @@ from ops.training.text.written.swaps import Swaps, swapped
 
 FOLDER = Path(__file__).with_name("sentences")
 HELD_OUT_PER_MILLE = 40
+# A line of short frames stands for dozens of sentences by its choices, so it is drawn as often as so many lines.
+_FRAMES, _FRAME_DRAWS = "frames_", 40
 _SECOND_MISTAKE_SHARE = 0.5  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
@@ -131,7 +133,11 @@ class Written:
 
 def load(folder: Path = FOLDER, *, held_out: bool = False) -> list[WrittenLine]:
     """The lines to train on, or the 4 % kept to choose the bias of <eos> by. Raises ValueError for a faulty file."""
-    return [line for path in sorted(folder.glob("*.txt")) for line in _read(path, held_out)]
+    return [
+        line
+        for path in sorted(folder.glob("*.txt"))
+        for line in [*_read(path, held_out)] * (_FRAME_DRAWS if path.name.startswith(_FRAMES) and not held_out else 1)
+    ]
 
 
 def _read(path: Path, held_out: bool) -> Iterator[WrittenLine]:
