@@ -14,7 +14,7 @@ from difflib import get_close_matches
 import click
 from click.core import ParameterSource
 
-from ops.options import ALL_SETTINGS, check_spans, option, with_settings
+from ops.options import ALL_SETTINGS, check_keys, check_spans, option, with_settings
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
@@ -26,6 +26,7 @@ _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 # Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system, and report alerts to the log and a webhook."),
+    "key": ("run.api_keys", "key", "Make API keys."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
     "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),
@@ -119,9 +120,9 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
 
 @main.command()
 @with_settings(
-    "redis_url", "host", "port", "trusted_proxies", "api_processes", "mode", "model_threads", "strictness", "grace_s",
-    "request_timeout_s", "max_queue_requests", "max_queue_tokens", "max_body_bytes", "result_ttl_s", "slo_ms",
-    *_TRACING, *_LOGGING, is_redis_required=True,
+    "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "api_processes", "mode", "model_threads",
+    "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens", "max_body_bytes",
+    "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
@@ -171,6 +172,7 @@ def correct(settings: Settings, sentence: str, json: bool) -> None:
 def _prepare(process: str, settings: Settings) -> None:
     if process in ("api", "worker"):
         check_spans(settings)
+        check_keys(settings)
     configure_blas(os.environ)
     from ops.run import logs
 

@@ -10,6 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -132,3 +133,14 @@ def check_spans(settings: Settings) -> None:
         check_installed(settings)
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
+
+
+def check_keys(settings: Settings) -> None:
+    """Raises click.UsageError where keys are asked for and their file cannot be read."""
+    from api.access.keys import KeyFileFault, read_keys
+
+    try:
+        if settings.api_keys_file:
+            read_keys(Path(settings.api_keys_file))
+    except KeyFileFault as error:
+        raise click.UsageError(f"{flag_name('api_keys_file')} {settings.api_keys_file}: {error}") from None

@@ -14,6 +14,7 @@ from scheduler.settings import PREFIX, Settings, variable
 
 # Options that several commands have mean the same in each, and so their help is written once.
 SHARED_HELP = {
+    "api_key": "API key, where the server asks for one. Give it by its variable: `ps` shows options to everybody.",
     "concurrency": "Closed loop: clients, each with one request at a time.",
     "json": "Print JSON.",
     "quick": "The short form, in a fraction of the time. Its figures prove little.",
@@ -26,8 +27,8 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     against all calibrate ceiling compile corpus dashboard dashboard_hosts dashboard_open device die_with_parent
-    duration every examples expect list max_minutes mined most_changed once out processes rate redraw report resume
-    run_dir runs show start_from svg target_ms top_rate training_seed verbose
+    duration every examples expect list max_minutes mined most_changed once out processes rate redraw report
+    requests_per_s resume run_dir runs show start_from svg target_ms tokens_per_s top_rate training_seed verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

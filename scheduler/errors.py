@@ -29,6 +29,12 @@ class InvalidHeader(ServingError):
     status, slug, title = 400, "invalid-header", "A request header is invalid"
 
 
+class Unauthorized(ServingError):
+    """The server asks for an API key, and none that is valid came."""
+
+    status, slug, title = 401, "unauthorized", "No valid API key"
+
+
 class NotFound(ServingError):
     status, slug, title = 404, "not-found", "Not found"
 
@@ -115,7 +121,7 @@ class QueueFull(Overloaded):
 
 
 class RateLimited(Overloaded):
-    """One client holds its share of the queue or of the connections, and others wait."""
+    """One client holds its share of the queue or of the connections, and others wait; or its key has a limit."""
 
     status, slug, title = 429, "rate-limited", "Too much from one client"
 

@@ -73,6 +73,7 @@ class Settings:
     trusted_proxies: str = _setting(
         "", "Proxies whose X-Forwarded-For names the client: addresses and networks, by commas; empty: none.", Range()
     )
+    api_keys_file: str = _setting("", "File of API keys; empty: the API asks for none.", Range())
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
     api_processes: str = _setting(
         AUTO,

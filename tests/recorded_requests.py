@@ -20,9 +20,10 @@ def a_record(
     is_async: bool = False,
     is_followed: bool = False,
     client: str = "",
+    limits: str = "",
 ) -> Record:
     manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
-    return Record(request_id, "what was asked", "maker", digest, key, manner, client)
+    return Record(request_id, "what was asked", "maker", digest, key, manner, client, limits)
 
 
 def counts(redis_url: str) -> dict[str, int]:

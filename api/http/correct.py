@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.datastructures import MIMEAccept
@@ -29,6 +29,7 @@ from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
+from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, RateLimited
 from scheduler.messages import Phase
@@ -55,6 +56,7 @@ class CorrectionEndpoint:
         self._recorder = recorder
         self._max_body_bytes = settings.max_body_bytes
         self._addresses = ClientAddresses(settings.trusted_proxies)
+        self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
@@ -64,6 +66,8 @@ class CorrectionEndpoint:
         try:
             request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
+            if self.admit is not None:
+                exchange.account = self.admit(environ)
             reply = self.correct(exchange, environ)
         except Exception as error:
             reply = error_reply(exchange, error)
@@ -91,7 +95,7 @@ class CorrectionEndpoint:
         take the cores from the workers that everybody waits for. What may be answered although the queue is full (an
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
-        refusal = self._corrector.mailbox.known_refusal(self.client_of(environ))
+        refusal = self._corrector.mailbox.known_refusal(self.client_of(exchange, environ))
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
@@ -99,7 +103,9 @@ class CorrectionEndpoint:
             exchange.is_shed = True
             raise refusal
 
-    def client_of(self, environ: Environ) -> str:
+    def client_of(self, exchange: Exchange, environ: Environ) -> str:
+        if exchange.account is not None:
+            return request_input.client_number(f"key {exchange.account.name}")
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
@@ -118,8 +124,8 @@ class CorrectionEndpoint:
             body.learner_id,
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
-            request_input.idempotency_digest(environ),
-            self.client_of(environ),
+            request_input.idempotency_digest(environ, exchange.account),
+            self.client_of(exchange, environ),
             min_confidence=body.min_confidence,
         )
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))

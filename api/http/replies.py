@@ -16,7 +16,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from api.grammar.pipeline import Correction, Edit
 from api.http import problems
 from api.telemetry.request_log import Exchange
-from scheduler.errors import Overloaded, ServingError
+from scheduler.errors import Overloaded, ServingError, Unauthorized
 from scheduler.messages import Phase
 
 JSON = "application/json"
@@ -66,6 +66,8 @@ def error_reply(exchange: Exchange, error: Exception) -> Reply:
     exchange.slug = error.slug
     document = problems.problem(error, exchange.request_id)
     headers = [("Retry-After", str(document["retry_after_s"]))] if isinstance(error, Overloaded) else []
+    if isinstance(error, Unauthorized):
+        headers = [("WWW-Authenticate", "Bearer")]
     return json_reply(document, error.status, *headers, media_type=problems.MEDIA_TYPE)
 
 

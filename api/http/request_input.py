@@ -16,13 +16,14 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 from werkzeug.http import parse_list_header
 
+from scheduler.accounts import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
 
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
 MAX_HEADER_CHARACTERS = 1024
-_ONLY_TENANT = b"default"
+_ONLY_TENANT = "default"
 # Those that are parsed and have no smaller bound of their own; lines of one name count together.
 _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST")
 
@@ -107,10 +108,10 @@ def deadline_s(environ: Mapping[str, Any]) -> float | None:
     return int(header) / 1e3
 
 
-def idempotency_digest(environ: Mapping[str, Any]) -> str:
+def idempotency_digest(environ: Mapping[str, Any], account: Account | None = None) -> str:
     """A digest of the client's Idempotency-Key, '' without one; the key itself is never stored. Raises InvalidHeader.
 
-    Hashed with the tenant; there is one until API keys tell more of them apart.
+    Hashed with the name of the API key, so that nobody meets the request of another.
     """
     header = environ.get("HTTP_IDEMPOTENCY_KEY")
     if header is None:
@@ -118,13 +119,14 @@ def idempotency_digest(environ: Mapping[str, Any]) -> str:
     if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
         found = _fault_of(header, lambda character: character.isascii() and character.isprintable())
         raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
-    return hashlib.blake2b(header.encode(), key=_ONLY_TENANT, digest_size=16).hexdigest()
+    tenant = _ONLY_TENANT if account is None else f"key {account.name}"
+    return hashlib.blake2b(header.encode(), key=tenant.encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(4096)
-def client_number(address: str) -> str:
-    """Whom the queue counts a request for: a digest of the address, which RQ's tools may show; '' without one."""
-    return str(int.from_bytes(hashlib.blake2b(address.encode(), digest_size=6).digest())) if address else ""
+def client_number(name: str) -> str:
+    """Whom the queue counts a request for: a digest of an address or account, which RQ's tools may show; '' of ''."""
+    return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
 
 
 def prefers_async(environ: Mapping[str, Any]) -> bool:

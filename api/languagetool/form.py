@@ -59,6 +59,7 @@ class CheckForm(BaseModel):
     enabled_categories: str = Field("", description="As `enabledRules`, by category: GRAMMAR, TYPOS, STYLE.")
     disabled_categories: str = Field("", description="As `disabledRules`, by category.")
     enabled_only: Literal["true", "false", "yes", "no"] = Field("false", description="Only what is enabled by name.")
+    api_key: str = Field("", description="API key, where the server asks for keys; `Authorization` has precedence.")
     mode: str = Field("all", description=f"`{_TEXT_LEVEL_ONLY}` finds nothing: every rule is of a sentence.")
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flask import Blueprint, g, request
@@ -25,7 +25,7 @@ from api.languagetool.form import LANGUAGES, parse_form
 from api.service.corrector import Corrector
 from api.service.jobs import Job
 from api.telemetry.request_log import Exchange
-from scheduler.errors import DeadlineExceeded, InvalidRequest, SentenceTooLong, ServingError
+from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, SentenceTooLong, ServingError
 from scheduler.messages import MAX_SENTENCES, Timings
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
@@ -43,6 +43,8 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
         app.corrections.shed_load(exchange, environ)
         body = request_input.read_body(environ, app.settings.max_body_bytes)
         form = parse_form(body, environ.get("CONTENT_TYPE", ""))
+        if app.corrections.admit is not None:
+            exchange.account = app.corrections.admit(environ, form.api_key)
         document = form.document()
         is_english = not form.is_auto or seems_english(document.plain)
         answer = Answer(document, form.code(), is_english, form.rules())
@@ -55,7 +57,7 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
                 is_batch=True,
                 has_left=request_input.hang_up_detector(environ),
                 within_s=timeout_s if asked_s is None else min(asked_s, timeout_s),
-                client=app.corrections.client_of(environ),
+                client=app.corrections.client_of(exchange, environ),
             )
             _check(corrector, job, answer)
         exchange.is_answer = True
@@ -80,18 +82,33 @@ def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
         exchange = whole
         if number:
             exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
+            exchange.account = whole.account
         left_s = until_s - time.monotonic()
         if left_s <= 0.0:
             raise DeadlineExceeded(f"Not all was checked within {job.within_s:g} s. Send the document in parts.")
         texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for _, text in batch]
-        outcomes = corrector.correct(replace(job, exchange=exchange, texts=texts, within_s=left_s))
-        assert not isinstance(outcomes, Correction)
+        outcomes = _outcomes(corrector, replace(job, exchange=exchange, texts=texts, within_s=left_s), not number)
         if number:
             _add(whole, exchange)
         for (start, sentence), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
                 raise outcome
             answer.add(start, sentence, outcome)
+
+
+def _outcomes(corrector: Corrector, job: Job, is_first: bool) -> Sequence[Correction | ServingError]:
+    """Of one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
+    until_s = time.monotonic() + (job.within_s or 0.0)
+    while True:
+        try:
+            outcomes = corrector.correct(replace(job, within_s=until_s - time.monotonic()))
+        except RateLimited as error:
+            if is_first or error.retry_after_s >= until_s - time.monotonic():
+                raise
+            time.sleep(error.retry_after_s)
+        else:
+            assert not isinstance(outcomes, Correction)
+            return outcomes
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:

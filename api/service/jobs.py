@@ -95,7 +95,9 @@ def record_of(
     document = problems.to_json(content | {"learner_id": job.learner_id})
     # Digests are compared only under a key.
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
-    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, job.client)
+    account = job.exchange.account
+    limits = "" if account is None else account.limits
+    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, job.client, limits)
 
 
 def job_of(exchange: Exchange, document: str) -> Job:

@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from api.telemetry.recorder import DROPPED, E2E, HTTP, REJECTED
+from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import Health, health_of
 from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed, WorkerFacts
@@ -167,10 +167,16 @@ def _labelled_counters(counts: Mapping[str, float], totals: Mapping[str, float])
         "HTTP responses but those of the acceptor: probes, and 503 where a process has too many connections or ends.",
         labels=("route", "status"),
     )
+    of_keys = CounterMetricFamily(
+        _PREFIX + "key_responses", "HTTP responses by the name of the API key.", labels=("key", "status")
+    )
+    tokens = CounterMetricFamily(_PREFIX + "key_tokens", "Tokens read and generated for a key.", labels=["key"])
+    families = {HTTP: responses, KEY: of_keys, KEY_TOKENS: tokens}
     for name, number in totals.items():
-        if name.startswith(f"{HTTP}:"):
-            responses.add_metric(name.split(":")[1:], number)
-    yield responses
+        kind, _, label = name.partition(":")
+        if kind in families:
+            families[kind].add_metric(label.rsplit(":", 1) if kind != KEY_TOKENS else [label], number)
+    yield from families.values()
 
 
 def _labelled(name: str, help: str, label: str, values: Mapping[str, float]) -> Metric:

@@ -20,6 +20,7 @@ from scheduler.traces import SpanSink, request_text
 E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"
 DROPPED = "log_lines_dropped"
+KEY, KEY_TOKENS = "key", "key_tokens"  # of fields "key:<name>:<status>", "key_tokens:<name>"
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch", "/v2/check")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
@@ -40,6 +41,15 @@ class Tallies:
             self._counts[f"{HTTP}:{route}:{status}"] += 1
             if rejection:
                 self._counts[f"{REJECTED}:{rejection}"] += 1
+
+    def note_account(self, name: str, status: int) -> None:
+        """A response to a request that came with a key of this name."""
+        with self._lock:
+            self._counts[f"{KEY}:{name}:{status}"] += 1
+
+    def note_tokens(self, name: str, number: int) -> None:
+        with self._lock:
+            self._counts[f"{KEY_TOKENS}:{name}"] += number
 
     def note_answer(self, seconds: float) -> None:
         """`seconds`: from a request to its answer."""
@@ -83,6 +93,8 @@ class RequestRecorder:
         slug = exchange.slug
         is_rejection = exchange.is_shed or (slug in _BEFORE_THE_QUEUE and exchange.route in _CORRECTIONS)
         self.tallies.note_response(exchange.route, exchange.status, (slug or "") if is_rejection else "")
+        if exchange.account is not None:
+            self.tallies.note_account(exchange.account.name, exchange.status)
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
         elif not exchange.parsed_s:
@@ -100,6 +112,8 @@ class RequestRecorder:
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:
         if exchange.is_answer:
             self.tallies.note_answer(elapsed_s)
+            if exchange.account is not None:
+                self.tallies.note_tokens(exchange.account.name, exchange.prompt_tokens + exchange.output_tokens)
         self.log.note(exchange, elapsed_s)
         context, job_ids = exchange.context, exchange.job_ids
         keep_trace = self._keep_trace if job_ids and exchange.accepted_s else None
@@ -120,6 +134,7 @@ def _log_other(exchange: Exchange, method: str, elapsed_s: float) -> None:
     log = logger.debug if exchange.status < 400 else logger.info
     route = exchange.route if exchange.route != "none" else None
     fields = {"request_id": exchange.request_id, "method": method, "route": route, "status": exchange.status}
-    details = {"correlation_id": exchange.correlation_id, "slug": exchange.slug}
+    key = None if exchange.account is None else exchange.account.name
+    details = {"key": key, "correlation_id": exchange.correlation_id, "slug": exchange.slug}
     known = {name: value for name, value in details.items() if value is not None}
     log("request", **fields, ms=round(elapsed_s * 1e3, 1), **known)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from api.telemetry.line_writer import STDERR, Line
+from scheduler.accounts import Account
 from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
 from scheduler.traces import TraceContext
@@ -43,6 +44,7 @@ class Exchange:
     has_left: bool = False  # the client of a stream
     is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
     context: TraceContext | None = None  # of its span
+    account: Account | None = None  # whose key it came with; None where no key is asked for
     job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -90,6 +92,8 @@ class RequestLog:
             "decode_ms": round(timings.decode_s * 1e3, 1),
             "total_ms": round(elapsed_s * 1e3, 1),
         }
+        if exchange.account is not None:
+            fields["key"] = exchange.account.name
         if correlation_id is not None:
             fields["correlation_id"] = correlation_id if self._is_json else json.dumps(correlation_id)
         timestamp = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

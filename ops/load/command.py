@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class LoadOptions:
     rate_per_s: float | None
     seed: int
     slo_ms: float | None
+    api_key: str = field(default="", repr=False)
 
     def arrivals(self) -> Arrivals:
         return arrivals_of(self.concurrency, self.rate_per_s, self.seed)
@@ -59,7 +60,7 @@ class LoadOptions:
 
 def run(options: LoadOptions, sentences: list[str], expected: Expected | None = None) -> dict[str, Any]:
     """Run it with a progress bar and return the summary."""
-    target = Target.from_url(options.url)
+    target = Target.from_url(options.url).with_key(options.api_key)
     generator = Generator(target, sentences, options.arrivals(), options.limits, expected)
     with _Progress(options.limits) as on_tick:
         return generator.run(on_tick).summary(options.slo_ms)
@@ -103,6 +104,7 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 
 @click.command()
 @option("--url", default="http://127.0.0.1:8000", show_default=True)
+@option("--api-key", default="")
 @option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
 @option("--total", type=click.IntRange(1, 10_000_000))
 @option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
@@ -167,7 +169,8 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
         Target.from_url(asked["url"])
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    return LoadOptions(asked["url"], concurrency, limits, asked["rate"], asked["seed"], asked["target_ms"])
+    about = asked["rate"], asked["seed"], asked["target_ms"], asked["api_key"]
+    return LoadOptions(asked["url"], concurrency, limits, *about)
 
 
 def _check_reachable(url: str) -> None:
@@ -181,5 +184,5 @@ def _check_reachable(url: str) -> None:
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:
-    document = {"options": asdict(options), "result": summary}
+    document = {"options": asdict(replace(options, api_key="")), "result": summary}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
+
+from ops.observe.scrape import key_headers
 
 _CHUNK_BYTES = 65_536
 _PATIENCE_S = 10.0  # to connect, or to get a request out
@@ -36,6 +38,11 @@ class Target:
             raise ValueError(f"{url!r} is no base URL; it must look like http://127.0.0.1:8000")
         head = f"POST /correct HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
         return cls(parts.hostname, parts.port or 80, head.encode("ascii"), source)
+
+    def with_key(self, api_key: str) -> Target:
+        """As a client that has this API key; '' none."""
+        lines = "".join([f"{name}: {text}\r\n" for name, text in key_headers(api_key).items()])
+        return replace(self, head=self.head.replace(b"Content-Type:", lines.encode("latin-1") + b"Content-Type:"))
 
     def connect(self) -> socket.socket:
         """Raises OSError."""

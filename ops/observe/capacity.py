@@ -91,16 +91,17 @@ METRICS = {
 
 @click.command()
 @option("--url", show_default=f"{DEFAULT_URL} without --redis-url")
+@option("--api-key", default="")
 @option("--json", is_flag=True)
 @with_settings("redis_url", "slo_ms", "request_timeout_s")
-def capacity(settings: Settings, url: str | None, json: bool) -> None:
+def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> None:
     """Print Little's law of the running system, and whether it needs another worker.
 
     The figures are read from GET /metrics at --url or, without it, from the Redis at --redis-url. With --url the goals
     (longest wait, deadline) are those of the server. A request counts once for each of its sentences. docs/capacity.md
     explains the arithmetic.
     """
-    figures, alerts = _read(settings, url)
+    figures, alerts = _read(settings, url, api_key)
     say = advice(figures, goals_of(settings).max_utilization, alerts)
     if json:
         click.echo(as_json(figures, say))
@@ -108,11 +109,11 @@ def capacity(settings: Settings, url: str | None, json: bool) -> None:
         print_table(figures, say)
 
 
-def _read(settings: Settings, url: str | None) -> tuple[Figures, Sequence[Alert]]:
+def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, Sequence[Alert]]:
     goals = goals_of(settings)
     try:
         if url or not settings.redis_url:
-            found = scrape(url or DEFAULT_URL)
+            found = scrape(url or DEFAULT_URL, api_key)
             return Figures.of_scrape(found), alerts_of(found, found, 0.0, goals)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None

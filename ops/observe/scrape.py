@@ -94,10 +94,11 @@ class Scrape:
         return Histogram(tuple(buckets), self.total(f"{name}_sum"))
 
 
-def scrape(url: str, timeout_s: float = 5.0) -> Scrape:
+def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
     """GET /metrics below a base URL. Raises ScrapeError."""
     try:
-        with urllib.request.urlopen(metrics_url(url), timeout=timeout_s) as response:
+        asked = urllib.request.Request(metrics_url(url), headers=key_headers(api_key))
+        with urllib.request.urlopen(asked, timeout=timeout_s) as response:
             body = response.read(_LONGEST_BYTES + 1)
     except urllib.error.HTTPError as error:
         raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}") from None
@@ -108,6 +109,11 @@ def scrape(url: str, timeout_s: float = 5.0) -> Scrape:
     if len(body) > _LONGEST_BYTES:
         raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")
     return parse(body.decode(errors="replace"))
+
+
+def key_headers(api_key: str | None) -> dict[str, str]:
+    """What a request needs where the server asks for API keys."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def _detail(error: urllib.error.HTTPError) -> str:

@@ -29,9 +29,10 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     next_port = next(port for port in (settings.port + step, settings.port + 2 * step) if port not in taken)
     body = """'{"sentence": "He goed to school"}'"""
     kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
+    key = """ -H "Authorization: Bearer $MINISERVE_API_KEY\"""" if settings.api_keys_file else ""
     rows = [
         ("ready", url),
-        ("try", f"curl -s {url}/correct -H 'Content-Type: application/json' -d {body}"),
+        ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
         ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
         ("batching", f"mode {settings.mode}, {_batching(settings)}"),

@@ -86,6 +86,8 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("variables", fault, "correct its name, or unset it")
     if settings.break_:
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
+    if settings.api_keys_file:
+        yield _keys(settings.api_keys_file)
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
@@ -98,6 +100,16 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
 def _in_words(settings: Settings) -> str:
     changed = [name for name, value in settings.to_env().items() if value != Settings().to_env()[name]]
     return f"valid; not at their default: {', '.join(changed)}" if changed else "valid; all at their default"
+
+
+def _keys(path: str) -> Finding:
+    from api.access.keys import KeyFileFault, read_keys
+
+    try:
+        keys = read_keys(Path(path))
+    except KeyFileFault as error:
+        return Finding("API keys", f"{path}: {error}", "mend the file; a server that runs keeps the keys it had")
+    return Finding("API keys", f"{len(keys):,} of {len({one.account.name for one in keys.values()}):,} names")
 
 
 def _model() -> Finding:

@@ -6,11 +6,13 @@ behind it. The figures are those of GET /metrics, of the whole system.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TextIO
 
 from ops.observe.scrape import Scrape, ScrapeError, scrape
+from scheduler.settings import variable
 
 EVERY_S = 2.0
 _PATIENCE_S = 0.5  # a dead child is to be started again meanwhile
@@ -20,8 +22,10 @@ CLEAR = "\r\x1b[K"
 class StatusLine:
     """Draws itself when it is due."""
 
-    def __init__(self, url: str, *, is_wanted: bool, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, url: str, *, is_wanted: bool, asks_for_key: bool = False, stream: TextIO = sys.stderr) -> None:
         self._url = url
+        self._api_key = os.environ.get(variable("api_key"), "")
+        self._remedy = f"; with {variable('api_key')} it would" if asks_for_key and not self._api_key else ""
         self._stream = stream
         self._is_shown = is_wanted and stream.isatty()
         self._first: Scrape | None = None
@@ -40,9 +44,9 @@ class StatusLine:
 
     def _text(self) -> str:
         try:
-            found = scrape(self._url, _PATIENCE_S)
+            found = scrape(self._url, self._api_key, _PATIENCE_S)
         except ScrapeError:
-            return "  no figures: the API does not answer GET /metrics"
+            return f"  no figures: the API does not answer GET /metrics{self._remedy}"
         now_s, ended = time.monotonic(), _ended(found)
         first = self._first = self._first or found
         then_s, before = self._last or (now_s, ended)

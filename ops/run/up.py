@@ -30,7 +30,7 @@ from typing import Any
 
 import click
 
-from ops.options import check_spans
+from ops.options import check_keys, check_spans
 from ops.run import banner, embedded_redis, logs, processes
 from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
@@ -83,12 +83,13 @@ def _with_fault(settings: Settings) -> Settings:
 
 
 def warn_if_open(settings: Settings) -> None:
-    """Where machines other than this one may connect."""
-    if is_loopback(settings.host):
+    """Where machines other than this one may connect, and need no key."""
+    if is_loopback(settings.host) or settings.api_keys_file:
         return
     where = f"--host {settings.host} opens port {settings.port} to every machine that can reach this one"
     for line in ("*" * 80, f"{where},", "without keys: all may use the service, read its figures and load it.",
-                 "Put a proxy with a log-in in front of it, or leave out --host.", "*" * 80):  # fmt: skip
+                 "Ask for keys (--api-keys-file), put a proxy with a log-in in front, or leave out --host.",
+                 "*" * 80):  # fmt: skip
         _say(f"WARNING: {line}")
 
 
@@ -106,7 +107,8 @@ def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_da
     if not signals.num_stops:
         banner.print_banner(settings, with_dashboard)
     is_quiet = settings.log_level in ("warning", "error")
-    status = StatusLine(banner.base_url(settings.host, settings.port), is_wanted=is_quiet)
+    url, asks_for_key = banner.base_url(settings.host, settings.port), bool(settings.api_keys_file)
+    status = StatusLine(url, is_wanted=is_quiet, asks_for_key=asks_for_key)
     while not signals.num_stops:
         signals.wait(status.look(supervisor.revive()))
     return 0
@@ -139,6 +141,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
     _check_mode(settings, with_dashboard)
     check_spans(settings)
+    check_keys(settings)
     if settings.redis_port and settings.uses_queue and not settings.redis_url:
         check_port("127.0.0.1", settings.redis_port, "--redis-port")
     if with_dashboard and settings.dashboard_port == settings.port:

@@ -56,7 +56,7 @@ def test_nothing_is_enough_while_answers_fail_or_nothing_is_answered(monkeypatch
               "api_late_seconds 0.4": "the API is the bottleneck", "leaked_tokens 96": "96 tokens of the KV caches",
               "redis_evicts 1": "Redis deletes requests"}  # fmt: skip
     for series, said in broken.items():
-        monkeypatch.setattr(command, "scrape", lambda url, series=series: parse(f"{TEXT}miniserve_{series}\n"))
+        monkeypatch.setattr(command, "scrape", lambda url, api_key, series=series: parse(f"{TEXT}miniserve_{series}\n"))
 
         output = run().output
 
@@ -100,7 +100,7 @@ def test_every_row_has_its_own_meaning_and_units_are_told() -> None:
 
 def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(command, "scrape", lambda url: asked.append(url) or parse(TEXT))
+    monkeypatch.setattr(command, "scrape", lambda url, api_key: asked.append(url) or parse(TEXT))
 
     result = run("--url", "http://h:1", env={"MINISERVE_REDIS_URL": "redis://h"})
 
@@ -111,7 +111,7 @@ def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyP
 
 
 def test_the_json_form_has_every_figure_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "scrape", lambda url: parse(TEXT))
+    monkeypatch.setattr(command, "scrape", lambda url, api_key: parse(TEXT))
 
     document = json.loads(run("--json").output)
 

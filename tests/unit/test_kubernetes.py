@@ -19,7 +19,8 @@ KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
 OVERLAYS = ("sentinel", "managed-redis")
 WORKLOADS = ("Deployment", "StatefulSet")
 NAMESPACE = "miniserve"
-MADE_BY_OPERATORS = {"miniserve-redis", "miniserve-redis-ca", "miniserve-alerts"}  # Secrets, see docs/kubernetes.md
+# Secrets, see docs/kubernetes.md
+MADE_BY_OPERATORS = {"miniserve-redis", "miniserve-redis-ca", "miniserve-alerts", "miniserve-api-keys"}
 
 
 @pytest.fixture(params=OVERLAYS)

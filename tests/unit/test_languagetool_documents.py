@@ -8,9 +8,10 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler.errors import DeadlineExceeded, RequestFailed
+from scheduler.errors import DeadlineExceeded, RateLimited, RequestFailed
 from scheduler.messages import MAX_SENTENCES
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
+from worker.mailbox.protocol import Accepted
 
 LONG = " ".join(["word"] * 65) + "."
 
@@ -28,6 +29,28 @@ def client(mailbox: WentMailbox) -> FlaskClient:
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
 def test_nothing_is_found_in_nothing(client: FlaskClient, mailbox: WentMailbox, text: str) -> None:
     assert check(client, text).get_json()["matches"] == [] and mailbox.requests == []
+
+
+class LimitedMailbox(WentMailbox):
+    """Refuses these batches the first time, as for a key that has used what a second brings."""
+
+    def __init__(self, *refused: int) -> None:
+        super().__init__()
+        self._refused = set(refused)
+
+    def submit_recorded(self, *wanted: object) -> Accepted:
+        number = len(self.batches)
+        if number in self._refused:
+            self._refused.remove(number)
+            raise RateLimited("used up", 0.001)
+        return super().submit_recorded(*wanted)
+
+
+def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None:
+    text = "He goed home. " * 150
+
+    assert len(check(client_of_mailbox(LimitedMailbox(1, 2)), text).get_json()["matches"]) == 150
+    assert check(client_of_mailbox(LimitedMailbox(0)), text).status_code == 429
 
 
 def test_a_long_document_goes_to_the_queue_in_batches(client: FlaskClient, mailbox: WentMailbox) -> None:

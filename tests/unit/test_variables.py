@@ -21,9 +21,16 @@ COMPOSE = Path(__file__).resolve().parents[2] / "docker-compose.yml"
 
 
 def _options() -> Iterator[tuple[str, click.Option]]:
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        for option in main.get_command(context, name).params:
+    yield from _options_of(main)
+
+
+def _options_of(group: click.Group) -> Iterator[tuple[str, click.Option]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from _options_of(command)
+        for option in command.params:
             if isinstance(option, click.Option) and option.envvar:
                 yield name, option
 

@@ -24,6 +24,8 @@ _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
 _BURST = 2
 _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
+_LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
+_MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
 
 
@@ -40,6 +42,7 @@ class KnownFullness:
         # learn that the one that has filled the queue is not alone.
         self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
         self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
+        self._limited: dict[str, tuple[float, str, float]] = {}  # by client: until when, and what its key allows
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
@@ -59,6 +62,13 @@ class KnownFullness:
         self._known_share = self._clock() + _SHARE_HOLDS_S, (own_tokens, max_tokens, tokens_per_s), client
         return rate_limited(own_tokens, max_tokens, tokens_per_s)
 
+    def note_limit(self, what: str, per_s: float, wait_s: float, client: str) -> RateLimited:
+        """As `note`, of a client that has used what its key allows: there is no room before `wait_s` is over."""
+        if len(self._limited) >= _MOST_LIMITED:
+            self._limited.clear()
+        self._limited[client] = self._clock() + min(wait_s, _LIMIT_HOLDS_S), what, per_s
+        return over_limit(what, per_s, wait_s)
+
     def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; None where Redis is to be asked.
 
@@ -66,6 +76,8 @@ class KnownFullness:
         of them are about to be refused: more of it would only delay those refusals.
         """
         now, (until, numbers, known) = self._clock(), self._known
+        if self._limited and now < (limit := self._limited.get(client, _NO_LIMIT))[0]:
+            return over_limit(*limit[1:], limit[0] - now)
         if num_waiting >= _BURST * self._limits.max_requests:
             return queue_full(max(numbers[0], self._limits.max_requests), *numbers[1:], self._limits)
         if now < until and known in (client, None):
@@ -115,6 +127,13 @@ def rate_limited(own_tokens: int, max_tokens: int, tokens_per_s: float) -> RateL
         f"Try again in {seconds} s.",
         seconds,
     )
+
+
+def over_limit(what: str, per_s: float, wait_s: float) -> RateLimited:
+    """A client has used what its key allows: so many requests or tokens a second, and a second's worth at once."""
+    seconds = max(1, math.ceil(wait_s))
+    limit = f"This API key may use {per_s:,g} {what} a second"
+    return RateLimited(f"{limit}, and has used them. Try again in {seconds} s.", wait_s)
 
 
 def memory_full(used_bytes: int, max_bytes: int, seconds: int) -> QueueFull:

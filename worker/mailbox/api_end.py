@@ -128,6 +128,10 @@ class RedisApiMailbox(WaitingMailbox):
         self._forget(accepted)
         return self._accept(wanted.under(reply[1].decode()))
 
+    def ask(self, command: Command) -> Any:
+        """The reply to a command of somebody else's. Raises NotReady."""
+        return self._ask(command)[0]
+
     def _ask(self, what: Command | EnqueueRequest, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
         """As the sender's `ask`. Raises NotReady."""
         try:
@@ -152,6 +156,8 @@ class RedisApiMailbox(WaitingMailbox):
             raise self._fullness.note(reply[1], reply[2], float(reply[3]), wanted.client)
         if reply[0] == b"share":
             raise self._fullness.note_share(reply[1], reply[2], float(reply[3]), wanted.client)
+        if reply[0] == b"limit":
+            raise self._fullness.note_limit(reply[1].decode(), float(reply[2]), reply[3] / 1e3, wanted.client)
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:

@@ -162,7 +162,7 @@ class EnqueueRequest:
         words: list[Any] = [len(self.requests), "1" if self.may_be_known else "", ttl_s]
         words.append("" if within_s is None else f"{within_s:.3f}")
         if record is None:
-            words += ("", "", "", "", "", "", "", "", "", "")
+            words += ("", "", "", "", "", "", "", "", "", "", "")
         else:
             # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
             record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
@@ -170,6 +170,7 @@ class EnqueueRequest:
             words += ["1" if record.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
             words += [record.request_id, record.document, record.digest, record.tokenizer_fingerprint]
             words += ["" if is_own_job and not self.is_kept else "1", record_ttl_s, record.key, record.client]
+            words.append(record.limits)
         for request in self.requests:
             encoded = encode_request(request)
             words += [request.request_id, body_hash(encoded, request.request_id)]

@@ -25,6 +25,7 @@ from worker.mailbox.protocol import (
     FoundJob,
     MailboxLimits,
     MailboxStatus,
+    Record,
     ReplyMode,
     WorkerReport,
 )
@@ -43,6 +44,7 @@ class InMemoryMailbox(WaitingMailbox):
         self._queue = MemoryQueue()
         super().__init__(limits, self._queue.waiters)
         self._worker_numbers = itertools.count(1)
+        self._used: dict[str, list[float]] = {}  # by client: until when what it has used of each limit lasts
         self._last_client, self._client_changed_s = "", -inf  # whose request was the last, and when it was another's
 
     def worker_end(self) -> InMemoryWorkerMailbox:
@@ -93,6 +95,8 @@ class InMemoryMailbox(WaitingMailbox):
             if client:
                 self._check_share(client, [job.request for job in fresh])
             self._check_room([job.request for job in fresh], wanted)
+            if record is not None and record.limits:
+                self._check_limits(record, [job.request for job in fresh])
         for job in fresh:
             queue.open(job)
         if record is not None:
@@ -117,6 +121,20 @@ class InMemoryMailbox(WaitingMailbox):
         if held and has_others and own + new > most:
             queue.ledger.refuse("refused_share", len(fresh))
             raise admission.rate_limited(own, most, queue.service_rate())
+
+    def _check_limits(self, record: Record, fresh: Sequence[CorrectionRequest]) -> None:
+        """As ENQUEUE does it (over_limit): a second's worth at once, or one request."""
+        now, untils = time.monotonic(), []
+        costs = {"requests": 1, "tokens": sum(request.reserved_tokens for request in fresh)}
+        used = self._used.get(record.client, [0.0, 0.0])
+        for (what, cost), per_s, until in zip(costs.items(), map(float, record.limits.split()), used, strict=True):
+            slack_s = max(0.0, 1 - 1 / per_s) if what == "requests" and per_s else 1.0
+            wait_s = max(now, until) - now - slack_s
+            if per_s and wait_s > 1e-5:
+                self._queue.ledger.refuse("refused_share", len(fresh))
+                raise admission.over_limit(what, per_s, wait_s)
+            untils.append(max(now, until) + cost / per_s if per_s else 0.0)
+        self._used[record.client] = untils
 
     def _check_room(self, fresh: Sequence[CorrectionRequest], wanted: EnqueueRequest) -> None:
         queue, limits, rate = self._queue, self._limits, self._queue.service_rate()

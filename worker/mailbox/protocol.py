@@ -84,6 +84,7 @@ class Record:
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
     manner: ReplyMode = ReplyMode.WAIT
     client: str = ""  # number of the client, which gets no more than a share of the queue; '': not limited
+    limits: str = ""  # of that client: requests and tokens a second, 0 for none; '' without
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ _SVG_WIDTH = 100
 
 @click.command()
 @option("--url", default="http://127.0.0.1:8000", show_default=True)
+@option("--api-key", default="")
 @option("--every", type=RangedType(float, Range(0.1, 3600)), default=1.0, show_default=True,
         help="Seconds between two readings.")  # fmt: skip
 @option("--once", is_flag=True, help="Print one picture of the time between two readings, and end.")
@@ -33,7 +34,7 @@ _SVG_WIDTH = 100
 @option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
         help="Save the picture as SVG, too, and end.")  # fmt: skip
 @with_settings("slo_ms")
-def top(settings: Settings, url: str, every: float, **asked: Any) -> None:
+def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) -> None:
     """Watch a running system: workers and slots, queue, rates, latency percentiles, Little's law.
 
     It reads GET /metrics and nothing else, so the system may be anywhere. Any replica tells of the whole system. Rates
@@ -49,7 +50,7 @@ def top(settings: Settings, url: str, every: float, **asked: Any) -> None:
         metrics_url(url)
     except ScrapeError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    console, watch = Console(), Watch(url, every, goals_of(settings))
+    console, watch = Console(), Watch(url, every, goals_of(settings), api_key)
     if console.is_terminal and not console.is_dumb_terminal and not any(asked.values()):
         screen.show(watch, console)
         return

@@ -35,7 +35,8 @@ class Frame:
 class Watch:
     """Makes a frame of each reading and of each failure to read. Knows no clock and no network."""
 
-    def __init__(self, url: str, every_s: float, goals: Goals) -> None:
+    def __init__(self, url: str, every_s: float, goals: Goals, api_key: str = "") -> None:
+        self.api_key = api_key
         self.frame = Frame(url, every_s)
         self._goals = goals
         self._readings: deque[Reading] = deque()
@@ -72,22 +73,22 @@ class Reader(threading.Thread):
     def _read_once(self) -> None:
         began_s = time.monotonic()
         try:
-            self._watch.add(read(self._watch.frame.url), datetime.now(UTC))
+            self._watch.add(read(self._watch), datetime.now(UTC))
         except ScrapeError as error:
             self._watch.miss(str(error), datetime.now(UTC))
         self._on_change()
         time.sleep(max(0.0, began_s + self._watch.frame.every_s - time.monotonic()))
 
 
-def read(url: str) -> Reading:
+def read(watch: Watch) -> Reading:
     """Raises ScrapeError."""
     at_s = time.monotonic()
-    return Reading(at_s, scrape(url))
+    return Reading(at_s, scrape(watch.frame.url, watch.api_key))
 
 
 def read_twice(watch: Watch) -> Frame:
     """The figures of `every_s` seconds, beginning now. Raises ScrapeError."""
-    watch.add(read(watch.frame.url), datetime.now(UTC))
+    watch.add(read(watch), datetime.now(UTC))
     time.sleep(watch.frame.every_s)
-    watch.add(read(watch.frame.url), datetime.now(UTC))
+    watch.add(read(watch), datetime.now(UTC))
     return watch.frame

@@ -5,13 +5,13 @@
 -- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
 -- somebody follows the decoding, '1' where nobody waits, its id ('': not to be found later), document, digest of its body,
 -- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none), number
--- of its client ('': not to be limited); then per job, their ids all different: id, body hash, reserved tokens, data, description.
+-- of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job, their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
--- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... } and { 'late', ... } with the numbers of the
--- refusal.
+-- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... }, { 'late', ... } and { 'limit', ... } with the
+-- numbers of the refusal.
 local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local REQUEST_WORDS, JOB_WORDS = 14, 5
+local REQUEST_WORDS, JOB_WORDS = 15, 5
 local now = clock()
 local num_open = redis.call('HLEN', RESERVATIONS)
 local sums = counts('reserved_tokens', 'service_rate', 'kept_bytes', 'kept_room_at', 'max_memory', 'shares', 'last_client',
@@ -98,6 +98,27 @@ local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_asyn
   return why
 end
 
+-- GCRA: what a client has used of each limit lasts until a time, and may last for a second from now: so much at once, or one
+-- request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; else it counts the request.
+local function over_limit(client, limits, num_new, tokens)
+  local key, longest_s, untils = 'miniserve:limit:' .. client, 0, {}
+  local used = redis.pcall('GET', key)
+  local used_until = type(used) == 'string' and { string.match(used, '^(%S+) (%S+)$') } or {}
+  for at, per_s in ipairs({ string.match(limits, '^(%S+) (%S+)$') }) do
+    per_s = tonumber(per_s)
+    local from, cost = math.max(now, number(used_until[at], 0, now + 1e8) or 0), at == 1 and 1 or tokens
+    local slack_s = at == 1 and per_s > 0 and math.max(0, 1 - 1 / per_s) or 1
+    if per_s > 0 and from - now > slack_s + 1e-5 then
+      count('refused_share')
+      count('refused_sentences', num_new)
+      return { 'limit', at == 1 and 'requests' or 'tokens', tostring(per_s), math.ceil((from - now - slack_s) * 1000) }
+    end
+    untils[at] = per_s > 0 and from + cost / per_s or 0
+    longest_s = math.max(longest_s, untils[at] - now)
+  end
+  redis.call('SET', key, string.format('%.6f %.6f', untils[1], untils[2]), 'EX', math.ceil(longest_s) + 1)
+end
+
 local function attach(id, reply_to, channel, deadline, streams)
   local job, fields = read(id, 'deadline', 'worker_name'), {}
   local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
@@ -129,7 +150,7 @@ end
 
 local function enqueue(first, stop)
   local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
-  local document, digest, tokenizer, has_record, record_ttl, key, client = unpack(ARGV, first + 7, first + 13)
+  local document, digest, tokenizer, has_record, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 14)
   local first_job = first + REQUEST_WORDS
   local is_same_body = false
   if key ~= '' then
@@ -159,6 +180,7 @@ local function enqueue(first, stop)
   local bytes = request_id == '' and 0 or #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
   local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1', is_async == '1' or key ~= '',
     within_s)
+  if not refused and num_new > 0 and limits ~= '' then refused = over_limit(client, limits, num_new, new_tokens) end
   if refused then return refused end
   kept_bytes = kept_bytes + bytes
   if new_cost > 0 then shares[client] = share_of(client) + new_cost end

@@ -1,0 +1,148 @@
+"""API keys over real replicas: revoked within two seconds, one limit for all, sessions that every replica knows."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from redis import Redis
+
+from api.access.keys import new_key
+from tests.running_system import ApiProcess, Reply, real_worker, send, wait_until
+
+KEY, LINE = new_key("school")
+SLOW, SLOW_LINE = new_key("slow")
+GUEST, GUEST_LINE = new_key("guest")
+TEXT = f"{LINE}\n{SLOW_LINE} requests_per_s=4\n{GUEST_LINE}\n"
+BODY = json.dumps({"sentence": "He goed home"}).encode()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys"
+
+
+@pytest.fixture(scope="module")
+def replicas(redis_server: object, path: Path) -> Iterator[list[ApiProcess]]:
+    path.write_text(TEXT)
+    url = redis_server.url
+    with Redis.from_url(url) as client:
+        client.flushall()
+    options = ("--api-keys-file", str(path), "--log-format", "json")
+    with ApiProcess(url, *options) as one, ApiProcess(url, *options) as other, real_worker(url):
+        one.wait_until_ready(40)
+        other.wait_until_ready()
+        yield [one, other]
+
+
+@pytest.fixture(autouse=True)
+def keys(path: Path) -> None:
+    if path.read_text() != TEXT:
+        path.write_text(TEXT)
+
+
+def correct(replica: ApiProcess, key: str = "", **headers: str) -> Reply:
+    asked = {"Content-Type": "application/json", **headers} | ({"Authorization": f"Bearer {key}"} if key else {})
+    return send(replica.url, "POST", "/correct", BODY, asked)
+
+
+def test_only_those_with_a_key_get_an_answer(replicas: list[ApiProcess]) -> None:
+    for replica in replicas:
+        assert correct(replica, KEY).body["corrected"] == "He went home"
+        refused = correct(replica)
+        assert (refused.status, refused.slug, refused.headers["WWW-Authenticate"]) == (401, "unauthorized", "Bearer")
+        assert replica.status_of("/readyz") == replica.status_of("/") == 200
+        assert replica.status_of("/metrics") == 401
+
+
+def test_a_revoked_key_is_refused_within_two_seconds_on_every_replica_and_comes_back(
+    replicas: list[ApiProcess], path: Path
+) -> None:
+    wait_until(lambda: all(correct(replica, GUEST).status == 200 for replica in replicas), 5, "let in")
+
+    path.write_text(TEXT.replace(GUEST_LINE, ""))
+    revoked_s = time.monotonic()
+    wait_until(lambda: all(correct(replica, GUEST).status == 401 for replica in replicas), 5, "refused")
+
+    assert time.monotonic() - revoked_s < 2
+    assert correct(replicas[0], KEY).status == 200
+    path.write_text(TEXT)
+    wait_until(lambda: all(correct(replica, GUEST).status == 200 for replica in replicas), 5, "let in again")
+
+
+def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiProcess]) -> None:
+    replies: list[tuple[float, Reply]] = []
+
+    def ask(replica: ApiProcess) -> None:
+        for _ in range(30):
+            began_s = time.monotonic()
+            replies.append((began_s, correct(replica, SLOW)))
+
+    began_s = time.monotonic()
+    threads = [Thread(target=ask, args=(replica,)) for replica in replicas * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lasted_s = time.monotonic() - began_s
+
+    done = sum(reply.status == 200 for _, reply in replies)
+    refused = [reply for _, reply in replies if reply.status != 200]
+    assert done <= 4 * (lasted_s + 1) + 1e-3
+    assert done >= min(4, len(replies))
+    assert refused and all((reply.status, reply.slug) == (429, "rate-limited") for reply in refused)
+    assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
+
+
+def test_a_session_is_known_to_every_replica_and_ended_on_all(replicas: list[ApiProcess]) -> None:
+    begun = send(replicas[0].url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
+    cookie = begun.headers["Set-Cookie"].split(";")[0]
+    assert [correct(replica, Cookie=cookie).status for replica in replicas] == [200, 200]
+
+    send(replicas[1].url, "DELETE", "/session", headers={"Cookie": cookie})
+
+    wait_until(lambda: all(correct(replica, Cookie=cookie).status == 401 for replica in replicas), 5, "ended")
+
+
+def test_neither_key_nor_session_is_kept_or_logged(replicas: list[ApiProcess], redis_server: object) -> None:
+    begun = send(replicas[0].url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
+    token = begun.headers["Set-Cookie"].split(";")[0].partition("=")[2]
+    correct(replicas[0], KEY)
+
+    with Redis.from_url(redis_server.url) as client:
+        names = [name.decode() for name in client.scan_iter("*")]
+        values = [client.dump(name) for name in names]
+    wait_until(lambda: '"key": "school"' in replicas[0].output(), 5, "the line of the request")
+    for secret in (KEY, KEY[16:], token):
+        assert not any(secret in name for name in names)
+        assert not any(secret.encode() in (value or b"") for value in values)
+        assert secret not in replicas[0].output()
+
+
+def test_metrics_count_by_the_name_of_the_key(replicas: list[ApiProcess]) -> None:
+    correct(replicas[0], KEY)
+    headers = {"Authorization": f"Bearer {KEY}"}
+
+    def counted() -> bool:
+        text = send(replicas[1].url, "GET", "/metrics", headers=headers).body
+        return 'miniserve_key_responses_total{key="school",status="200"}' in text and "ms_" not in text
+
+    wait_until(counted, 5, "counted")
+
+
+def test_who_has_no_key_is_refused_before_the_body_is_read(replicas: list[ApiProcess]) -> None:
+    parts = urlsplit(replicas[0].url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection.putrequest("POST", "/correct")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "100000")
+    connection.endheaders(b'{"sentence": ')
+
+    assert connection.getresponse().status == 401
+    connection.close()

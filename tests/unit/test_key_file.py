@@ -1,0 +1,164 @@
+"""The file of API keys: what is in it, what a change does, and the commands that know of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from api.access.keys import KeyFile, KeyFileFault, new_key, parse_keys
+from ops.cli import main
+from ops.run.up import warn_if_open
+from scheduler.accounts import Account
+from scheduler.settings import Settings
+from tests.small_server import http, small_servers
+
+KEY, LINE = new_key("school")
+OTHER, OTHER_LINE = new_key("other")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "keys"
+    path.write_text(f"# who\n{LINE} requests_per_s=5 tokens_per_s=900.5\n\n{OTHER_LINE}  # a guest\n")
+    return path
+
+
+def look(keys: KeyFile) -> None:
+    """Until what it has found counts."""
+    keys.look()
+    keys.look()
+
+
+def test_a_key_that_is_taken_out_of_the_file_is_refused(path: Path) -> None:
+    keys = KeyFile(str(path))
+    assert keys.account_of(KEY) is not None
+
+    path.write_text(OTHER_LINE)
+    look(keys)
+
+    assert keys.account_of(KEY) is None
+    assert keys.account_of(OTHER) == Account("other")
+
+
+@pytest.mark.parametrize(
+    ("write", "what"),
+    [(lambda path: path.write_text(f"{LINE}\nms_oops {KEY}\n"), "line 2"),
+     (lambda path: path.unlink(), "cannot be read"),
+     (lambda path: path.write_bytes(b"\xff\xfe"), "cannot be read")],
+)  # fmt: skip
+def test_a_broken_file_keeps_the_last_good_keys_and_says_so_once(
+    path: Path, write: Callable[[Path], object], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, good = KeyFile(str(path)), path.read_text()
+    write(path)
+
+    look(keys)
+    look(keys)
+
+    said = capsys.readouterr().out
+    assert keys.account_of(KEY) is not None
+    assert said.count("broken") == 1 and what in said and KEY not in said
+    path.write_text(good)
+    look(keys)
+    assert "whole again" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (LINE.replace("school", "sch:ool"), "line 1 is not"),
+        (LINE.split()[0], "line 1 is not"),
+        (f"{LINE} speed=5", "line 1 is not"),
+        (f"{LINE} requests_per_s=0", "takes a number from"),
+        (f"{LINE} tokens_per_s=1.2.3", "takes a number from"),
+        (f"{LINE}\n{LINE}", "line 2 has the id"),
+        (f"{LINE}\n{new_key('school')[1]} tokens_per_s=5", "line 2 has the name"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_and_never_quoted(text: str, fault: str) -> None:
+    with pytest.raises(KeyFileFault, match=fault) as caught:
+        parse_keys(text)
+
+    assert not any(word in str(caught.value) for word in LINE.split())
+
+
+def test_a_file_that_is_being_written_changes_nothing(path: Path) -> None:
+    keys, good = KeyFile(str(path)), path.read_text()
+    for part in ("", LINE[:20], LINE):
+        path.write_text(part)
+        keys.look()
+
+        assert keys.account_of(OTHER) is not None
+    path.write_text(good)
+    look(keys)
+    assert keys.account_of(OTHER) is not None
+
+
+def test_keys_of_one_name_are_one_account_so_that_one_can_replace_the_other(tmp_path: Path) -> None:
+    successor, line = new_key("school")
+    (tmp_path / "keys").write_text(f"{LINE}\n{line}\n")
+    keys = KeyFile(str(tmp_path / "keys"))
+
+    assert keys.account_of(KEY) == keys.account_of(successor) == Account("school")
+
+
+def test_an_empty_file_lets_nobody_in(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("")
+
+    assert KeyFile(str(tmp_path / "keys")).account_of(KEY) is None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-x", "a" * 49, "caf\u00e9", "a\n"])
+def test_a_name_is_short_and_plain(name: str) -> None:
+    with pytest.raises(ValueError, match="no name of a key"):
+        new_key(name)
+
+
+def test_the_command_prints_a_key_and_the_line_that_lets_it_in(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["key", "new", "school", "--requests-per-s", "5", "--tokens-per-s", "900"])
+
+    key, line, *_ = result.stdout.splitlines()
+    (tmp_path / "keys").write_text(line)
+    assert KeyFile(str(tmp_path / "keys")).account_of(key) == Account("school", 5, 900)
+    assert key not in line
+
+
+@pytest.mark.parametrize(
+    "arguments", [["a b"], ["school", "--requests-per-s", "0"], ["school", "--tokens-per-s", "-1"]]
+)
+def test_the_command_refuses_what_the_file_would(arguments: list[str]) -> None:
+    assert CliRunner().invoke(main, ["key", "new", *arguments]).exit_code == 2
+
+
+@pytest.mark.parametrize("text", [None, "ms_abc"])
+def test_no_server_starts_with_a_file_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "keys"
+    if text is not None:
+        path.write_text(text)
+
+    for command in (["up"], ["api", "--redis-url", "unix:///tmp/none.sock"]):
+        result = CliRunner().invoke(main, [*command, "--api-keys-file", str(path)])
+        assert result.exit_code == 2 and str(path) in result.output
+
+
+def test_with_keys_an_open_host_is_no_reason_to_warn(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    warn_if_open(Settings(host="0.0.0.0"))
+    assert "without keys" in capsys.readouterr().err
+
+    warn_if_open(Settings(host="0.0.0.0", api_keys_file=str(path)))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["top", "capacity", "loadtest"])
+def test_commands_that_ask_a_server_send_their_key(command: str) -> None:
+    with small_servers() as start:
+        server = start(lambda number: http(401, {"detail": "no"}))
+        options = {"top": ["--once", "--every", "0.1"], "loadtest": ["--total", "1", "--concurrency", "1"]}
+        arguments = [command, "--url", server.url, *options.get(command, [])]
+        result = CliRunner().invoke(main, arguments, env={"MINISERVE_API_KEY": KEY})
+
+    assert f"authorization: bearer {KEY}".encode() in server.received[0].lower()
+    assert result.exit_code == 1 and KEY not in result.output
