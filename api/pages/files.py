@@ -49,7 +49,7 @@ class PageFile:
             ("ETag", f'"{self.entity_tag}"'),
             KEPT_BY_BROWSERS,
             ("Content-Security-Policy", self.policy),
-            ("Referrer-Policy", "no-referrer"),
+            ("Referrer-Policy", "same-origin"),
             ("Cross-Origin-Opener-Policy", "same-origin"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
         ]

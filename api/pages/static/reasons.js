@@ -1,0 +1,21 @@
+// Reasons by family: a family has a colour, a reason has a name. A test compares the table with the reasons of the server.
+
+const FAMILIES = {
+  agreement: ["singular_agreement", "plural_agreement", "be_agreement"],
+  form: ["irregular_past", "irregular_participle", "past_not_participle", "perfect_participle", "passive_participle"],
+  tense: [
+    "past_tense", "future_tense", "perfect_tense", "past_not_perfect", "tense_sequence", "past_perfect", "unreal_past",
+    "no_will_in_clause", "habit", "state_verb",
+  ],
+  infinitive: ["base_after_do", "base_after_modal", "base_after_to", "to_infinitive", "bare_infinitive", "modal_have"],
+  ing: ["ing_after_be", "ing_after_preposition", "ing_after_verb", "ing_after_to"],
+  spelling: ["regular_past_spelling", "ing_spelling", "third_person_spelling"],
+  be: ["missing_be", "extra_be"],
+  order: ["do_support", "question_order"],
+};
+const FAMILY_OF = new Map(Object.entries(FAMILIES).flatMap(([family, slugs]) => slugs.map((slug) => [slug, family])));
+
+/** The class of a reason's colour; a reason that is newer than this table has a colour of its own. */
+export const hueOf = (slug) => `mark-${FAMILY_OF.get(slug) ?? "other"}`;
+
+export const nameOf = (slug) => slug.replaceAll("_", " ").replace(/\bing\b/, "-ing").replace(/\b(will|be|do)\b/g, "‘$1’");

@@ -1,0 +1,83 @@
+// Text and places in it, without the document. Places count UTF-16 units, as strings of JavaScript do; the server
+// counts Unicode code points.
+
+/** Paragraphs: runs of lines that are not blank. The server reads each sentence alone, and none goes beyond a blank line. */
+export function paragraphs(text) {
+  const found = [];
+  let start = -1, end = 0, at = 0;
+  for (const line of text.split("\n")) {
+    if (line.trim()) {
+      if (start < 0) start = at + line.length - line.trimStart().length;
+      end = at + line.trimEnd().length;
+    } else if (start >= 0) {
+      found.push({ start, end, text: text.slice(start, end) });
+      start = -1;
+    }
+    at += line.length + 1;
+  }
+  if (start >= 0) found.push({ start, end, text: text.slice(start, end) });
+  return found;
+}
+
+/** Roughly the sentences of a text: only for what the server will not take as a whole. */
+export function sentences(text) {
+  const found = [];
+  let start = 0;
+  const add = (end) => {
+    const piece = text.slice(start, end), trimmed = piece.trim();
+    if (trimmed) found.push({ start: start + piece.indexOf(trimmed[0]), text: trimmed });
+    start = end;
+  };
+  for (const match of text.matchAll(/[.!?…]{1,5}["'”’)\]]{0,3}\s{1,9}(?=["'“‘(]{0,3}\p{Lu})|\n/gu)) {
+    const end = match.index + match[0].length;
+    if (/(?:^|[^\p{L}])\p{L}{1,3}\.\s*$/u.test(text.slice(Math.max(0, end - 14), end))) continue; // Dr., e.g., No.
+    add(end);
+  }
+  add(text.length);
+  return found;
+}
+
+/** The unit at which each code point begins, and the end. */
+export function unitsOf(text) {
+  const units = [];
+  let at = 0;
+  for (const character of text) {
+    units.push(at);
+    at += character.length;
+  }
+  units.push(at);
+  return units;
+}
+
+/** How a text was changed: [start, end) became `added` units. */
+export function change(before, after) {
+  const most = Math.min(before.length, after.length);
+  let start = 0, tail = 0;
+  while (start < most && before[start] === after[start]) start++;
+  while (tail < most - start && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
+  return { start, end: before.length - tail, added: after.length - tail - start };
+}
+
+/** The places that a change left alone, moved to where they are now. */
+export function moved(places, { start, end, added }) {
+  const by = added - (end - start);
+  return places
+    .filter((one) => one.end < start || one.start > end)
+    .map((one) => (one.start > end ? { ...one, start: one.start + by, end: one.end + by } : one));
+}
+
+export function applied(text, edits) {
+  let out = "", at = 0;
+  for (const edit of edits) {
+    out += text.slice(at, edit.start) + edit.replacement;
+    at = edit.end;
+  }
+  return out + text.slice(at);
+}
+
+/** What makes two edits the same to somebody who ignored one: the words, the reason and their neighbours. */
+export function signature(text, edit) {
+  const before = /\S*\s*$/.exec(text.slice(Math.max(0, edit.start - 40), edit.start))[0];
+  const after = /^\s*\S*/.exec(text.slice(edit.end, edit.end + 40))[0];
+  return JSON.stringify([before.trim(), edit.original, edit.replacement, edit.reason, after.trim()]);
+}
