@@ -1,13 +1,13 @@
 """Our messages in RQ's clothes: the job's `data`, the stored result, the text of a failure.
 
-JSON throughout, never pickle, and no code name is ever imported from what is read. RQ's tools show descriptions and
-results unescaped in a browser: descriptions hold numbers only, and `<`, `>`, `&` of a result are escaped.
+JSON throughout, by the library of pydantic, which takes a quarter of the time of `json`; never pickle, and no code name
+is ever imported from what is read. RQ's tools show descriptions and results unescaped in a browser: descriptions hold
+numbers only, and `<`, `>`, `&` of a result are escaped.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import zlib
 from binascii import a2b_base64, b2a_base64
@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from scheduler.messages import WIRE_VERSION, Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
 from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, Record, ReplyMode
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make a new one every time
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
@@ -47,7 +48,7 @@ def check_request_id(request_id: str) -> None:
 
 def encode_request(request: CorrectionRequest) -> bytes:
     """RQ's `data`: function, instance, arguments, keyword arguments."""
-    return _ENCODER.encode([FUNCTION_NAME, None, [request.to_wire()], {}]).encode()
+    return to_json([FUNCTION_NAME, None, [request.to_wire()], {}])
 
 
 def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
@@ -57,11 +58,11 @@ def decode_request(raw: bytes, request_id: str) -> CorrectionRequest:
             raw = zlib.decompressobj().decompress(raw, _MAX_DATA_BYTES + 1)
         if len(raw) > _MAX_DATA_BYTES:
             raise OverflowError
-        function_name, _, arguments, _ = json.loads(raw)
+        function_name, _, arguments, _ = from_json(raw)
         wire = arguments[0]
     except OverflowError:
         raise WireError(f"the job's data is longer than {_MAX_DATA_BYTES:,} bytes") from None
-    except (zlib.error, ValueError, TypeError, LookupError, RecursionError) as error:
+    except (zlib.error, ValueError, TypeError, LookupError) as error:
         raise WireError(f"the job's data cannot be read: {type(error).__name__}") from error
     if function_name != FUNCTION_NAME:
         raise WireError("the job is for another function than ours")
@@ -95,20 +96,20 @@ def describe(request: CorrectionRequest) -> str:
 
 def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> bytes:
     """As it is stored and published."""
-    text = _ENCODER.encode(completion.to_wire(version))
-    return b2a_base64((text if completion.error is None else text.translate(_UNSAFE)).encode(), newline=False)
+    wire = to_json(completion.to_wire(version))
+    return b2a_base64(wire if completion.error is None else wire.decode().translate(_UNSAFE).encode(), newline=False)
 
 
 def encode_progress(progress: Progress, version: int = WIRE_VERSION) -> bytes:
     """As it is published."""
-    return b2a_base64(_ENCODER.encode(progress.to_wire(version)).encode(), newline=False)
+    return b2a_base64(to_json(progress.to_wire(version)), newline=False)
 
 
 def decode_news(payload: bytes) -> Completion | Progress:
     """What was stored or published. Raises WireError."""
     try:
-        wire = json.loads(a2b_base64(payload))
-    except (ValueError, RecursionError) as error:
+        wire = from_json(a2b_base64(payload))
+    except ValueError as error:
         raise WireError("the answer cannot be read") from error
     is_progress = isinstance(wire, dict) and "finish_reason" not in wire
     return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
