@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,7 +129,7 @@ class Waiters:
     """The same id may be waited for twice in one process, hence a list for each."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._by_id: dict[str, list[Waiter]] = {}
 
     def __len__(self) -> int:
