@@ -8,6 +8,7 @@ from __future__ import annotations
 from api.access.routes import add_access
 from api.http.app import Api, create_app
 from api.languagetool.routes import add_languagetool
+from api.openapi.routes import add_openapi
 from api.pages.files import add_pages
 from api.service.corrector import Corrector
 from scheduler.settings import Settings
@@ -19,5 +20,6 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     app = create_app(corrector, settings, spans)
     add_access(app)
     add_languagetool(app, corrector)
+    add_openapi(app)
     add_pages(app)
     return app

@@ -20,6 +20,12 @@ MAX_LEARNER_ID_CHARACTERS = 64
 _CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # tab, newline and carriage return are text
 _NO_TEXT = re.compile(rf"([{_CONTROLS}])|[\ud800-\udfff]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# For the description of the API alone: the checks below are faster than pydantic's, and say more.
+_TEXT_SCHEMA: dict[str, Any] = {"minLength": 1, "pattern": rf"^[^{_CONTROLS}]*[^\s{_CONTROLS}][^{_CONTROLS}]*$"}
+_LEARNER_SCHEMA: dict[str, Any] = {
+    "minLength": 1, "maxLength": MAX_LEARNER_ID_CHARACTERS, "pattern": rf"^[^{_CONTROLS}]*$",
+}  # fmt: skip
+_LEARNER = "Whose mistakes these are; a name of yours, no secret."
 
 
 class CorrectionBody(BaseModel):
@@ -27,16 +33,22 @@ class CorrectionBody(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    sentence: StrictStr
-    learner_id: StrictStr | None = None
+    sentence: StrictStr = Field(
+        description="An English sentence, or a text of several.", json_schema_extra=_TEXT_SCHEMA
+    )
+    learner_id: StrictStr | None = Field(None, description=_LEARNER, json_schema_extra=_LEARNER_SCHEMA)
     min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
 
 
 class BatchBody(BaseModel):
-    """The body of POST /correct/batch. Where an item cannot be a text, `parse_batch` puts the refusal in its place."""
+    """The body of POST /correct/batch."""
 
-    sentences: list[Any]
-    learner_id: StrictStr | None = None
+    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
+    sentences: list[Any] = Field(
+        description="Sentences, or texts of several. What is wrong with one is said in its place.",
+        json_schema_extra={"minItems": 1, "maxItems": MAX_SENTENCES, "items": {"type": "string"}},
+    )
+    learner_id: StrictStr | None = Field(None, description=_LEARNER, json_schema_extra=_LEARNER_SCHEMA)
     min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
 
 

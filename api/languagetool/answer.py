@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from api.grammar.language import NOT_ENGLISH
@@ -11,6 +9,7 @@ from api.grammar.pipeline import Correction, Edit
 from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES
 from api.languagetool.rules import OF_REASON, TOO_LONG, Rule, RuleChoice
+from api.version import package_version
 from scheduler.errors import ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
@@ -98,13 +97,8 @@ def _incomplete(reason: str) -> dict[str, Any]:
     return {"incompleteResults": True, "incompleteResultsReason": reason}
 
 
-@cache
 def _software() -> dict[str, Any]:
-    try:
-        found = version("miniserve")
-    except PackageNotFoundError:  # run from a checkout
-        found = "unknown"
     return {
-        "name": "miniserve", "version": found, "buildDate": "", "apiVersion": _API_VERSION,
+        "name": "miniserve", "version": package_version(), "buildDate": "", "apiVersion": _API_VERSION,
         "premium": False, "status": "",
     }  # fmt: skip

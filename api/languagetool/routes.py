@@ -29,7 +29,7 @@ from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, Sent
 from scheduler.messages import MAX_SENTENCES, Timings
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
-_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
+FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
 
 
 def add_languagetool(app: Api, corrector: Corrector) -> None:
@@ -145,4 +145,4 @@ def _error_reply(error: Exception) -> Reply:
     body = f"Error: {json.loads(reply.body)['detail']}".encode()
     kept = [header for header in reply.headers if header[0] not in ("Content-Type", "Content-Length")]
     headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *kept]
-    return Reply(body, _STATUSES.get(reply.status, reply.status), headers)
+    return Reply(body, FORM_STATUSES.get(reply.status, reply.status), headers)

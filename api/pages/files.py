@@ -40,8 +40,11 @@ class PageFile:
 
     @classmethod
     def read(cls, path: Path, policy: str = POLICY) -> PageFile:
-        body = path.read_bytes()
-        return cls(body, hashlib.sha256(body).hexdigest()[:16], _MEDIA_TYPES[path.suffix], policy)
+        return cls.of(path.read_bytes(), _MEDIA_TYPES[path.suffix], policy)
+
+    @classmethod
+    def of(cls, body: bytes, media_type: str, policy: str = POLICY) -> PageFile:
+        return cls(body, hashlib.sha256(body).hexdigest()[:16], media_type, policy)
 
     def reply(self) -> Reply:
         """The reply to the request that Flask handles: 304 where the browser has the file."""

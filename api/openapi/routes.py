@@ -1,0 +1,28 @@
+"""GET /openapi.json and GET /docs: made when a server starts, and sent like files."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from api.http.problems import to_json
+from api.http.replies import JSON, Reply
+from api.openapi.document import openapi
+from api.openapi.page import docs_page
+from api.pages.files import PageFile
+
+
+def add_openapi(app: Flask) -> None:
+    """Add the two routes to an application."""
+    document = openapi()
+    described, page = (
+        PageFile.of(to_json(document).encode(), JSON),
+        PageFile.of(docs_page(document), "text/html; charset=utf-8"),
+    )
+
+    @app.get("/openapi.json")
+    def show_openapi() -> Reply:
+        return described.reply()
+
+    @app.get("/docs")
+    def show_docs() -> Reply:
+        return page.reply()

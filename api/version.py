@@ -1,0 +1,14 @@
+"""The version of the package, for those who are told it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+
+@cache
+def package_version() -> str:
+    try:
+        return version("miniserve")
+    except PackageNotFoundError:  # run from a checkout
+        return "unknown"

@@ -1,0 +1,139 @@
+"""The description of the API says what the API does: routes, answers, problems, limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from pydantic import BaseModel
+
+from api.http.schema import CorrectionBody, check_learner_id, check_sentence
+from api.openapi import models
+from api.openapi.problem_examples import ERRORS
+from scheduler import errors
+from scheduler.errors import InvalidRequest
+from tests.fake_corrector import FakeCorrector
+from tests.went_mailbox import WentMailbox, check, client_of_mailbox
+
+PAGES = {"/", "/docs", "/openapi.json", "/static/<name>"}  # for browsers, not for programs
+
+
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    return client.get("/openapi.json").get_json()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def test_the_document_has_the_routes_of_the_application_and_no_other(
+    client: FlaskClient, document: dict[str, Any]
+) -> None:
+    rules = [rule for rule in client.application.url_map.iter_rules() if rule.rule not in PAGES]
+    routes = {(method, rule.rule) for rule in rules for method in rule.methods - {"HEAD", "OPTIONS"}}
+
+    described = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path, _ in operations(document)}
+
+    assert described == routes
+
+
+def test_every_reference_leads_to_a_component(document: dict[str, Any]) -> None:
+    references = set(re.findall(r'"\$ref": "#/components/(\w+)/([^"]+)"', json.dumps(document)))
+
+    assert references
+    assert [f"{kind}/{name}" for kind, name in references if name not in document["components"][kind]] == []
+
+
+def test_every_problem_has_an_example_with_its_status(document: dict[str, Any]) -> None:
+    def concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
+        yield error
+        for narrower in error.__subclasses__():
+            yield from concrete(narrower)
+
+    examples = document["components"]["examples"]
+    known = {error.slug: error.status for error in concrete(errors.ServingError) if error is not errors.Overloaded}
+
+    assert {slug: example["value"]["status"] for slug, example in examples.items()} == known
+    for example in examples.values():
+        assert_described(models.Problem, example["value"])
+
+
+def test_every_slug_of_the_routes_is_of_the_status_that_it_stands_at(document: dict[str, Any]) -> None:
+    statuses = {error.slug: error.status for error in ERRORS}
+
+    for _, path, operation in operations(document):
+        for status, answer in operation["responses"].items():
+            for slug in answer["content"].get("application/problem+json", {}).get("examples", {}):
+                assert statuses[slug] == int(status), (path, slug)
+            assert ("Retry-After" in answer["headers"]) == (status in ("202", "429", "503")), (path, status)
+
+
+def assert_described(model: type[BaseModel], found: dict[str, Any]) -> None:
+    """Nothing is missing, nothing of another type, and nothing that the model does not know."""
+    read = model.model_validate(found, by_alias=True)
+    assert json.loads(read.model_dump_json(by_alias=True, exclude_unset=True)) == json.loads(json.dumps(found))
+
+
+def test_answers_are_those_of_the_models(client: FlaskClient) -> None:
+    assert_described(models.Correction, client.post("/correct", json={"sentence": "He goed home"}).get_json())
+    batch = client.post("/correct/batch", json={"sentences": ["He goed home", "", "x" * 10]})
+    assert_described(models.BatchAnswer, batch.get_json())
+    waiting = client.post("/correct", json={"sentence": "He goed"}, headers={"Prefer": "respond-async"})
+    assert_described(models.Pending, waiting.get_json())
+    assert_described(models.Alive, client.get("/healthz").get_json())
+    assert_described(models.Ready, client.get("/readyz").get_json())
+    for language in client.get("/v2/languages").get_json():
+        assert_described(models.Language, language)
+
+
+def test_the_answer_for_editors_is_that_of_the_model() -> None:
+    client = client_of_mailbox(WentMailbox())
+    text = "He goed home. " + "word " * 65
+
+    assert_described(models.CheckAnswer, check(client, text).get_json())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "\t\n", "a", " a ", "a\x00b", "\x85", "\x7f", "\u00a0", "caf\u00e9", "\U0001f600", "a\r\nb", "\x0b"],
+)
+def test_the_patterns_are_those_of_the_checks(text: str) -> None:
+    properties = CorrectionBody.model_json_schema()["properties"]
+
+    for name, checks in (("sentence", check_sentence), ("learner_id", check_learner_id)):
+        schema = properties[name]
+        fits = len(text) >= schema["minLength"] and re.search(schema["pattern"], text) is not None
+        try:
+            checks(text)
+        except InvalidRequest:
+            assert not fits, name
+        else:
+            assert fits, name
+
+
+def test_document_and_page_are_made_once_and_kept_by_browsers(client: FlaskClient) -> None:
+    for path in ("/openapi.json", "/docs"):
+        first, second = client.get(path), client.get(path)
+        again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+
+        assert first.data == second.data and again.status_code == 304
+        assert "script-src 'self'" in first.headers["Content-Security-Policy"]
+
+
+def test_the_page_shows_every_operation_and_schema_and_runs_nothing_inline(
+    client: FlaskClient, document: dict[str, Any]
+) -> None:
+    page = client.get("/docs").get_data(as_text=True)
+
+    anchors = set(re.findall(r'id="([^"]+)"', page))
+    named = {operation["operationId"] for _, _, operation in operations(document)}
+    assert named | set(document["components"]["schemas"]) <= anchors
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= anchors
+    assert not re.search(r"<script(?! src)|<style|style=|\son\w+=|https?://", page)
