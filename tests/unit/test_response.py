@@ -17,6 +17,7 @@ class Connection:
 
     def __init__(self, room: int = 1 << 20) -> None:
         self.writes: list[bytes] = []
+        self.is_asked = False
         self._room = room
 
     def send(self, data: bytes) -> int:
