@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from pydantic import BaseModel
 from api.http.schema import CorrectionBody, check_learner_id, check_sentence
 from api.openapi import models
 from api.openapi.problem_examples import ERRORS
+from api.telemetry.waterfall import waterfall_document
 from scheduler import errors
 from scheduler.errors import InvalidRequest
-from tests.fake_corrector import FakeCorrector
+from tests.unit.test_waterfall import FOUND
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox
 
 PAGES = {"/", "/docs", "/openapi.json", "/static/<name>"}  # for browsers, not for programs
@@ -98,6 +100,11 @@ def test_the_answer_for_editors_is_that_of_the_model() -> None:
     text = "He goed home. " + "word " * 65
 
     assert_described(models.CheckAnswer, check(client, text).get_json())
+
+
+def test_a_trace_is_that_of_the_model() -> None:
+    assert_described(models.Trace, waterfall_document("r", FOUND))
+    assert_described(models.Trace, waterfall_document("r", replace(FOUND, request=None)))
 
 
 @pytest.mark.parametrize(
