@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -121,6 +122,22 @@ def test_the_service_makes_of_every_example_what_the_training_asks_for() -> None
 
     assert [pair for pair in served if straight(pair[0]) != straight(pair[1])] == []
     assert {edit.reason for one in many_examples() for edit in one.edits} == set(Reason)
+
+
+def test_natural_and_mined_sentences_are_met_for_their_own_sake_right_and_broken() -> None:
+    plain = [tagged(f"He/PRP sings/VBZ number/NN {number}/CD") for number in range(100)]
+    natural = [replace(tagged(*marked("He/PRP saw/VBD her/PRP yesterday/NN .")), source="wikipedia")]
+    mined = [tagged(*marked("She/PRP has/VBZ seen/VBN it/PRP ."))]
+
+    texts = [one.text for one in (natural[0], mined[0])]
+    stream = ExampleMaker(VERBS, [*plain, *natural, *mined], mined={texts[1]}).stream(seed=3)
+    examples = list(islice(stream, 3000))
+
+    for text, least in zip(texts, (0.1, 0.04), strict=True):
+        bare = text.rstrip(".").lower()
+        met = [one for one in examples if bare in one.corrected.lower()]
+        assert len(met) > least * len(examples)
+        assert 0.3 < sum(bool(one.edits) for one in met) / len(met) < 0.7
 
 
 def straight(text: str) -> str:

@@ -47,8 +47,9 @@ _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.08
 _SHOUT_SHARE = 0.02
 _SLIP_SHARE = 0.08
-_WRITTEN_SHARE = 0.32
-_MINED_SHARE = 0.06  # right as it stands, or with a true mistake in it, so that silence is not learnt by heart
+_MINED_SHARE = 0.06
+_NATURAL_SHARE = 0.14  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
+_WRITTEN_SHARE = 0.36  # of the rest
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -88,6 +89,7 @@ class ExampleMaker:
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._mined = [sentence for sentence in sentences if sentence.text in mined]
+        self._natural = [sentence for sentence in sentences if sentence.is_natural]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
@@ -111,11 +113,13 @@ class ExampleMaker:
         """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
-        broken_mined = [(one, found) for one in self._mined if (found := self.candidates(one))]
+        mined, natural = _Pool(self._mined, index), _Pool(self._natural, index)
         while True:
-            is_clean = rng.random() < CLEAN_SHARE
-            if broken_mined and rng.random() < _MINED_SHARE:
-                part = (rng.choice(self._mined), ()) if is_clean else _mistake_in(*rng.choice(broken_mined), rng)
+            is_clean, roll = rng.random() < CLEAN_SHARE, rng.random()
+            if roll < _MINED_SHARE and mined:
+                part = mined.draw(rng, is_clean=is_clean)
+            elif _MINED_SHARE <= roll < _MINED_SHARE + _NATURAL_SHARE and natural:
+                part = natural.draw(rng, is_clean=is_clean)
             elif self._written and rng.random() < _WRITTEN_SHARE:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:
@@ -219,12 +223,25 @@ def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSenten
     return sentence, chosen
 
 
-def _mistake_in(
-    sentence: TaggedSentence, candidates: Sequence[Candidate], rng: random.Random
-) -> tuple[TaggedSentence, list[Candidate]]:
-    """One mistake; reasons that the sentence allows more often than others are not drawn more often."""
-    reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
-    return sentence, [rng.choice([one for one in candidates if one.reason is reason])]
+class _Pool:
+    """Sentences met for their own sake: right as they stand, or broken, so that silence is not learnt by heart."""
+
+    def __init__(self, sentences: Sequence[TaggedSentence], index: CandidateIndex) -> None:
+        texts = {sentence.text for sentence in sentences}
+        self._sentences = sentences
+        self._broken = [(sentence, found) for sentence, found in index.breakable if sentence.text in texts]
+
+    def __bool__(self) -> bool:
+        return bool(self._broken)
+
+    def draw(self, rng: random.Random, *, is_clean: bool) -> tuple[TaggedSentence, Sequence[Candidate]]:
+        """A reason that a sentence allows more often than others is not drawn more often."""
+        if is_clean:
+            return rng.choice(self._sentences), ()
+        sentence, candidates = rng.choice(self._broken)
+        reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
+        first = rng.choice([one for one in candidates if one.reason is reason])
+        return sentence, _choose(candidates, first, _wanted(rng), rng)
 
 
 def _choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:

@@ -49,15 +49,15 @@ class CandidateIndex:
     """Which sentences allow which reason with which verb."""
 
     def __init__(self, corruptible: Iterable[tuple[TaggedSentence, tuple[Candidate, ...]]]) -> None:
-        self._sentences: list[tuple[TaggedSentence, tuple[Candidate, ...]]] = []
+        self.breakable: list[tuple[TaggedSentence, tuple[Candidate, ...]]] = []  # those that allow any
         numbers: dict[_Kind, dict[str, array[int]]] = defaultdict(lambda: defaultdict(lambda: array("I")))
         for sentence, candidates in corruptible:
             if not candidates:
                 continue
             for reason, lemma in dict.fromkeys((one.reason, one.lemma) for one in candidates):
                 kind = _Kind(reason, bool(sentence.agreeing) and reason in _AGREEMENT)
-                numbers[kind][lemma].append(len(self._sentences))
-            self._sentences.append((sentence, candidates))
+                numbers[kind][lemma].append(len(self.breakable))
+            self.breakable.append((sentence, candidates))
         kinds = [kind for reason in Reason for made in (False, True) if (kind := _Kind(reason, made)) in numbers]
         sizes = [sum(map(len, numbers[kind].values())) for kind in kinds]
         self.counts: Counter[Reason] = Counter()
@@ -80,7 +80,7 @@ class CandidateIndex:
             raise ValueError("none of the sentences has a verb that can be corrupted; read more text")
         kind = self._kinds[bisect(self._cumulative, rng.random() * self._cumulative[-1])]
         lemma, number = self._verbs[kind].draw(rng)
-        sentence, candidates = self._sentences[number]
+        sentence, candidates = self.breakable[number]
         fitting = [one for one in candidates if one.reason is kind.reason and one.lemma == lemma]
         return sentence, candidates, rng.choice(fitting)
 
