@@ -5,11 +5,9 @@ there is capacity: BLMOVE, which Redis answers when something waits, with DRAIN 
 waits and fits. So an iteration in which nothing comes costs Redis nothing, a lone request costs one sleep, and a full
 worker claims nothing.
 
-What was lost with a broken connection, or taken by others while this process was stopped, is found by
-RESYNC in the first exchange afterwards; until then no new work is taken, so that an id is never held twice. Each RESYNC
-begins an epoch, and Redis ignores a DRAIN of an earlier one.
-
-Late answers to ids that were cancelled, or taken from us while we held them (`_disowned`), are dropped here.
+What was lost with a broken connection, or taken by others while this process was stopped, RESYNC finds in the first
+exchange afterwards; until then no new work is taken, so that an id is never held twice. Each RESYNC begins an epoch;
+Redis ignores a DRAIN of an earlier one. Late answers to ids that are no longer ours (`_disowned`) are dropped here.
 """
 
 from __future__ import annotations
@@ -71,6 +69,7 @@ class RedisWorkerMailbox:
         self._disowned: set[str] = set()
         self._needs_resync = True
         self._epoch = 0
+        self._num_claims = 0
         self._async_share = AsyncShare()
         self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures = 0
@@ -104,18 +103,18 @@ class RedisWorkerMailbox:
     def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
         """What the standing claim has brought, while the next one begins to stand; where nothing has come, wait."""
         inbox = self._receive(0.0) if self._claims.is_waiting else Inbox()
-        if inbox != Inbox():
-            with suppress(MailboxDown):  # as above
-                self._claim(capacity, inbox)
-        elif self._claims.is_waiting or self._claim(capacity, inbox):
+        if inbox == Inbox() and (self._claims.is_waiting or self._claim(capacity, inbox)):
             until_s = time.monotonic() + wait_s
             while inbox == Inbox() and (left_s := until_s - time.monotonic()) > 0:
                 inbox = self._receive(left_s)
                 is_over = inbox == Inbox() and not self._claims.is_waiting
                 if is_over and (self._max_block_s == 0 or not self._claim(capacity, inbox)):
                     break
-        elif wait_s > 0:
+        elif inbox == Inbox() and wait_s > 0:
             time.sleep(min(wait_s, _CLAIM_AGAIN_S))
+        if inbox != Inbox() and self._max_block_s > 0:
+            with suppress(MailboxDown):  # as above
+                self._claim(capacity, inbox)
         return inbox
 
     def give_back(self, completions: Sequence[Completion]) -> None:
@@ -180,25 +179,27 @@ class RedisWorkerMailbox:
         A worker without capacity only asks now and then what was cancelled.
         """
         now = time.monotonic()
-        if now < self._claim_at_s:
-            return False
         tokens = capacity.tokens - sum([each.request.reserved_tokens for each in inbox.deliveries])
         num_jobs = capacity.requests - len(inbox.deliveries)
         has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects
-        if not has_capacity and not self._held:
+        if now < self._claim_at_s or not has_capacity and not self._held:
             return False
         share = self._async_share
         async_tokens, is_quiet = share.capacity(capacity.tokens), share.is_quiet
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        commands = [script("drain", self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet))]
+        commands: list[Command] = []
+        if inbox.deliveries:  # only what was read can be why a worker dies, so Redis learns it before they are computed
+            commands.append(("ZADD", "miniserve:read", "XX", self._num_claims, self.name))
+        self._num_claims += 1
+        drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet), self._num_claims)
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
         if share.num_waiting and (async_tokens > 0 or is_quiet):
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s = now + _BUSY_CLAIM_S
         elif block_s > 0:  # 0 would block for ever
-            claim = f"miniserve:claim:{self.name}"
-            commands.insert(0, ("BLMOVE", "rq:queue:correct", claim, "LEFT", "RIGHT", block_s))
+            commands.append(("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s))
+        commands.append(script("drain", *drain))
         self._guarded(lambda: self._claims.send(*commands))
         return True
 

@@ -12,6 +12,7 @@
 --   rq:results:<id>               STREAM of the answer
 --   miniserve:leases              ZSET  worker -> when its work may be given to others
 --   miniserve:claim:<worker>      LIST  ids taken by BLMOVE, not yet started
+--   miniserve:read                ZSET  worker -> number of the last claim whose requests it has read; a job's is `claim`
 --   miniserve:inbox:<worker>      HASH  epoch -> number of its last RESYNC; and ids that the worker shall drop
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
 --   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish
@@ -44,6 +45,7 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
+local READ = 'miniserve:read'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
 local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it

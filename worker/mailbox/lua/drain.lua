@@ -6,8 +6,8 @@
 -- deadline in us, 1 of a suspect, 1 of an asynchronous one }... }
 -- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, seconds that a request took lately from its start to
 -- its end, turn (requests started since the last asynchronous one), free tokens for asynchronous requests beside others, '1'
--- where no others have come lately.
-local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet = unpack(ARGV)
+-- where no others have come lately, number of this claim of the worker.
+local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet, claim = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 turn, async_tokens = tonumber(turn), tonumber(async_tokens)
 local BEFORE_ASYNC = 7
@@ -38,7 +38,7 @@ local started, deliveries = {}, {}
 
 local function start(id, job)
   local accepted_at = number(job.accepted_at)
-  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker, 'claim', claim or '')
   if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     accepted_at = now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))

@@ -20,11 +20,11 @@ local function suspect(ids)
 end
 
 -- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. With `has_died`
--- those that had been started are suspects.
-local function requeue(ids, has_died)
+-- those that had been started are suspects, but for what came with a claim after `last_read`: the worker never saw it.
+local function requeue(ids, has_died, last_read)
   local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at', 'cancel_requested')
+    local job = read(id, 'status', 'accepted_at', 'cancel_requested', 'claim')
     if not job.status then
       release(id) -- the job was deleted by hand
     elseif job.cancel_requested and job.status == 'started' then
@@ -32,7 +32,8 @@ local function requeue(ids, has_died)
     elseif job.status == 'started' or job.status == 'queued' then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
       redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
-      if has_died and job.status == 'started' then suspects[#suspects + 1] = id end
+      local is_unread = (number(job.claim) or 0) > (last_read or 1e21)
+      if has_died and job.status == 'started' and not is_unread then suspects[#suspects + 1] = id end
     end
   end
   local function is_older(one, other) return since[one] < since[other] end
@@ -49,7 +50,7 @@ local function take_from(worker, has_died)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
   for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
   redis.call('DEL', claim_key(worker))
-  return requeue(ids, has_died)
+  return requeue(ids, has_died, number(redis.pcall('ZSCORE', READ, worker)))
 end
 
 local function sum_rates()
@@ -65,6 +66,7 @@ local function unregister(worker)
   redis.call('SREM', 'rq:workers:correct-async', key)
   redis.call('DEL', key, 'rq:job:batch-' .. worker, inbox_key(worker))
   redis.call('ZREM', LEASES, worker)
+  write('ZREM', READ, worker)
   redis.call('HDEL', RATES, worker)
   sum_rates()
 end

@@ -6,6 +6,7 @@ local now = clock()
 redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this write, and then the others
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
+write('ZADD', READ, 'NX', 0, worker)
 -- What a connection that broke had claimed goes back.
 local claimed = redis.pcall('LPOP', claim_key(worker), 1000) or {}
 if claimed.err then redis.call('DEL', claim_key(worker)) end -- of another type
