@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
-from worker.mailbox import worker_end
+from worker.mailbox import heartbeat, worker_end
 from worker.mailbox.heartbeat import has_ended, new_worker_name
 from worker.mailbox.protocol import BEAT_S
 
@@ -50,6 +50,18 @@ def test_a_process_whose_parent_has_not_looked_yet_has_ended() -> None:
 def test_of_a_process_elsewhere_nothing_is_known(ended_pid: int, place: str) -> None:
     """Another machine or container, and a worker of an earlier version, whose name does not say where it runs."""
     assert not has_ended(name_of(ended_pid, place))
+
+
+def test_of_a_machine_that_is_a_clone_of_this_one_under_another_name_nothing_is_known(
+    ended_pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(heartbeat.socket, "gethostname", lambda: "clone")
+        heartbeat._place.cache_clear()
+        name = name_of(ended_pid)
+    heartbeat._place.cache_clear()
+
+    assert not has_ended(name)
 
 
 @pytest.mark.parametrize("name", ["", "x", "-1-", "a-b-c", "host-99999999999999999999-abcdefabcdef", "\ufffd-0-"])

@@ -46,12 +46,16 @@ def new_worker_name() -> str:
 
 @cache
 def _place() -> str:
-    """Equal where a process id means the same process: one pid namespace of one boot. Empty where that is not known."""
+    """Equal where a process id means the same process: one pid namespace of one boot. Empty where that is not known.
+
+    Machines that are copies of a running one share all of that, but for their names.
+    """
     try:
-        facts = Path("/proc/sys/kernel/random/boot_id").read_bytes() + str(os.stat("/proc/self/ns/pid").st_ino).encode()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        facts = f"{boot}{os.stat('/proc/self/ns/pid').st_ino} {socket.gethostname()}"
     except OSError:
         return ""
-    return hashlib.blake2b(facts, digest_size=3).hexdigest()
+    return hashlib.blake2b(facts.encode(), digest_size=3).hexdigest()
 
 
 def has_ended(worker: str) -> bool:
