@@ -5,6 +5,7 @@ What is added here is not on the way of POST /correct: its package is imported b
 
 from __future__ import annotations
 
+from api.access.cross_origin import add_cross_origin
 from api.access.routes import add_access
 from api.http.app import Api, create_app
 from api.languagetool.routes import add_languagetool
@@ -18,6 +19,7 @@ from scheduler.traces import SpanSink
 def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:
     """The application around a corrector; opens nothing by itself."""
     app = create_app(corrector, settings, spans)
+    add_cross_origin(app)
     add_access(app)
     add_languagetool(app, corrector)
     add_openapi(app)

@@ -13,7 +13,7 @@ from typing import Any
 from scheduler.addresses import proxies_fault
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
-from scheduler.urls import hide_password, redis_url_fault, webhook_fault
+from scheduler.urls import hide_password, origins_fault, redis_url_fault, webhook_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
@@ -74,6 +74,9 @@ class Settings:
         "", "Proxies whose X-Forwarded-For names the client: addresses and networks, by commas; empty: none.", Range()
     )
     api_keys_file: str = _setting("", "File of API keys; empty: the API asks for none.", Range())
+    cors_origins: str = _setting(
+        "", "Origins of other sites' pages that may use the API, by commas; *: any. Empty: none.", Range()
+    )
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
     api_processes: str = _setting(
         AUTO,
@@ -127,6 +130,8 @@ class Settings:
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
         if fault := proxies_fault(self.trusted_proxies):
             raise SettingsError(f"{variable('trusted_proxies')} is {self.trusted_proxies!r}; {fault}")
+        if fault := origins_fault(self.cors_origins):
+            raise SettingsError(f"{variable('cors_origins')}: {fault}")
         if fault := webhook_fault(self.alert_webhook):
             raise SettingsError(f"{variable('alert_webhook')} {fault}")
 

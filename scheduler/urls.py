@@ -1,4 +1,6 @@
-"""URLs of a Redis and of a webhook: what a sound one is, and how it may be shown. Text only: nothing here connects.
+"""URLs of a Redis and of a webhook, and origins of pages: what a sound one is, and how it may be shown.
+
+Text only: nothing here connects.
 
 Beside the URLs that redis-py knows there are two for a Redis watched by sentinels, `redis+sentinel://` and
 `rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and a client asks those where
@@ -14,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 SENTINEL_SCHEMES = ("redis+sentinel://", "rediss+sentinel://")
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", *SENTINEL_SCHEMES)
 SENTINEL_PORT = 26379
+ANY_ORIGIN = "*"
 _NO_ADDRESS = "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
 _NO_DATABASE = "after the host comes the number of a database, as in /0"
 _NO_SERVICE = "after the sentinels comes the name they know the Redis by, and perhaps a database, as in /mymaster/0"
@@ -23,6 +26,8 @@ _TLS_OPTIONS = (
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_check_hostname", "ssl_cert_reqs",
 )  # fmt: skip
 _SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
+# As browsers send it: no path, no capitals.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
 _CERT_REQS = ("none", "optional", "required")
 
 
@@ -139,3 +144,16 @@ def _address(host: str) -> tuple[str, int]:
     if not parts.hostname or parts.port == 0 or parts.path or "," in host:
         raise ValueError(_NO_ADDRESS)
     return parts.hostname, parts.port or SENTINEL_PORT
+
+
+def origins_of(text: str) -> frozenset[str]:
+    """The origins of a list with commas between them."""
+    return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+
+def origins_fault(text: str) -> str | None:
+    """What a list of origins must be and is not; None for a sound one and for none at all."""
+    wrong = [one for one in sorted(origins_of(text)) if one != ANY_ORIGIN and not _ORIGIN.fullmatch(one)]
+    if not wrong:
+        return None
+    return f"{wrong[0]!r} is none of: an origin as browsers send it, such as https://app.example:8443, and {ANY_ORIGIN}"
