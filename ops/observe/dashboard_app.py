@@ -2,7 +2,8 @@
 
 rq-dashboard 0.9 unpickles what it finds in Redis, which runs code, although its `--json` is set; a page of any other
 site can post to it; and its pages insert job fields as HTML. Its blueprint is served here by an application that closes
-all three. `create_app` replaces RQ's default serializer in the whole process, so only `miniserve dashboard` calls it.
+all three. What grows when it is read is cut. `create_app` replaces RQ's default serializer and its zlib in the whole
+process, so only `miniserve dashboard` calls it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import ipaddress
 import json
 import re
 import secrets
+import zlib
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import rq.job
+import rq.results
 import rq_dashboard
 from flask import Flask, Response, abort, current_app, g, request
 from flask.templating import DispatchingJinjaLoader
@@ -26,6 +31,7 @@ from rq.serializers import DefaultSerializer
 from rq_dashboard import web
 
 UNREADABLE = "not JSON, so not shown"
+_MAX_BYTES = 2 * 65_536  # of an unpacked field, twice what a worker reads; a page has many jobs
 _WRITES = ("delete_job_view", "empty_queue", "compact_queue")  # RQ's compacting takes a live queue apart, too
 # Underscore compiles its templates, which is what 'unsafe-eval' is for; a script needs the nonce of its page.
 _POLICY = (
@@ -65,6 +71,7 @@ def _is_address(name: str) -> bool:
 def create_app(client: Redis, shown_url: str, access: Access) -> Flask:
     """`shown_url` names the Redis on the pages, without its password."""
     DefaultSerializer.dumps, DefaultSerializer.loads = _dumps, _loads
+    rq.job.zlib = rq.results.zlib = SimpleNamespace(compress=zlib.compress, decompress=_decompress, error=zlib.error)
     web.config.serializer = DefaultSerializer
     web.from_url = lambda *_, **__: (None, current_app.redis_conn)
     web.serialize_current_job = _current_job
@@ -91,6 +98,13 @@ def _loads(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         return UNREADABLE
+
+
+def _decompress(packed: bytes) -> bytes:
+    """As zlib's, but for its end where that would be long."""
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, _MAX_BYTES)
+    return data if unpacking.eof else data.decode(errors="ignore").encode()
 
 
 def _current_job(job: Job | None) -> dict[str, Any] | str:

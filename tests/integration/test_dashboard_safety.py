@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from ops.cli import main
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.mailbox_house import RedisHouse, a_request
-from tests.running_system import send
+from tests.running_system import command_line, descendants, send
 
 CREATED_AT = "2026-11-23T10:00:00.000000Z"
 NAME_AND_PASSWORD = base64.b64encode(b"eva:p@ss").decode()
@@ -106,6 +109,26 @@ def test_a_job_that_cannot_be_read_leaves_the_others_on_the_page(
     listing = send(dashboard, "GET", "/0/data/jobs/correct/queued/8/asc/1.json").body
 
     assert [job["id"] for job in listing["jobs"]] == ["sound", "spoilt"]
+
+
+def _most_memory_mib(url: str) -> int:
+    """The largest that any process of the dashboard has been."""
+    port = url.rpartition(":")[2]
+    pids = [pid for pid in descendants(os.getpid()) if f"--dashboard-port {port}" in command_line(pid)]
+    lines = "".join(Path(f"/proc/{pid}/status").read_text() for pid in pids)
+    return max(int(kib) for kib in re.findall(r"VmHWM:\s+(\d+) kB", lines)) // 1024
+
+
+def test_a_job_that_grows_when_it_is_read_is_shown_without_growing(dashboard: str, client: Redis) -> None:
+    bomb = zlib.compress(b"[" + b" " * 150 * 2**20)
+    client.hset("rq:job:bomb", mapping=_job(bomb, exc_info=bomb))
+    client.xadd("rq:results:bomb", {"exc_string": base64.b64encode(bomb), "type": 2, "created_at": CREATED_AT})
+    before_mib = _most_memory_mib(dashboard)
+
+    statuses = [send(dashboard, "GET", page).status for page in ("/0/view/job/bomb", "/0/data/job/bomb.json")]
+
+    assert statuses == [200, 200]
+    assert _most_memory_mib(dashboard) - before_mib < 100
 
 
 @pytest.mark.parametrize(
