@@ -13,18 +13,19 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
 
-from api.grammar.edit_script import ScriptEdit, TokenDecoder, parse_script
+from api.grammar.edit_script import TokenDecoder, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
-from api.grammar.explain.templates import explain
+from api.grammar.explain.templates import explain, explain_the_rest
 from api.grammar.guard import Guard
 from api.grammar.language import nothing_found
+from api.grammar.proposals import Proposal, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import match_case
 from api.grammar.tokenizer import Prompt, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
-from api.grammar.words import Piece, count_words, split_pieces
+from api.grammar.words import count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import MAX_SENTENCES, MAX_WORDS
 
@@ -33,9 +34,7 @@ _LONG = 2_000  # characters; no usual sentence of 64 words is as long, so the wo
 MAX_CHARACTERS = 8_000
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
-_LONGEST_MOVE = 10  # words
 PAUSE_AFTER = 4  # sentences concluded; one with many edits takes a millisecond
-_MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 
 
@@ -177,7 +176,7 @@ class TextPipeline:
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
-        found = self._found(draft, [_proposal(draft, edit) for edit in script.edits])
+        found = self._found(draft, [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits])
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
         explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.sentence)
@@ -190,106 +189,85 @@ class TextPipeline:
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
-        proposals = [_proposal(draft, edit) for edit in script.edits]
+        proposals = [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits]
         last = max(0, len(proposals) - 1)
         num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
         return tuple(edit for edit in self._found(draft, proposals)[:num_certain] if edit is not None)
 
-    def _found(self, draft: Draft, proposals: Sequence[_Proposal]) -> list[Edit | None]:
+    def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[Edit | None]:
         """Return the edits as they go into the sentence, with None for those that make no sense."""
         moves = self._moves(draft, proposals)
-        texts = [piece.text for piece in draft.prompt.words] if proposals else []
+        makes_sense = [
+            not self._is_alone(proposals, rank) and self._makes_sense(draft, proposal, is_sure=rank in moves)
+            for rank, proposal in enumerate(proposals)
+        ]
+        firsts: set[int] = set()  # the numbers of edits that mend one mistake together with the next
+        for rank, (one, other) in enumerate(pairwise(proposals)):
+            is_free = rank not in moves and rank - 1 not in firsts and makes_sense[rank] and makes_sense[rank + 1]
+            if is_free and mends_the_verb(draft.sentence, one, other):
+                firsts.add(rank)
+        # What explanations quote: the words as they are once the edits before are made.
+        texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words] if proposals else []
         return [
-            None if self._is_alone(proposals, rank) else self._edit(draft, proposal, texts, is_sure=rank in moves)
+            self._edit(draft, proposal, texts, proposals[rank + 1] if rank in firsts else None, rank - 1 in firsts)
+            if makes_sense[rank]
+            else None
             for rank, proposal in enumerate(proposals)
         ]
 
-    def _moves(self, draft: Draft, proposals: Sequence[_Proposal]) -> set[int]:
+    def _moves(self, draft: Draft, proposals: Sequence[Proposal]) -> set[int]:
         """Return the numbers of edits that together move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
         numbers: set[int] = set()
         for rank, pair in enumerate(pairwise(proposals)):
             # An edit is half of one move only, as three would lose a word.
-            if rank not in numbers and self._is_move(draft, *pair):
+            if rank not in numbers and may_move(draft.sentence, *pair) and self._is_move(*pair):
                 numbers |= {rank, rank + 1}
         return numbers
 
-    def _is_move(self, draft: Draft, one: _Proposal, other: _Proposal) -> bool:
-        """Tell whether two edits near each other, without a mark between them, move a word.
+    def _is_move(self, one: Proposal, other: Proposal) -> bool:
+        """Tell whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
+        edits = (one.source, one.replacement), (other.source, other.replacement)
+        return self._guard.allows_move(*edits, one.reason)
 
-        Both must be possible: one alone would double the word or lose it.
-        """
-        return (
-            one.reason is other.reason
-            and other.word - one.word <= _LONGEST_MOVE
-            and one.gap is not None
-            and other.gap is not None
-            and self._guard.allows_move((one.source, one.replacement), (other.source, other.replacement), one.reason)
-            and _MARK.search(draft.sentence, one.end, other.start) is None
-        )
-
-    def _is_alone(self, proposals: Sequence[_Proposal], rank: int) -> bool:
+    def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
         """Tell whether the edit needs a later one of the same reason, and there is none."""
         edit = proposals[rank]
         if not self._guard.needs_the_verb(edit.source, edit.replacement, edit.reason):
             return False
         return all(other.reason is not edit.reason for other in proposals[rank + 1 :])
 
-    def _edit(self, draft: Draft, edit: _Proposal, texts: list[str], *, is_sure: bool) -> Edit | None:
-        """Return the edit as it goes into the sentence, or None where it makes no sense.
+    def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
+        """Tell whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
+        previous = previous_word(draft.sentence, draft.prompt.words, edit.word)
+        if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
+            return False
+        return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
 
-        `is_sure` says that the guard has allowed it as half of a move. `texts` are the words that explanations quote.
-        They are corrected here, so that no explanation says "After 'haved' comes ...".
+    def _edit(
+        self, draft: Draft, edit: Proposal, texts: list[tuple[str, ...]], rest: Proposal | None, is_rest: bool
+    ) -> Edit | None:
+        """Return the edit as it goes into the sentence, or None where nothing changes.
+
+        `rest` is the next edit where both mend one mistake: then the explanation is of both. `is_rest` says that this
+        is such an edit.
         """
-        sentence, source, reason = draft.sentence, edit.source, edit.reason
-        if edit.gap is None or self._guard.is_noun(source[0], _previous(draft, edit.word), reason):
-            return None
-        if not is_sure and not self._guard.allows(source, edit.replacement, reason):
-            return None
-        is_upper = sentence.isupper() and len(texts) > 1
-        has_curly = "\u2019" in sentence
-        new = match_case(source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
-        text = (edit.gap if len(new) == len(source) else " ").join(new)
-        original = sentence[edit.start : edit.end]
+        new = self._cased(draft, edit)
+        text = ((edit.gap or " ") if len(new) == len(edit.source) else " ").join(new)
+        original = draft.sentence[edit.start : edit.end]
         if text == original:
             return None
-        change = EditWords(source, new, reason)
-        facts = self._facts.find(sentence, draft.prompt.words, texts, edit.word, change)
-        if len(new) == len(source):
-            texts[edit.word : edit.word + len(new)] = new
-        return Edit(edit.start, edit.end, original, text, reason, explain(facts), edit.confidence)
+        about = edit if rest is None else joined(draft.prompt.words, edit, rest)
+        change = EditWords(about.source, self._cased(draft, about), edit.reason)
+        facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about.word, change)
+        explanation = explain_the_rest(facts) if is_rest else explain(facts)
+        texts[edit.word : edit.word + len(edit.source)] = [tuple(new), *[()] * (len(edit.source) - 1)]
+        return Edit(edit.start, edit.end, original, text, edit.reason, explanation, edit.confidence)
 
-
-@dataclass(slots=True)
-class _Proposal:
-    """Holds an edit of the model with its place in the sentence."""
-
-    word: int
-    source: tuple[str, ...]
-    replacement: tuple[str, ...]
-    reason: Reason
-    start: int
-    end: int
-    gap: str | None  # what stands between two words where it is white space
-    confidence: float
-
-
-def _proposal(draft: Draft, edit: ScriptEdit) -> _Proposal:
-    pieces = draft.prompt.words[edit.word : edit.word + edit.num_words]
-    source = tuple([piece.text for piece in pieces])
-    new, gap = tuple(edit.replacement.split()), _gap(draft.sentence, pieces)
-    return _Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
-
-
-def _previous(draft: Draft, word: int) -> str | None:
-    """Return the word right before if only white space separates them: in "A: Does you" it does not."""
-    pieces = draft.prompt.words[word - 1 : word + 1] if word else ()
-    return None if not pieces or _gap(draft.sentence, pieces) is None else pieces[0].text
-
-
-def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:
-    """Return the white space between two words, a blank for one word, None where a mark stands there."""
-    gap = sentence[pieces[0].end : pieces[-1].start] if len(pieces) > 1 else " "
-    return gap if gap.isspace() else None
+    def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
+        """Return the replacement with the capitals and apostrophes of the sentence."""
+        is_upper = draft.sentence.isupper() and len(draft.prompt.words) > 1
+        has_curly = "\u2019" in draft.sentence
+        return tuple(match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper))
 
 
 def _apply(sentence: str, edits: Sequence[Edit]) -> str:

@@ -8,6 +8,7 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
+from tests import golden_explanations
 from tests.fake_tokenizer import FakeTokenizer
 from tests.tables import table
 
@@ -63,3 +64,60 @@ def test_an_explanation_quotes_the_words_before_it_as_they_are_mended() -> None:
     correction = PIPELINE.conclude(PIPELINE.prepare("She maked him went"), TOKENIZER.encode_output(edits))
 
     assert correction.edits[1].explanation == "After 'made' the verb stays in its base form: 'go', not 'went'."
+
+
+def test_the_explanations_of_real_sentences_are_those_that_were_read() -> None:
+    """A change is written by `python -m tests.golden_explanations` and read in the diff."""
+    assert golden_explanations.PATH.read_text(encoding="utf-8") == golden_explanations.written()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edits", "expected"),
+    [
+        (
+            "He is always behave",
+            [ScriptEdit(1, 2, "always", R.EXTRA_BE), ScriptEdit(3, 1, "behaves", R.EXTRA_BE)],
+            ["'behave' is a verb: 'he always behaves', without 'is'.", "So here it is 'behaves', not 'behave'."],
+        ),
+        (
+            "I am usually getting up",
+            [ScriptEdit(1, 2, "usually", R.HABIT), ScriptEdit(3, 1, "get", R.HABIT)],
+            ["A habit ('usually') takes the simple tense: 'usually get', not 'am usually getting'.",
+             "So here it is 'get', not 'getting'."],
+        ),
+        (
+            "He is believes it, and is believes her",
+            [ScriptEdit(1, 2, "believes", R.EXTRA_BE), ScriptEdit(5, 2, "believes", R.EXTRA_BE)],
+            ["'believe' is a verb: 'he believes', without 'is'.", "'believe' is a verb: 'believes', without 'is'."],
+        ),
+        (
+            "I am not go and she is not goes",
+            [ScriptEdit(1, 2, "do not", R.DO_SUPPORT), ScriptEdit(6, 2, "does not", R.DO_SUPPORT)],
+            ["'go' is a verb here, so the negative is made with 'do', not with 'be': 'do not', not 'am not'.",
+             "'goes' is a verb here, so the negative is made with 'do', not with 'be': 'does not', not 'is not'."],
+        ),
+    ],
+)  # fmt: skip
+def test_two_edits_of_one_mistake_are_explained_together(
+    sentence: str, edits: list[ScriptEdit], expected: list[str]
+) -> None:
+    correction = PIPELINE.conclude(PIPELINE.prepare(sentence), TOKENIZER.encode_output(edits))
+
+    assert [edit.explanation for edit in correction.edits] == expected
+
+
+def test_no_explanation_quotes_a_word_that_is_gone() -> None:
+    edits = [ScriptEdit(1, 2, "is", R.EXTRA_BE), ScriptEdit(3, 1, "going", R.BE_ING)]
+
+    correction = PIPELINE.conclude(PIPELINE.prepare("He is be go home"), TOKENIZER.encode_output(edits))
+
+    assert correction.edits[1].explanation == (
+        "The progressive with 'is' needs the -ing form of 'go': 'going', not 'go'."
+    )
+
+
+@pytest.mark.parametrize("title", ["Mr.", "Dr.", "Mrs.", "St."])
+def test_a_subject_is_named_with_its_title(title: str) -> None:
+    text = explanation_of(f"{title} Smith have a dog", ScriptEdit(2, 1, "has", R.SVA_SG))
+
+    assert text == f"The subject '{title} Smith' is singular, so the verb is 'has', not 'have'."

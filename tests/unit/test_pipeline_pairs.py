@@ -19,7 +19,7 @@ WITHOUT_DO = (
     "'can' makes its question without 'do': it comes before the subject itself. "
     "So 'can' does not stand here, after the subject."
 )
-BESIDE_NEVER = "After 'never' 'has' comes before the subject. So 'has' does not stand here, after the subject."
+BESIDE_NEVER = "After 'never', 'has' comes before the subject. So 'has' does not stand here, after the subject."
 
 
 def corrected_by(reason: Reason, sentence: str, *edits: Edit) -> Correction:
@@ -85,7 +85,11 @@ def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
 
     assert correction.corrected == corrected
     if len(edits) == 2:
-        assert correction.explanation.startswith("The simple tense makes its questions and negatives with 'do': ")
+        first, second = correction.edits
+        assert (
+            "takes the simple tense: 'do you often sing'" in first.explanation or "names a state" in first.explanation
+        )
+        assert second.explanation.startswith("So here it is ")
 
 
 def test_two_edits_may_put_a_verb_behind_its_subject():

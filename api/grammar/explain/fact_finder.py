@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from api.grammar import word_sets
 from api.grammar.explain.edit_facts import EditFacts, WordFacts, with_capitals
@@ -50,14 +51,14 @@ class FactFinder:
         self._following = FollowingSubjectFinder(words)
 
     def find(
-        self, sentence: str, words: Sequence[Piece], texts: Sequence[str], first: int, edit: EditWords
+        self, sentence: str, words: Sequence[Piece], texts: Sequence[Sequence[str]], first: int, edit: EditWords
     ) -> EditFacts:
-        """Find the facts. `texts` are the `words` of the sentence after earlier edits; this edit begins at `first`."""
+        """Find the facts. `texts` are what earlier edits made of each of the `words`; this edit begins at `first`."""
         known = self._word_facts((edit.old, edit.new))
         last, first = first + len(edit.old), first + known.num_same
         facts = EditFacts(
             known.num_same, known.old, known.new, known.head, known.verb, known.capitals, known.not_old,
-            edit.reason, tuple(texts[:first]), tuple(texts[last:]), sentence,
+            edit.reason, tuple(chain.from_iterable(texts[:first])), tuple(chain.from_iterable(texts[last:])), sentence,
         )  # fmt: skip
         if edit.reason in _WITH_EXPRESSION:
             facts.expression_before = self._expression_at_the_end(list(map(plain, facts.before)))
@@ -164,5 +165,7 @@ def _cut(clauses: list[list[str]], marks: Sequence[str]) -> None:
         word = clauses[-1][-1] if clauses[-1] else ""
         if mark in _APOSTROPHES and plain(word).endswith("s"):
             clauses[-1][-1] += mark  # the boys' room
-        elif word and not (mark == "." and plain(word) in _TITLES):
+        elif mark == "." and plain(word) in _TITLES:
+            clauses[-1][-1] += mark  # Mr. Smith
+        elif word:
             clauses.append([])

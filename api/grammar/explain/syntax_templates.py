@@ -8,7 +8,7 @@ from collections.abc import Callable
 from api.grammar import word_sets
 from api.grammar.explain.edit_facts import EditFacts
 from api.grammar.reasons import Reason
-from api.grammar.verb_words import parts_of, plain
+from api.grammar.verb_words import full_forms, parts_of, plain
 
 _BETTER_PHRASE = re.compile(r"(?:\b(?:had|would|have)|'d) (better|rather|sooner)(?: not)?$")
 _ASKED_PHRASE = re.compile(
@@ -62,13 +62,20 @@ def _missing_be(facts: EditFacts) -> str:
 
 
 def _extra_be(facts: EditFacts) -> str:
-    be = parts_of(facts.old.split(" ")[0])[0]
     if _has(facts.new, word_sets.DO_PARTS):
         return _do_for_be(facts)
-    if facts.verb is None or be not in word_sets.BE_PARTS:
+    be = [part for word in facts.old.split(" ") for part in parts_of(word) if part in word_sets.BE_PARTS]
+    if be and facts.new in word_sets.SUBJECT_PRONOUNS and facts.after:  # "[I'm] agree"
+        verb = plain(facts.after[0])
+        return f"'{verb}' is a verb: '{facts.shown(facts.new)} {verb}', without '{full_forms(be[0])[0]}'."
+    is_doubled = "be" in be or facts.head in word_sets.BE_PARTS  # "is be ready"
+    if not be or (facts.verb is None and not is_doubled):
         return f"No form of 'be' belongs before this verb: {facts.not_old}."
-    lemma = f", a form of '{facts.verb.lemma}'," if facts.new.lower() != facts.verb.lemma else ""
-    return f"The verb '{facts.new}'{lemma} needs no '{be}' before it."
+    if facts.verb is None or is_doubled:
+        return f"One form of 'be' is enough: {facts.not_old}."
+    subject = f"{facts.shown(facts.previous)} " if facts.previous in word_sets.SUBJECT_PRONOUNS else ""
+    shown = f"{subject}{facts.shown(facts.new)}"
+    return f"'{facts.verb.lemma}' is a verb: '{shown}', without '{full_forms(be[0])[0]}'."
 
 
 def _to_infinitive(facts: EditFacts) -> str:
@@ -131,6 +138,8 @@ def _do_support(facts: EditFacts) -> str:
         return f"To say 'not' here, use '{do}': {result}."
     if facts.verb and facts.head == facts.verb.lemma != "do":
         return f"A question like this needs '{do}' before the subject and the base form of the verb: {facts.not_old}."
+    if facts.new == f"{do} {facts.old}" and facts.old in word_sets.DETERMINERS:  # "[the] last bus": half a subject
+        return f"A question like this needs '{do}' before the subject: put it before '{facts.old}'."
     return f"A question like this needs '{do}' before the subject: {facts.not_old}."
 
 
@@ -171,13 +180,13 @@ def _question_order(facts: EditFacts) -> str:
     if new[:-1] == old:
         return f"So '{new[-1]}' stands here, after the subject."
     if new[1:] == old:
-        place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
+        place = f"After '{facts.previous}'," if facts.previous in _INVERTING else "In a question"
         return f"{place} '{new[0]}' comes before the subject."
     if old[:-1] == new:
         return f"So '{old[-1]}' does not stand here, after the subject."
     first, *others = new
     if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
-        place = f"After '{facts.previous}'" if facts.previous in _INVERTING else "In a question"
+        place = f"After '{facts.previous}'," if facts.previous in _INVERTING else "In a question"
         return f"{place} '{first}' comes before the subject: {facts.not_old}."
     if parts_of(facts.old.split(" ")[0])[0] in word_sets.INVERTED_PARTS:
         return f"Inside another sentence a question keeps the order of a statement: {facts.not_old}."

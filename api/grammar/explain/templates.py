@@ -17,7 +17,7 @@ from api.grammar.explain.syntax_templates import SYNTAX_TEMPLATES
 from api.grammar.explain.tense_templates import TENSE_TEMPLATES
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import plain
-from api.grammar.verbs import VerbForms
+from api.grammar.verbs import MODALS, VerbForms
 
 _SUBJECT_STARTS = (
     word_sets.SUBJECT_PRONOUNS | word_sets.DETERMINERS | word_sets.AMOUNTS | word_sets.INDEFINITE_PRONOUNS | {""}
@@ -29,6 +29,11 @@ _VOWEL_GROUP = re.compile("[aeiouy]+")
 def explain(facts: EditFacts) -> str:
     """Return the explanation of one edit."""
     return _TEMPLATES[facts.reason](facts)
+
+
+def explain_the_rest(facts: EditFacts) -> str:
+    """Return the explanation of an edit that the one before has explained: "[are] you [knowing]"."""
+    return f"So here it is {facts.not_old}."
 
 
 def _irregular(short: str, forms_of: Callable[[VerbForms], tuple[str, ...]]) -> Callable[[EditFacts], str]:
@@ -56,6 +61,8 @@ def _past_not_participle(facts: EditFacts) -> str:
 
 def _spelling(form: str) -> Callable[[EditFacts], str]:
     def template(facts: EditFacts) -> str:
+        if facts.head in MODALS:  # musts
+            return f"'{facts.head}' has one form for all subjects: {facts.not_old}."
         name = "past" if form == "-ed" and not facts.head.endswith("ed") else form  # paid
         of_verb = f" of '{facts.verb.lemma}'" if facts.verb else ""
         return f"The {name} form{of_verb} is {facts.not_old}{_rule(facts)}."

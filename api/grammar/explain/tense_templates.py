@@ -29,6 +29,7 @@ _PERFECT_PHRASE = re.compile(
     rf"|for (?:{_COUNT} |the last |the past )+(?:\w+ )?{_UNITS}|for {_UNITS})\b",
     re.IGNORECASE,
 )
+_BEEN = re.compile(r"(?:am|is|are|was|were) been")
 _SO_FAR_PHRASE = re.compile(
     r"\b(?:the (?:first|second|third|fourth|fifth|only) time|so far|up to now|until now|already|yet|recently|lately)\b",
     re.IGNORECASE,
@@ -56,6 +57,8 @@ def _past_tense(facts: EditFacts) -> str:
             return SYNTAX_TEMPLATES[Reason.PASSIVE_PART](facts)
         if facts.head not in facts.verb.pasts and be_or_have in word_sets.HAVE_PARTS:  # but "the dog I had barked"
             return SYNTAX_TEMPLATES[Reason.PERF_PART](facts)
+    if facts.head == "used" and facts.after and plain(facts.after[0]) == "to":
+        return f"What was so in the past, and is no more, takes 'used to': {facts.not_old}."
     form = f"the past tense{facts.of_verb(facts.verb.pasts if facts.verb else ())}"
     if phrase := facts.phrase(_PAST_PHRASE):
         return f"'{phrase}' asks for {form}: {facts.not_old}."
@@ -69,6 +72,9 @@ def _future_tense(facts: EditFacts) -> str:
 
 
 def _perfect_tense(facts: EditFacts) -> str:
+    following = plain(facts.after[0]) if facts.after else ""
+    if _BEEN.fullmatch(f"{facts.old} {following}") or _BEEN.fullmatch(facts.old):
+        return f"Before 'been' stands a form of 'have': {facts.not_old}."
     tense = "perfect" if facts.new.startswith("had") else "present perfect"
     if not facts.new.startswith("had ") and (phrase := facts.phrase(_PERFECT_PHRASE)):
         return f"'{phrase}' asks for the {tense}: {facts.not_old_with_ing}."
@@ -165,7 +171,11 @@ def _habit(facts: EditFacts) -> str:
 def _past_perfect(facts: EditFacts) -> str:
     if facts.nearest({"if"}) and _RESULT_PHRASE.search(facts.sentence):
         return f"What did not happen takes the past perfect after 'if': {facts.not_old}."
-    return f"What came before another past event takes the past perfect: {facts.not_old}."
+    participle = plain(facts.after[0]) if facts.new == "had" and facts.after else ""
+    if not participle or participle in word_sets.CLOSED_CLASS or participle.endswith("ly"):
+        return f"What came before another past event takes the past perfect: {facts.not_old}."
+    change = f"'had {participle}', not '{facts.old} {participle}'"
+    return f"What came before another past event takes the past perfect: {change}."
 
 
 _SIMPLE_DO = "The simple tense makes its questions and negatives with 'do': {}."

@@ -1,0 +1,92 @@
+"""Holds an edit of the model with its place in the sentence, and tells which two of them mend one mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.grammar import word_sets
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
+from api.grammar.verb_words import parts_of
+from api.grammar.words import Piece
+
+_MARK = re.compile(r"[^\w\s'\u2019-]")
+_LONGEST_MOVE = 10  # words
+_MOST_BETWEEN = 3  # words between an auxiliary and its verb: "is [always very carefully] behave"
+_AUXILIARY_PARTS = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS
+# What an auxiliary and its verb go through together.
+_OF_THE_WHOLE_VERB = frozenset(
+    [Reason.EXTRA_BE, Reason.HABIT, Reason.STATIVE, Reason.DO_SUPPORT, Reason.PAST_NOT_PERF, Reason.TENSE_PERF]
+)
+
+
+@dataclass(slots=True)
+class Proposal:
+    """Holds what the model replaces by what, with the code points of the replaced words."""
+
+    word: int
+    source: tuple[str, ...]
+    replacement: tuple[str, ...]
+    reason: Reason
+    start: int
+    end: int
+    gap: str | None  # what stands between two words where it is white space
+    confidence: float
+
+
+def proposal_of(sentence: str, words: Sequence[Piece], edit: ScriptEdit) -> Proposal:
+    """Find the words of the edit in the sentence."""
+    pieces = words[edit.word : edit.word + edit.num_words]
+    source, new = tuple([piece.text for piece in pieces]), tuple(edit.replacement.split())
+    gap = _gap(sentence, pieces)
+    return Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
+
+
+def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | None:
+    """Return the word right before if only white space separates them: in "A: Does you" it does not."""
+    pieces = words[number - 1 : number + 1] if number else ()
+    return None if not pieces or _gap(sentence, pieces) is None else pieces[0].text
+
+
+def may_move(sentence: str, one: Proposal, other: Proposal) -> bool:
+    """Tell whether the two may move a word: they have one reason, are near each other, and no mark parts them."""
+    return (
+        one.reason is other.reason
+        and other.word - one.word <= _LONGEST_MOVE
+        and one.gap is not None
+        and other.gap is not None
+        and _MARK.search(sentence, one.end, other.start) is None
+    )
+
+
+def mends_the_verb(sentence: str, one: Proposal, other: Proposal) -> bool:
+    """Tell whether the first changes the auxiliary of the verb that the second changes: "[is] always [behave]"."""
+    between = sentence[one.end : other.start].lower().split()
+    return (
+        one.reason in _OF_THE_WHOLE_VERB
+        and len(between) <= _MOST_BETWEEN
+        and word_sets.CLAUSE_STARTS.isdisjoint(between)
+        and _has_auxiliary(one)
+        and not _has_auxiliary(other)
+        and may_move(sentence, one, other)
+    )
+
+
+def _has_auxiliary(edit: Proposal) -> bool:
+    return any(part in _AUXILIARY_PARTS for word in edit.source for part in parts_of(word))
+
+
+def joined(words: Sequence[Piece], one: Proposal, other: Proposal) -> Proposal:
+    """Return both as one, with the words between them."""
+    between = tuple([piece.text for piece in words[one.word + len(one.source) : other.word]])
+    source = one.source + between + other.source
+    replacement = one.replacement + between + other.replacement
+    return Proposal(one.word, source, replacement, one.reason, one.start, other.end, " ", one.confidence)
+
+
+def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:
+    """Return the white space between two words, a blank for one word, None where a mark stands there."""
+    gap = sentence[pieces[0].end : pieces[-1].start] if len(pieces) > 1 else " "
+    return gap if gap.isspace() else None
