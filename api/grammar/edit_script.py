@@ -43,10 +43,11 @@ class ScriptEdit:
 
 @dataclass(slots=True)
 class ScriptOutcome:
-    """Holds the edits of an output and the number of malformed parts."""
+    """Holds the edits of an output, the number of malformed parts, and of edits that are less certain than asked."""
 
     edits: tuple[ScriptEdit, ...]
     num_dropped: int
+    num_unsure: int = 0
 
 
 class TokenDecoder(Protocol):
@@ -64,7 +65,7 @@ def parse_script(
     is no fault, nor is an edit below `min_confidence`; it is left out.
     """
     edits: list[ScriptEdit] = []
-    num_dropped, first_word = 0, 0
+    num_dropped = num_unsure = first_word = 0
     written: list[int] = []  # since the last position or tag; counts as one fault if it breaks a rule
     for output_id in output_ids:
         token_id = output_id & ID_MASK
@@ -79,12 +80,15 @@ def parse_script(
             if edit is None or edit.word < first_word or edit.word + edit.num_words > num_words:
                 num_dropped += 1
             else:
-                edits += [edit] if edit.confidence >= min_confidence else []
                 first_word = edit.word + edit.num_words
+                if edit.confidence >= min_confidence:
+                    edits.append(edit)
+                else:
+                    num_unsure += 1
             written = []
         else:
             written.append(output_id)
-    return ScriptOutcome(tuple(edits), num_dropped + bool(written))
+    return ScriptOutcome(tuple(edits), num_dropped + bool(written), num_unsure)
 
 
 def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, certainty: int) -> ScriptEdit | None:

@@ -25,8 +25,11 @@ _SHAPE = re.compile(
 )
 
 
-def nothing_found(text: str) -> str:
-    """Return the explanation of a text without edits."""
+def nothing_found(text: str, num_unsure: int = 0) -> str:
+    """Return the explanation of a text without edits; `num_unsure` were left out, being less certain than asked."""
+    if num_unsure and seems_english(text):
+        left_out = "1 edit that is" if num_unsure == 1 else f"{num_unsure} edits that are"
+        return f"`min_confidence` left out {left_out} less certain; nothing else was found."
     return NOTHING_FOUND if seems_english(text) else NOT_ENGLISH
 
 

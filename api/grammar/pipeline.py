@@ -88,6 +88,7 @@ class Correction:
     # For evaluations only: different outputs may give the same answer.
     num_malformed: int = field(default=0, compare=False)  # of those dropped: by the parser, not by the guard
     num_tokens: int = field(default=0, compare=False)  # that the model wrote
+    num_unsure: int = field(default=0, compare=False)  # edits that are less certain than asked
 
 
 class TextPipeline:
@@ -169,9 +170,8 @@ class TextPipeline:
             for at, part in zip([sentence.start for sentence in draft.sentences], parts, strict=True)
             for edit in part.edits
         )
-        explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.text)
-        counts = [sum(getattr(part, name) for part in parts) for name in ("num_dropped", "num_malformed", "num_tokens")]
-        return Correction(_apply(draft.text, edits), edits, explanation, *counts)
+        names = ("num_dropped", "num_malformed", "num_tokens", "num_unsure")
+        return _correction(draft.text, edits, [sum(getattr(part, name) for part in parts) for name in names])
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
@@ -179,9 +179,8 @@ class TextPipeline:
         found = self._found(draft, [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits])
         edits = tuple(edit for edit in found if edit is not None)
         num_dropped = script.num_dropped + len(found) - len(edits)
-        explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(draft.sentence)
-        counts = num_dropped, script.num_dropped, len(output_ids)
-        return Correction(_apply(draft.sentence, edits), edits, explanation, *counts)
+        counts = num_dropped, script.num_dropped, len(output_ids), script.num_unsure
+        return _correction(draft.sentence, edits, counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.
@@ -270,9 +269,11 @@ class TextPipeline:
         return tuple(match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper))
 
 
-def _apply(sentence: str, edits: Sequence[Edit]) -> str:
+def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int]) -> Correction:
+    """Apply the edits to the text. The counts stand in the order of the answer's fields."""
     parts, done = [], 0
     for edit in edits:  # the parser ensures that they are in order and do not overlap
-        parts += [sentence[done : edit.start], edit.replacement]
+        parts += [text[done : edit.start], edit.replacement]
         done = edit.end
-    return "".join([*parts, sentence[done:]])
+    explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(text, counts[-1])
+    return Correction("".join([*parts, text[done:]]), edits, explanation, *counts)

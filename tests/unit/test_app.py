@@ -74,6 +74,7 @@ def test_an_edit_below_min_confidence_is_left_out(
     (result,) = document.get("results", [document])
     assert result["corrected"] == corrected
     assert [edit["confidence"] for edit in result["edits"]] == ([0.9933] if asked < 1 else [])
+    assert ("1 edit that is less certain" in result["explanation"]) is (asked == 1)
 
 
 def test_learner_id_is_passed_along_and_may_be_left_out(client: FlaskClient, corrector: FakeCorrector) -> None:

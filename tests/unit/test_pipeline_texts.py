@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.edit_script import EOS_ID, TAG_IDS, ScriptEdit
 from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.http.problems import problem
 from scheduler.errors import InvalidRequest, SentenceTooLong
-from scheduler.messages import MAX_SENTENCES
+from scheduler.messages import ID_BITS, MAX_SENTENCES
 from tests.fake_tokenizer import FakeTokenizer
 
 TOKENIZER = FakeTokenizer()
@@ -83,6 +83,27 @@ def test_edits_that_make_no_sense_are_counted_over_all_sentences() -> None:
 )
 def test_a_text_without_edits_says_what_was_checked(text: str, said: str) -> None:
     assert conclude(text, *[[] for _ in text.split(". ")]) == Correction(text, (), said, 0)
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ([[WENT]], "1 edit that is less certain"),
+        ([[WENT], [WENT]], "2 edits that are less certain"),
+        ([[WENT], []], "1 edit that is less certain"),
+    ],
+)
+def test_edits_that_are_less_certain_than_asked_are_not_passed_over_in_silence(
+    edits: list[list[ScriptEdit]], said: str
+) -> None:
+    text = " ".join(["He goed home."] * len(edits))
+    written = [TOKENIZER.encode_output(own) for own in edits]
+    outputs = [[each | 1 << ID_BITS if each == TAG_IDS[WENT.reason] else each for each in ids] for ids in written]
+
+    correction = PIPELINE.conclude_text(PIPELINE.prepare_text(text, min_confidence=0.9), outputs)
+
+    assert (correction.corrected, correction.edits) == (text, ())
+    assert said in correction.explanation
 
 
 @given(st.lists(st.sampled_from(["He goed", "OK", ".", "!", "?", " ", "\n", "\u201d", "\U0001f600"]), max_size=30))
