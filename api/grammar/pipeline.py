@@ -178,8 +178,7 @@ class TextPipeline:
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
         found = self._found(draft, [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits])
         edits = tuple(edit for edit in found if edit is not None)
-        num_dropped = script.num_dropped + len(found) - len(edits)
-        counts = num_dropped, script.num_dropped, len(output_ids), script.num_unsure
+        counts = script.num_dropped + len(found) - len(edits), script.num_dropped, len(output_ids), script.num_unsure
         return _correction(draft.sentence, edits, counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
