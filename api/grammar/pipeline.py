@@ -1,8 +1,7 @@
 """Turns a text into prompts, one for each sentence, and the model's edit scripts into the corrected text with reasons.
 
 The API puts the queue between `prepare_text` and `conclude_text`; `miniserve correct` calls the model itself.
-Concluding never raises: an edit that makes no sense is dropped and counted. All text outside the edits stays the same,
-code point for code point.
+Concluding never raises: an edit without sense is dropped and counted. Outside of edits every code point stays the same.
 """
 
 from __future__ import annotations
@@ -75,6 +74,7 @@ class Edit:
     reason: Reason
     explanation: str
     confidence: float = 1.0  # the model's probability of this edit against none, where it began it
+    verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
 
 
 @dataclass(slots=True)
@@ -259,7 +259,7 @@ class TextPipeline:
         facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about.word, change)
         explanation = explain_the_rest(facts) if is_rest else explain(facts)
         texts[edit.word : edit.word + len(edit.source)] = [tuple(new), *[()] * (len(edit.source) - 1)]
-        return Edit(edit.start, edit.end, original, text, edit.reason, explanation, edit.confidence)
+        return Edit(edit.start, edit.end, original, text, edit.reason, explanation, edit.confidence, facts.lemma)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""

@@ -29,7 +29,7 @@ from scheduler.errors import InvalidRequest, MethodNotAllowed, NotFound
 from scheduler.settings import Settings
 from scheduler.traces import SpanSink
 from worker.mailbox.formats import is_request_id
-from worker.mailbox.protocol import ApiMailbox
+from worker.mailbox.protocol import ApiMailbox, Reports
 
 TEXT = "text/plain"
 
@@ -41,6 +41,7 @@ class Api(Flask):
     mailbox: ApiMailbox  # to be closed in the end
     corrections: CorrectionEndpoint
     recorder: RequestRecorder  # what it records is for the server to write and report
+    reports: Reports | None = None  # of learners, for the server to send with those of the recorder
     readiness: Readiness | None = None  # of a server that watches the queue itself
 
 
@@ -75,7 +76,9 @@ def _register_kept_requests(app: Api, corrector: Corrector) -> None:
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
         _name_exchange(request_id)
-        return outcome_reply(request_id, corrector.find(request_id, g.exchange))
+        outcome = corrector.find(request_id, g.exchange)
+        app.corrections.note_outcome(g.exchange, outcome, is_first=False)
+        return outcome_reply(request_id, outcome)
 
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Reply:

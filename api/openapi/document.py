@@ -13,6 +13,7 @@ from api.access.gate import COOKIE
 from api.http import problems
 from api.http.replies import JSON
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
+from api.http.schema import MAX_LEARNER_ID_CHARACTERS
 from api.languagetool.routes import FORM_STATUSES
 from api.openapi.models import Problem
 from api.openapi.operations import GROUPS, TEXT, Answer, Operation
@@ -20,6 +21,7 @@ from api.openapi.problem_examples import STATUSES, TITLES, examples
 from api.version import package_version
 
 Json = dict[str, Any]
+_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")  # in a path of Flask's
 _SCHEMAS = "#/components/schemas/{model}"
 _ABOUT = """\
 Corrects the verb forms of English sentences and says why.
@@ -61,6 +63,13 @@ _PARAMETERS: dict[str, Json] = {
         "schema": {"type": "string", "minLength": 1},
         "example": "1345054c67ba1a4be2bc74a0ab958794",
     },
+    "learner_id": {
+        "in": "path",
+        "required": True,
+        "description": "The `learner_id` of a request.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LEARNER_ID_CHARACTERS},
+        "example": "5f0c3d1e",
+    },
 }  # fmt: skip
 _HEADERS: dict[str, Json] = {
     "X-Request-ID": {"required": True, "description": "Yours, or the id of the request.", "schema": {"type": "string"}},
@@ -88,7 +97,7 @@ def openapi() -> Json:
     paths: dict[str, Json] = {}
     for tag, group in GROUPS.items():
         for operation in group:
-            path = re.sub(r"<(\w+)>", r"{\1}", operation.path)
+            path = _VARIABLE.sub(r"{\1}", operation.path)
             paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, tag)
     return {
         "openapi": "3.1.1",
@@ -108,7 +117,7 @@ def openapi() -> Json:
 
 
 def _operation(operation: Operation, tag: str) -> Json:
-    names = [*re.findall(r"<(\w+)>", operation.path), *operation.query, *operation.headers]
+    names = [*_VARIABLE.findall(operation.path), *operation.query, *operation.headers]
     made: Json = {
         "tags": [tag],
         "operationId": operation.name,

@@ -114,6 +114,31 @@ class Trace(BaseModel):
     events: list[TraceEvent]
 
 
+class LearnerReason(BaseModel):
+    """What a learner gets wrong for one reason."""
+
+    reason: Reason
+    count: int = Field(ge=1)
+    last_seen: str = Field(description="UTC.", examples=["2026-11-23T17:02:11Z"])
+    verbs: list[str] = Field(description="Base forms, the most frequent first.", examples=[["go", "see"]])
+
+
+class Learner(BaseModel):
+    """What a learner gets wrong, the most frequent reason first."""
+
+    learner_id: str
+    since: str = Field(description="Of the first answer, UTC.", examples=["2026-11-20T09:00:00Z"])
+    corrections: int = Field(ge=0, description="Texts that were answered, right ones included.")
+    reasons: list[LearnerReason]
+
+
+class Forgotten(BaseModel):
+    """Nothing is known of the learner any more."""
+
+    learner_id: str
+    status: Literal["forgotten"]
+
+
 class Session(BaseModel):
     """A cookie was set."""
 

@@ -167,6 +167,26 @@ EDITORS = (
         problems_are_lines=True,
     ),
 )
+_LEARNER = "/learners/<path:learner_id>"
+LEARNERS = (
+    Operation(
+        "GET",
+        _LEARNER,
+        "findLearner",
+        "See what a learner often gets wrong",
+        {200: Answer("Counts by reason and verb.", (models.Learner,))},
+        "Of the answers that were given with this `learner_id` in the last 90 days, under the same API key.",
+        problems=("not-found", "invalid-request", "not-ready", "shutting-down"),
+    ),
+    Operation(
+        "DELETE",
+        _LEARNER,
+        "forgetLearner",
+        "Forget a learner",
+        {200: Answer("It is forgotten.", (models.Forgotten,))},
+        problems=("invalid-request", "not-ready", "shutting-down"),
+    ),
+)
 _COOKIE = ("Set-Cookie",)
 SESSIONS = (
     Operation(
@@ -214,4 +234,7 @@ SYSTEM = (
         problems=("not-ready", "shutting-down"),
     ),
 )
-GROUPS = {"Corrections": CORRECTIONS, "Requests": KEPT, "Editors": EDITORS, "Sessions": SESSIONS, "System": SYSTEM}
+GROUPS = {
+    "Corrections": CORRECTIONS, "Requests": KEPT, "Editors": EDITORS, "Learners": LEARNERS, "Sessions": SESSIONS,
+    "System": SYSTEM,
+}  # fmt: skip

@@ -210,11 +210,11 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
-        settings, recorder = self.wsgi.settings, self.wsgi.recorder
-        status_client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), recorder.tallies.totals)
+        settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
+        redis = connect(settings.redis_url, _STATUS_TIMEOUT_S)
+        status_client = StatusClient(redis, recorder.tallies.totals, self.wsgi.reports)
         limits = connection_limits(self.worker_connections)
         self._places = Places(limits.served, settings.trusted_proxies)
-        mailbox = self.wsgi.mailbox
         self._readiness = self.wsgi.readiness = Readiness(
             lambda: mailbox.check_hearing(status_client.status()), lambda: self._places.is_full
         )

@@ -90,6 +90,8 @@ def record_of(
         for text, draft in zip(job.texts, drafts, strict=True)
     ]
     content: dict[str, Any] = {"items": items} if job.is_batch else {"sentence": items[0]}
+    if job.learner_id is not None and job.exchange.account is not None:
+        content["account"] = job.exchange.account.name
     if job.min_confidence:
         content["min_confidence"] = job.min_confidence
     document = problems.to_json(content | {"learner_id": job.learner_id})
@@ -103,11 +105,18 @@ def record_of(
 def job_of(exchange: Exchange, document: str) -> Job:
     """The job that `record_of` has kept, for an exchange that asks for its answer."""
     content = json.loads(document)
+    if content.get("learner_id") is not None:
+        exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
     min_confidence = content.get("min_confidence", 0.0)
     if "sentence" in content:
         return Job(exchange, (content["sentence"],), min_confidence=min_confidence)
     texts = tuple(item if isinstance(item, str) else problems.refusal_of(item) for item in content["items"])
     return Job(exchange, texts, is_batch=True, min_confidence=min_confidence)
+
+
+def learner_of(learner_id: str, account: str) -> str:
+    """Under which name a learner is counted: a digest, another one for each account."""
+    return hashlib.blake2b(learner_id.encode(), key=account.encode(), digest_size=16).hexdigest()
 
 
 def longest(timings: Sequence[Timings]) -> Timings:

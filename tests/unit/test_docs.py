@@ -73,7 +73,8 @@ def _concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingE
 
 def test_the_table_of_routes_equals_the_routes() -> None:
     rules = create_site(FakeCorrector(), Settings()).url_map.iter_rules()
-    routes = {f"`{method} {rule.rule}`" for rule in rules for method in rule.methods - {"HEAD", "OPTIONS"}}
+    paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
+    routes = {f"`{method} {path}`" for path, methods in paths for method in methods}
 
     assert {row[0] for row in _table("| route | meaning |")} == routes
 

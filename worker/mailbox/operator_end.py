@@ -16,7 +16,7 @@ from worker.mailbox import replies
 from worker.mailbox.connection import RedisConnection, checked, refusal_of, script
 from worker.mailbox.formats import check_request_id
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus
+from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 
@@ -36,10 +36,13 @@ class SystemReader:
 
 
 class StatusClient:
-    """Reports `totals` with every question."""
+    """Reports `totals`, and what `reports` has, with every question."""
 
-    def __init__(self, client: Redis, totals: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(
+        self, client: Redis, totals: Callable[[], Mapping[str, float]], reports: Reports | None = None
+    ) -> None:
         self._connection = RedisConnection(client)
+        self._reports = reports
         self._totals = totals
         self._reporter = Reporter(is_api=True)
 
@@ -47,8 +50,13 @@ class StatusClient:
         """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
         try:
             report = self._reporter.command(self._totals())
-            reply, taken = self._connection.ask(script("status", READY_WITHIN_S), report)
+            more = None if self._reports is None else self._reports.command()
+            reply, taken, *other = self._connection.ask(
+                script("status", READY_WITHIN_S), report, *([] if more is None else [more])
+            )
             self._reporter.note_reply(taken)
+            if self._reports is not None and other:
+                self._reports.note_reply(other[0])
             return replies.status_of(checked(reply))
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import QueueFull, RateLimited, ServingError
@@ -178,6 +178,16 @@ class WorkerMailbox(Protocol):
 
     def close(self) -> None:
         """Leave: unfinished requests go back to the queue. Gives up in a few seconds if Redis is down; never raises."""
+
+
+class Reports(Protocol):
+    """What a process has to tell Redis now and then, each report once. Used from one thread."""
+
+    def command(self) -> tuple[Any, ...] | None:
+        """The report to send now; the same again as long as its reply is not known."""
+
+    def note_reply(self, reply: Any) -> None:
+        """Of that command."""
 
 
 class ApiMailbox(Protocol):

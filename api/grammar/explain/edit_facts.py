@@ -29,6 +29,11 @@ class WordFacts:
     capitals: Mapping[str, str]  # plain words that are written with a capital of their own
     not_old: str  # the end of most explanations: 'went', not 'goed'
 
+    @property
+    def lemma(self) -> str:
+        """Return the base form of the verb; '' where it is not certain."""
+        return self.verb.lemma if self.verb else ""
+
 
 @dataclass(slots=True)
 class EditFacts(WordFacts):

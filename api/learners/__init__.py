@@ -1,0 +1,1 @@
+"""What learners often get wrong: counts by reason and verb, never text."""

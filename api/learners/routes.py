@@ -1,0 +1,87 @@
+"""GET and DELETE /learners/<id>, and the count of each answer that a learner is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import g
+
+from api.grammar.pipeline import Correction
+from api.grammar.reasons import Reason
+from api.http.app import Api
+from api.http.replies import Reply, json_reply
+from api.http.schema import check_learner_id
+from api.service.jobs import learner_of
+from api.telemetry.request_log import Exchange
+from scheduler.errors import NotFound
+from worker.mailbox.learners import Answered, InMemoryLearners, Learners, RedisLearners
+from worker.mailbox.protocol import MailboxLimits
+
+
+def add_learners(app: Api) -> None:
+    """Count for learners, and add the two routes."""
+    ask = getattr(app.mailbox, "ask", None)  # of one over Redis
+    learners: Learners = InMemoryLearners()
+    if ask is not None:
+        app.reports = learners = RedisLearners(ask, MailboxLimits.from_settings(app.settings).max_memory_bytes)
+
+    def note(exchange: Exchange, outcome: object, is_first: bool) -> None:
+        texts = [one for one in outcome if isinstance(one, Correction)] if isinstance(outcome, Sequence) else [outcome]
+        corrections = [one for one in texts if isinstance(one, Correction)]
+        mistakes = [(edit.reason.value, edit.verb) for one in corrections for edit in one.edits]
+        if corrections:
+            learners.note(Answered(exchange.learner, exchange.request_id, is_first, len(corrections), tuple(mistakes)))
+
+    app.corrections.note_learner = note
+
+    @app.get("/learners/<path:learner_id>")
+    def show(learner_id: str) -> Reply:
+        fields = learners.find(_learner(learner_id))
+        if not fields:
+            raise NotFound("Nothing is counted for a learner with this id, or not any more.")
+        return json_reply(document_of(learner_id, fields))
+
+    @app.delete("/learners/<path:learner_id>")
+    def forget(learner_id: str) -> Reply:
+        learners.forget(_learner(learner_id))
+        return json_reply({"learner_id": learner_id, "status": "forgotten"})
+
+
+def _learner(learner_id: str) -> str:
+    """Raises InvalidRequest."""
+    check_learner_id(learner_id)
+    account = g.exchange.account
+    return learner_of(learner_id, "" if account is None else account.name)
+
+
+def document_of(learner_id: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    """What is known of a learner: the most frequent reasons first, and of each the most frequent verbs."""
+    verbs: dict[str, list[tuple[int, str]]] = {}
+    for name, text in fields.items():
+        if name.startswith("v:"):
+            _, reason, verb = name.split(":", 2)
+            verbs.setdefault(reason, []).append((-_whole(text), verb))
+    reasons = [
+        {
+            "reason": reason.value,
+            "count": _whole(fields[f"n:{reason.value}"]),
+            "last_seen": _iso(fields.get(f"at:{reason.value}", "")),
+            "verbs": [verb for _, verb in sorted(verbs.get(reason.value, ()))],
+        }
+        for reason in Reason
+        if f"n:{reason.value}" in fields
+    ]
+    reasons.sort(key=lambda one: -int(str(one["count"])))
+    since, corrections = _iso(fields.get("since", "")), _whole(fields.get("corrections", ""))
+    return {"learner_id": learner_id, "since": since, "corrections": corrections, "reasons": reasons}
+
+
+def _whole(text: str) -> int:
+    """0 for what is no number: somebody else wrote it."""
+    return int(text) if text.isdecimal() and len(text) < 12 else 0
+
+
+def _iso(seconds: str) -> str:
+    return datetime.fromtimestamp(_whole(seconds), UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,104 @@
+"""Learners over real replicas: counted once, by all of them, also where one is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from tests.learner_traffic import LearnerTraffic
+from tests.running_system import ApiProcess, Reply, RunningSystem, real_worker, send, wait_until
+
+
+@pytest.fixture(scope="module")
+def replicas(redis_server: object) -> Iterator[list[ApiProcess]]:
+    url = redis_server.url
+    with Redis.from_url(url) as client:
+        client.flushall()
+    with ApiProcess(url) as one, ApiProcess(url) as other, real_worker(url):
+        one.wait_until_ready(40)
+        other.wait_until_ready()
+        yield [one, other]
+
+
+def correct(replica: ApiProcess, learner_id: str, **headers: str) -> Reply:
+    document = {"sentence": "He goed home. She have left.", "learner_id": learner_id}
+    asked = {"Content-Type": "application/json", **headers}
+    return send(replica.url, "POST", "/correct", json.dumps(document).encode(), asked)
+
+
+def corrections(replica: ApiProcess, learner_id: str) -> int:
+    reply = send(replica.url, "GET", f"/learners/{learner_id}")
+    return reply.body["corrections"] if reply.status == 200 else 0
+
+
+def settled(replica: ApiProcess, learner_id: str, number: int) -> bool:
+    """Whether so many are counted, and no more when a later answer is."""
+    wait_until(lambda: corrections(replica, learner_id) >= number, 5, f"{number} corrections")
+    correct(replica, f"{learner_id}-later")
+    wait_until(lambda: corrections(replica, f"{learner_id}-later") == 1, 5, "the report after it")
+    return corrections(replica, learner_id) == number
+
+
+def test_every_replica_adds_to_one_count_and_shows_it(replicas: list[ApiProcess]) -> None:
+    for replica in replicas:
+        assert correct(replica, "anna").status == 200
+
+    for replica in replicas:
+        assert settled(replica, "anna", 2)
+    reasons = send(replicas[0].url, "GET", "/learners/anna").body["reasons"]
+    assert ("irregular_past", 2, ["go"]) in [(one["reason"], one["count"], one["verbs"]) for one in reasons]
+
+
+def test_a_repeated_request_and_a_fetched_answer_count_once(replicas: list[ApiProcess]) -> None:
+    for replica in replicas * 2:
+        reply = correct(replica, "bea", **{"Idempotency-Key": "one"})
+        send(replica.url, "GET", f"/requests/{reply.body['request_id']}")
+
+    assert settled(replicas[0], "bea", 1) and settled(replicas[1], "bea", 1)
+
+
+def test_an_answer_nobody_waited_for_counts_when_it_is_fetched_and_once(replicas: list[ApiProcess]) -> None:
+    accepted = correct(replicas[0], "cleo", Prefer="respond-async")
+    path = f"/requests/{accepted.body['request_id']}"
+    for replica in replicas * 2:
+        wait_until(lambda replica=replica: send(replica.url, "GET", path).status == 200, 10, "the answer")
+
+    assert settled(replicas[0], "cleo", 1) and settled(replicas[1], "cleo", 1)
+
+
+def test_a_stream_counts_at_its_end(replicas: list[ApiProcess]) -> None:
+    correct(replicas[0], "dora", Accept="text/event-stream")
+
+    assert settled(replicas[0], "dora", 1)
+
+
+def test_a_learner_is_forgotten_on_every_replica_and_no_text_is_kept(
+    replicas: list[ApiProcess], redis_server: object
+) -> None:
+    correct(replicas[0], "emma")
+    settled(replicas[1], "emma", 1)
+    with Redis.from_url(redis_server.url) as client:
+        words = str([client.hgetall(name) for name in client.scan_iter("miniserve:learner:*")])
+        assert "goed" not in words and "emma" not in words and "left" not in words
+
+    assert send(replicas[1].url, "DELETE", "/learners/emma").status == 200
+
+    assert [corrections(replica, "emma") for replica in replicas] == [0, 0]
+
+
+def test_counts_equal_the_answers_while_replicas_are_killed() -> None:
+    with RunningSystem("--api-processes", "2") as system:
+        traffic = LearnerTraffic(system, num_learners=40, rate_per_s=60)
+        traffic.run(duration_s=6.0, kill_every_s=2.0)
+        system.wait_until_ready()
+        traffic.ask("last")
+        wait_until(lambda: traffic.counted(["last"])["last"] == 1, 10, "the last report")
+
+        wrong, missing = traffic.compare()
+
+    assert len(traffic.killed_s) >= 2
+    assert wrong == []
+    assert missing <= traffic.num_under_way(within_s=1.0) < sum(traffic.delivered.values())

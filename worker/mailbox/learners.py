@@ -1,0 +1,138 @@
+"""What learners got wrong, counted by reason and verb: in Redis for all replicas, or in a process of its own.
+
+A replica collects what it has answered and reports it with its next message, four times a second. A report whose reply
+was lost is sent again as it was, and Redis adds it once. No text of a user comes here: a learner is a digest, a verb is
+one of our table. Nothing of this is on the way of a request.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from redis import ResponseError
+
+from worker.mailbox.connection import Command, script
+
+KEPT_S = 90 * 86_400
+MOST_VERBS = 128  # of one learner
+_MOST_NEWS = 100_000  # answers that wait while Redis is away; the oldest are dropped
+_AT_ONCE = 1000  # in one report
+_FORGETS_S = 2  # of what other replicas report of a learner who was just forgotten
+_MOST_IN_PROCESS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that a learner was given."""
+
+    learner: str
+    request_id: str
+    is_first: bool  # of a POST: an answer that was kept for later may have been counted before
+    num_texts: int
+    mistakes: tuple[tuple[str, str], ...]  # reason and verb; '' where the verb is not known
+
+
+class Learners(Protocol):
+    """Any thread may use it."""
+
+    def note(self, answered: Answered) -> None:
+        """Count it soon. Never waits, never raises."""
+
+    def find(self, learner: str) -> Mapping[str, str]:
+        """The fields of LEARN's hash; empty for one that is not known. Raises NotReady."""
+
+    def forget(self, learner: str) -> None:
+        """Raises NotReady."""
+
+
+class RedisLearners:
+    """Keeps the protocol; `command` and `note_reply` are for the one thread that reports."""
+
+    def __init__(self, ask: Callable[[Command], Any], max_memory_bytes: int) -> None:
+        self._ask = ask
+        self._max_memory_bytes = max_memory_bytes
+        self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        self._news: deque[Answered] = deque(maxlen=_MOST_NEWS)
+        self._number = 1
+        self._sent: Command | None = None  # by a report that may have been lost
+
+    def note(self, answered: Answered) -> None:
+        self._news.append(answered)
+
+    def command(self) -> Command | None:
+        """The report to send now; None where there is nothing to say."""
+        if self._sent is None and self._news:
+            some = [self._news.popleft() for _ in range(min(len(self._news), _AT_ONCE))]
+            words: list[Any] = []
+            for one in some:
+                about = (one.learner, one.request_id, "1" if one.is_first else "", one.num_texts, len(one.mistakes))
+                words += [*about, *(word for mistake in one.mistakes for word in mistake)]
+            bounds = (KEPT_S, self._max_memory_bytes, MOST_VERBS)
+            self._sent = script("learn", self._process, self._number, *bounds, *words)
+        return self._sent
+
+    def note_reply(self, reply: Any) -> None:
+        """Of that command. What Redis refused is sent again."""
+        if not isinstance(reply, ResponseError):
+            self._sent = None
+            self._number += 1
+
+    def find(self, learner: str) -> Mapping[str, str]:
+        flat = self._ask(("HGETALL", _key(learner)))
+        words = [word.decode(errors="replace") for word in flat]
+        return dict(zip(words[::2], words[1::2], strict=True))
+
+    def forget(self, learner: str) -> None:
+        self._ask(("SET", f"miniserve:forgotten:{learner}", "", "EX", _FORGETS_S))
+        self._ask(("DEL", _key(learner)))
+        self._ask(("ZREM", "miniserve:learners", learner))
+
+
+class InMemoryLearners:
+    """Keeps the protocol for the local modes: until the process ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Counter[str]] = OrderedDict()
+        self._counted: OrderedDict[str, None] = OrderedDict()  # requests
+
+    def note(self, answered: Answered) -> None:
+        with self._lock:
+            if answered.request_id in self._counted:
+                return
+            self._counted[answered.request_id] = None
+            now = int(self._clock())
+            fields = self._known.setdefault(answered.learner, Counter(since=now))
+            fields["corrections"] += answered.num_texts
+            for reason, verb in answered.mistakes:
+                fields[f"n:{reason}"] += 1
+                fields[f"at:{reason}"] = now
+                field = f"v:{reason}:{verb}"
+                if verb and (field in fields or fields["verbs"] < MOST_VERBS):
+                    fields["verbs"] += field not in fields
+                    fields[field] += 1
+            self._known.move_to_end(answered.learner)
+            for known in (self._known, self._counted):
+                if len(known) > _MOST_IN_PROCESS:
+                    known.popitem(last=False)
+
+    def find(self, learner: str) -> Mapping[str, str]:
+        with self._lock:
+            return {name: str(value) for name, value in self._known.get(learner, Counter()).items()}
+
+    def forget(self, learner: str) -> None:
+        with self._lock:
+            self._known.pop(learner, None)
+
+
+def _key(learner: str) -> str:
+    return f"miniserve:learner:{learner}"
