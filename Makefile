@@ -49,7 +49,7 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 
 test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas,clients]'
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system

@@ -11,6 +11,8 @@ TOOLS=(
   "chromium chromium"
   "redis-server redis-server"
   "openssl openssl"
+  "curl curl"
+  "node nodejs"
 )
 
 missing=()
