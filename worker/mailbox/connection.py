@@ -16,6 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from hiredis import pack_command
 from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
@@ -184,8 +185,8 @@ class RedisConnection:
             self._poll.register(plain, select.POLLIN)
 
     def _send(self, commands: Any) -> None:
-        connection = self._connection
-        connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+        # redis-py's own way to hiredis looks at every word of a command twice more: 10 us for one request.
+        self._connection.send_packed_command([b"".join(map(pack_command, commands))], check_health=False)
         self._num_expected = len(commands)
 
     def _read_all(self) -> list[Any]:
