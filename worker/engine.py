@@ -147,21 +147,18 @@ class Engine:
 
     def _pack(self, plan: StepPlan, slots: np.ndarray) -> PackedBatch:
         num_prompts, lengths = len(plan.prefills), self._num_tokens[slots]
-        prompt_lengths, last = lengths[:num_prompts], lengths[num_prompts:] - 1
         context_rows = self._token_rows[slots, : context_width(int(np.maximum.reduce(lengths)))]
-        first = int(np.add.reduce(prompt_lengths))
-        packed = np.zeros((4, first + len(last)), dtype=np.intp)
-        token_ids, positions, word_numbers, kv_rows = packed
+        decoding, last = slots[num_prompts:], lengths[num_prompts:] - 1
+        rows = [self._last_token[decoding], last, np.zeros(len(last), dtype=np.intp), self._token_rows[decoding, last]]
+        prompt_lengths = lengths[:num_prompts]
         if num_prompts:
             requests = [sequence.delivery.request for sequence in plan.prefills]
+            tokens = list(chain.from_iterable(request.prompt_ids for request in requests))
+            words = list(chain.from_iterable(request.word_numbers for request in requests))
             is_prompt = self._positions[: context_rows.shape[1]] < prompt_lengths[:, None]  # (P, T)
-            token_ids[:first] = list(chain.from_iterable(request.prompt_ids for request in requests))
-            positions[:first] = is_prompt.nonzero()[1]
-            word_numbers[:first] = list(chain.from_iterable(request.word_numbers for request in requests))
-            kv_rows[:first] = context_rows[:num_prompts][is_prompt]
-        token_ids[first:] = self._last_token[slots[num_prompts:]]
-        positions[first:] = last
-        kv_rows[first:] = self._token_rows[slots[num_prompts:], last]
+            prompts = tokens, is_prompt.nonzero()[1], words, context_rows[:num_prompts][is_prompt]
+            rows = [np.concatenate(both) for both in zip(prompts, rows, strict=True)]
+        token_ids, positions, word_numbers, kv_rows = rows
         return PackedBatch(token_ids, positions, word_numbers, kv_rows, prompt_lengths, context_rows, lengths)
 
 

@@ -103,7 +103,7 @@ class ContextGroup(NamedTuple):
     def attend(self, queries: np.ndarray, layer_kv: np.ndarray, attended: np.ndarray) -> None:
         """From queries (S, H, D) and the arena of a layer (N, 2C) to `attended` (S, H, D); both of all groups."""
         views = self.views
-        np.take(layer_kv, self.rows, axis=0, out=views.kv, mode="clip")
+        layer_kv.take(self.rows, axis=0, out=views.kv, mode="clip")
         views.query_heads[...] = queries[self.first : self.last]
         np.matmul(views.keys, views.queries, out=views.by_key)
         np.add(views.scores, self.mask, out=views.scores)
@@ -131,7 +131,7 @@ class ContextBuffers:
 
     def groups(self, rows: np.ndarray, lengths: np.ndarray, num_prompts: int) -> list[ContextGroup]:
         """Neighbours, some at a time, prompts apart; where they are sorted by length there is least to read."""
-        rows = rows[:, : context_width(int(lengths.max()))]
+        rows = rows[:, : context_width(int(np.maximum.reduce(lengths)))]
         num, longest = rows.shape
         # What stands behind a short context is its first row, which the processor has at hand.
         rows = np.where(self._is_visible[lengths, :longest], rows, rows[:, :1])
@@ -139,7 +139,7 @@ class ContextBuffers:
         starts = [*range(0, num_prompts, GROUP_SEQUENCES), *range(num_prompts, num, GROUP_SEQUENCES)]
         groups = []
         for first, last in pairwise([*starts, num]):
-            width = min(context_width(int(lengths[first:last].max())), longest)
+            width = min(context_width(int(np.maximum.reduce(lengths[first:last]))), longest)
             group_rows = np.ascontiguousarray(rows[first:last, :width])
             shape = last - first, width
             if shape not in self._views:

@@ -30,17 +30,17 @@ class GreedyDecoder:
 
         The first `num_first` rows are first output steps; `last_tokens` (S,) are what the others wrote before.
         """
-        no_edit = logits[:, EOS_ID].copy()
-        tokens = greedy(logits, num_first, self._first_bias)
         begins = self._is_tag[last_tokens]
         begins[:num_first] = True
         self._has_edit[slots[:num_first]] = False
-        chosen = logits[np.arange(len(tokens)), tokens]
-        certainty = np.where(begins, chosen - no_edit, self._certainty[slots])
-        self._certainty[slots] = certainty
+        first_steps = begins.nonzero()[0]
+        no_edit = logits[first_steps, EOS_ID]
+        tokens = greedy(logits, num_first, self._first_bias)
+        self._certainty[slots[first_steps]] = logits[first_steps, tokens[first_steps]] - no_edit
         ends = self._is_tag[tokens]
-        if not ends.any():
+        if not np.count_nonzero(ends):
             return tokens
+        certainty = self._certainty[slots]
         # Once one is certain, the sentence is known to be wrong, and the next edit may be its other half.
         is_doubtful = ends & ~self._has_edit[slots] & (certainty < self._asked[tokens])
         tokens[is_doubtful], ends[is_doubtful] = WITHDRAWN_ID, False

@@ -69,7 +69,7 @@ class MiniGPT:
         for layer, layer_kv in zip(self.weights.layers[:-1], self.arena.layers[:-1], strict=True):
             self._normalise(rows)
             multiply(rows.narrow, layer.qkv, rows.qkv_blocks)
-            layer_kv[batch.kv_rows] = rows.qkv[: rows.num_rows, self.config.width :]
+            layer_kv[batch.kv_rows] = rows.new_kv
             prompts.attend()
             for group in decodes:
                 group.attend(queries, layer_kv, attended)
@@ -83,7 +83,7 @@ class MiniGPT:
 
     def _embed(self, batch: PackedBatch, rows: Rows) -> None:
         weights, residual = self.weights, rows.residual[: rows.num_rows]
-        np.take(weights.tok_emb, batch.token_ids, axis=0, out=residual, mode="clip")
+        weights.tok_emb.take(batch.token_ids, axis=0, out=residual, mode="clip")
         residual += weights.pos_emb.take(batch.positions, axis=0)
         residual += weights.word_emb.take(batch.word_numbers, axis=0)
 
@@ -92,11 +92,11 @@ class MiniGPT:
         layer, layer_kv = self.weights.layers[-1], self.arena.layers[-1]
         self._normalise(rows)
         multiply(rows.narrow, layer.kv, rows.kv_blocks)
-        layer_kv[batch.kv_rows] = rows.kv[: rows.num_rows]
+        layer_kv[batch.kv_rows] = rows.last_new_kv
         wanted = rows
         if len(batch.prompt_lengths):
             wanted = self._wanted_rows.rows(len(batch.context_lengths))
-            np.take(rows.residual, _last_rows(batch), axis=0, out=wanted.residual[: wanted.num_rows], mode="clip")
+            rows.residual.take(_last_rows(batch), axis=0, out=wanted.residual[: wanted.num_rows], mode="clip")
             self._normalise(wanted)
         multiply(wanted.narrow, layer.q, wanted.projected_blocks)
         for group in contexts:

@@ -51,6 +51,7 @@ class Rows:
         self.projected, self.kv, self.qkv, self.hidden = views  # (R, C), (R, 2C), (R, 3C), (R, 4C)
         self.projected_blocks, self.kv_blocks, self.qkv_blocks, self.hidden_blocks = map(blocks_of, views)
         self.qkv_heads = self.qkv[:num_rows].reshape(num_rows, 3, *heads)  # (R, 3, H, D)
+        self.new_kv, self.last_new_kv = self.qkv[:num_rows, width:], self.kv[:num_rows]  # (R, 2C), of the last layer
         self.projected_heads = self.projected[:num_rows].reshape(num_rows, *heads)  # (R, H, D)
 
 
@@ -68,7 +69,8 @@ class RowMemory:
         if num_rows not in self._rows:
             self._rows[num_rows] = Rows(num_rows, *self._shape, self._memory)
         rows = self._rows[num_rows]
-        rows.residual[num_rows:] = 0
+        if num_rows < MIN_ROWS:
+            rows.residual[num_rows:] = 0
         return rows
 
 
