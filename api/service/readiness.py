@@ -32,7 +32,8 @@ def check_status(status: MailboxStatus) -> MailboxStatus:
     if not status.redis_ok:
         raise NotReady(status.refusal or "Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
     if not status.live_workers:
-        raise NotReady("No worker has completed an iteration, or idled, in the last 3 s.", _PROBE_AGAIN_S)
+        why = status.refusal or "No worker has completed an iteration, or idled, in the last 3 s."
+        raise NotReady(why, _PROBE_AGAIN_S)
     return status
 
 

@@ -197,5 +197,5 @@ FAULTS = (
     Fault("evicting Redis", "redis-evicts", 3.0, _configure(maxmemory=1 << 30, maxmemory_policy="allkeys-lru"),
           _configure(maxmemory_policy="noeviction", maxmemory=0), is_quick=True),
     Fault("full Redis", "redis-memory-high", 8.0, _configure(maxmemory=_nearly_used), _configure(maxmemory=0),
-          readyz="No worker"),
+          readyz="Redis is full"),
 )  # fmt: skip

@@ -8,8 +8,10 @@ goes along with that question. `DeadLetters` are requests that were given up; an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from redis import Redis
+from redis.exceptions import OutOfMemoryError
 
 from scheduler.capacity.observed import Observed
 from worker.mailbox import replies
@@ -18,6 +20,7 @@ from worker.mailbox.formats import check_request_id
 from worker.mailbox.heartbeat import Reporter
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
 
+REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, or wait until answers are forgotten."
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 
 
@@ -57,7 +60,8 @@ class StatusClient:
             self._reporter.note_reply(taken)
             if self._reports is not None and other:
                 self._reports.note_reply(other[0])
-            return replies.status_of(checked(reply))
+            status = replies.status_of(checked(reply))
+            return replace(status, refusal=REDIS_FULL) if isinstance(taken, OutOfMemoryError) else status
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
 
