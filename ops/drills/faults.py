@@ -15,6 +15,8 @@ from typing import Any
 
 from ops.drills.drill import Check, Findings, Stage, Tally, at_most
 from ops.drills.inbox import Inbox, Monitor
+from ops.drills.random_model import calibrate
+from ops.drills.slow_worker import command
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import ENDLESS, Habits, Question, Traffic
 from ops.load.arrivals import ClosedLoop
@@ -25,6 +27,7 @@ _LOOK_EVERY_S = 0.05
 _RAISE_PATIENCE_S = 40.0
 _CLEAR_PATIENCE_S = 60.0
 _CALM_S = 2.0  # of load before the fault, so that the monitor has seen a sound system
+_SLOW_PER_S = 100.0  # so that as many clients are too many on every machine
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _LONG = {"sentence": "Yesterday my brother goed to the big market near the station because they wanted it " * 4}
 
@@ -42,6 +45,7 @@ class Fault:
     clients: int = 16
     question: Question | None = None
     slo_ms: float = _SETTINGS.slo_ms
+    is_slowed: bool = False  # the engine does `_SLOW_PER_S`
     is_silent: bool = False  # it hurts from the last answer on
     readyz: str = ""  # what the reason of a 503 must hold; empty: it stays 200
     is_quick: bool = False
@@ -86,7 +90,8 @@ def checks_of(fault: Fault, seen: Seen) -> list[Check]:
 def _hold(stage: Stage, fault: Fault) -> Seen:
     questions = [fault.question] if fault.question else stage.questions()
     settings = replace(_SETTINGS, slo_ms=fault.slo_ms)
-    shape = Shape(settings=replace(settings, break_=fault.break_))
+    slowed = command(calibrate(_SLOW_PER_S, settings)) if fault.is_slowed else ()
+    shape = Shape(settings=replace(settings, break_=fault.break_), worker_command=slowed)
     with ExitStack() as stack:
         system, inbox = stack.enter_context(stage.system(shape)), stack.enter_context(Inbox())
         monitor = Monitor(system, inbox, settings)
@@ -185,8 +190,8 @@ FAULTS = (
     _broken("leaked-slot", "no-progress", 5.0, is_silent=True, readyz="no-progress", is_quick=True),
     _broken("blocking-call", "api-late", 15.0, clients=32),
     _broken("bypassed-scheduler", "predicted-wait-long", 20.0, clients=400),
-    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400),
-    _broken("head-count", "waiting-long", 20.0, clients=200, question=_LONG),
+    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, is_slowed=True),
+    _broken("head-count", "waiting-long", 20.0, clients=200, question=_LONG, is_slowed=True),
     _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
     Fault("killed workers", "no-live-worker", 3.5, _take_away("workers"), _bring_back("workers"), readyz="No worker",
           is_quick=True),

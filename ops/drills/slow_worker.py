@@ -10,6 +10,7 @@ import sys
 
 from api.grammar.tokenizer import Tokenizer
 from ops.drills.random_model import SlowShape, random_engine
+from ops.run.faults import broken, fault_of
 from scheduler.settings import Settings
 from worker import process
 
@@ -20,6 +21,7 @@ def command(shape: SlowShape) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    settings = Settings.from_env(os.environ)
+    settings = broken(Settings.from_env(os.environ))
     slow = SlowShape(*map(int, sys.argv[1:3]))
-    process.serve(settings, Tokenizer.load().fingerprint, prepare=lambda _: random_engine(slow, settings))
+    fingerprint = Tokenizer.load().fingerprint
+    process.serve(settings, fingerprint, prepare=lambda _: fault_of(settings).engine(random_engine(slow, settings)))
