@@ -28,7 +28,7 @@ GREEDY, OTHERS = "127.0.0.2", "127.0.0.3"
 MEMORY_MB = 64
 _BATCH = ("/correct/batch", json.dumps({"sentences": [f"He go {number}." for number in range(64)]}))
 _BLANKS = ("/correct", json.dumps({"sentence": "Go." + "\u3000" * 39_970 + "Go."}, ensure_ascii=False))
-_NUM_GOOD = 2  # clients that behave while the memory fills up
+_GOOD_PER_S = 10.0  # of clients that behave; what the flood must leave them carries 25/s that each stay for 60 s
 _NUM_OTHERS = 8
 _DRAIN_PATIENCE_S = 60.0
 _PAUSE_S = 0.16  # 25 batches a second, 22 kB/s: far more than one worker corrects
@@ -82,7 +82,7 @@ def fill_memory(stage: Stage) -> Findings:
     questions = stage.questions()
     with stage.system(shape) as system:
         watch = _MemoryWatch(system)
-        arrivals, limits = ClosedLoop(_NUM_GOOD), Limits(duration_s=stage.size(60.0, 8.0))
+        arrivals, limits = stage.open_loop(_GOOD_PER_S), Limits(duration_s=stage.size(60.0, 8.0))
         flood = Flood(system.urls[0], (_BATCH, _BLANKS), 8)
         with flood.flowing(), Traffic(system.urls, questions, arrivals, limits) as traffic:
             while not traffic.is_over:
