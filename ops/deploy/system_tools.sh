@@ -12,6 +12,7 @@ TOOLS=(
   "redis-server redis-server"
   "openssl openssl"
   "curl curl"
+  "systemd-analyze systemd"
   "node nodejs"
 )
 
