@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from dataclasses import replace
@@ -11,7 +12,9 @@ import torch
 
 from ops.training.model.batches import Batch, Encoded, collate
 from ops.training.model.golden import CONFIG
+from ops.training.model.gradients import BatchLosses
 from ops.training.model.trainer import Trainer
+from ops.training.model.twin import Twin
 from ops.training.options import TrainOptions
 
 
@@ -40,6 +43,15 @@ def test_two_processes_learn_what_one_learns_from_both_batches():
         assert torch.allclose(one, other, atol=1e-5)
     assert both.progress == alone.progress
     assert all(mean > 0 for mean in means)
+
+
+def test_a_batch_of_one_row_is_computed_without_the_compiler():
+    losses = BatchLosses(Twin(replace(CONFIG, num_layers=1)), "cpu", torch.float32, compiles=False)
+    losses._hidden = None  # what the compiler made
+
+    assert all(map(math.isfinite, losses.backward(batch_of(70))))
+    with pytest.raises(TypeError):
+        losses.backward(batch_of(70, 80))
 
 
 def test_a_helper_that_dies_is_told_and_not_waited_for():

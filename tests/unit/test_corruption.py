@@ -13,8 +13,9 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
+from ops.training.evaluation.added import Broken, added, break_sentences, differences
 from ops.training.text.corpus import TaggedSentence, TaggedToken
-from ops.training.text.edits import apply_edits
+from ops.training.text.edits import apply_edits, with_mistake
 from ops.training.text.maker import Example, ExampleMaker
 from tests.tables import table
 from tests.unit.test_pipeline import conclude
@@ -186,3 +187,31 @@ def test_make_breaks_the_given_sentence_about_half_of_the_time() -> None:
     examples = [maker().make(tagged("He/PRP went/VBD home/NN"), rng) for _ in range(400)]
 
     assert 130 < sum(bool(one.edits) for one in examples) < 260
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_added"),
+    [
+        ("He has seen her.", False),
+        ("He has saw her.", False),  # as it was
+        ("He have saw her.", True),
+        ("He have seen her.", True),
+        ("He has seen them.", False),  # wrong, but no mistake of the rules
+    ],
+)
+def test_an_answer_adds_a_mistake_where_it_makes_one_that_the_rules_know(answer: str, is_added: bool) -> None:
+    sentence = tagged("He/PRP has/VBZ seen/VBN her/PRP")
+    known = [differences(sentence.text, with_mistake(sentence.text, one)) for one in maker().candidates(sentence)]
+
+    broken = Broken(sentence.text, "He has saw her.", frozenset().union(*known))
+
+    assert bool(added(broken, answer)) is is_added
+
+
+def test_every_sentence_that_can_be_broken_is_broken_once_to_count_what_answers_add() -> None:
+    sentences = [tagged(*marked(case[1])) for case in CASES]
+
+    broken = list(break_sentences(sentences, maker(), random.Random(0)))
+
+    assert [one.right for one in broken] == [one.text for one in sentences]
+    assert all(one.sentence != one.right for one in broken)

@@ -36,7 +36,9 @@ class BatchLosses:
         """Add the batch's gradients to those of the weights."""
         with torch.autocast(self._device, torch.bfloat16, enabled=self._is_mixed):
             tensors = to_tensors(batch, self._device)
-            hidden = self._hidden(tensors.tokens, tensors.word_numbers, tensors.prompt_lengths)
+            # PyTorch 2.13 compiles a batch of one row to code that gives NaN.
+            make_hidden = self._hidden if len(batch) > 1 else self._twin.hidden
+            hidden = make_hidden(tensors.tokens, tensors.word_numbers, tensors.prompt_lengths)
             losses = self._twin.losses_of(hidden, tensors)
         losses.total.backward()
         return losses.output.item(), losses.detection.item()

@@ -1,0 +1,99 @@
+"""Counts the mistakes that answers add: `python -m ops.training.evaluation.added CORPUS...`.
+
+Held-out sentences are broken in one to three places. An answer adds a mistake where it differs from the right sentence
+in a way in which the broken one did not, and which is itself a mistake that the training's rules make there: "where
+does he lives?" must not become "where he live?". Mistakes that no rule knows are not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from api.grammar.verbs import VerbTable
+from api.grammar.words import split_pieces
+from ops.training.evaluation.product import ProductCorrector
+from ops.training.text.corpus import TaggedSentence, read_corpus
+from ops.training.text.edits import with_mistake
+from ops.training.text.lexicon import Lexicon
+from ops.training.text.maker import ExampleMaker
+from ops.training.text.view import Candidate
+from scheduler.settings import Settings
+from worker.model.blas import configure_blas
+
+_MOST_MISTAKES = 3
+
+Difference = tuple[int, int, tuple[str, ...]]  # the words of the right sentence that others stand for
+
+
+class Broken(NamedTuple):
+    """A right sentence, what was made of it, and every single mistake that the rules know for it."""
+
+    right: str
+    sentence: str
+    known: frozenset[Difference]
+
+
+def break_sentences(sentences: Sequence[TaggedSentence], maker: ExampleMaker, rng: random.Random) -> Iterator[Broken]:
+    """Each sentence that can be broken, once."""
+    for sentence in sentences:
+        candidates = maker.candidates(sentence)
+        if not candidates:
+            continue
+        chosen: list[Candidate] = []
+        for one in rng.sample(candidates, min(len(candidates), rng.randint(1, _MOST_MISTAKES))):
+            if all(one.end < other.start or other.end < one.start for other in chosen):
+                chosen.append(one)
+        text = sentence.text
+        for one in sorted(chosen, key=lambda one: -one.start):
+            text = with_mistake(text, one)
+        known = (differences(sentence.text, with_mistake(sentence.text, one)) for one in candidates)
+        yield Broken(sentence.text, text, frozenset().union(*known))
+
+
+def added(broken: Broken, answer: str) -> frozenset[Difference]:
+    """The mistakes of the answer that the broken sentence did not have."""
+    return (differences(broken.right, answer) & broken.known) - differences(broken.right, broken.sentence)
+
+
+def differences(right: str, other: str) -> frozenset[Difference]:
+    """Where the other differs, in words: each by itself where as many stand for as many."""
+    left, words = ([piece.text for piece in split_pieces(text)] for text in (right, other))
+    found: set[Difference] = set()
+    for kind, i, j, u, v in SequenceMatcher(a=left, b=words, autojunk=False).get_opcodes():
+        if kind == "replace" and j - i == v - u:
+            found |= {(i + at, i + at + 1, (words[u + at],)) for at in range(j - i)}
+        elif kind != "equal":
+            found.add((i, j, tuple(words[u:v])))
+    return frozenset(found)
+
+
+@click.command()
+@click.argument("corpora", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+@click.option("--sentences", "num_sentences", default=20_000, show_default=True, help="How many at most.")
+def main(corpora: tuple[Path, ...], num_sentences: int) -> None:
+    """Print the answers with a new mistake, and how many they are."""
+    configure_blas(os.environ)
+    sentences = read_corpus(corpora)
+    lexicon = Lexicon.build(VerbTable.load(), sentences)
+    held_out = [sentence for sentence in sentences if sentence.is_held_out][:num_sentences]
+    maker = ExampleMaker(VerbTable.load(), held_out, lexicon=lexicon)
+    broken = list(break_sentences(held_out, maker, random.Random(0)))
+    answers = ProductCorrector(Settings.from_env(os.environ))([one.sentence for one in broken])
+    num_added = num_malformed = 0
+    for one, answer in zip(broken, answers, strict=True):
+        num_malformed += answer.num_malformed
+        if added(one, answer.corrected):
+            num_added += 1
+            click.echo(f"{one.sentence}\n  became {answer.corrected}\n  right: {one.right}")
+    click.echo(f"{num_added} of {len(broken)} answers add a mistake; {num_malformed} malformed outputs")
+
+
+if __name__ == "__main__":
+    main()
