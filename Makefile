@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint audit format train clean
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -49,13 +49,18 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 
 test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[schemas,clients]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser,clients,schemas]'
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
+
+pictures: install ## draw the pictures of the page at / and of the dashboard for the documents
+	@./ops/deploy/system_tools.sh
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	@$(BIN)/python -m tests.pictures
 
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh

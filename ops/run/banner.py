@@ -31,7 +31,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
     key = """ -H "Authorization: Bearer $MINISERVE_API_KEY\"""" if settings.api_keys_file else ""
     rows = [
-        ("ready", url),
+        ("ready", f"{url}  (in a browser: a page that corrects as you type)"),
         ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
         ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),

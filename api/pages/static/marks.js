@@ -31,11 +31,12 @@ export class Marks {
     box.addEventListener("click", (event) => this.#clicked(event));
     box.addEventListener("keydown", (event) => this.#key(event));
     document.addEventListener("pointerdown", (event) => box.contains(event.target) || this.#close());
+    document.addEventListener("keydown", (event) => event.key === "Escape" && !this.hasFocus && this.#close());
   }
 
   /** Show a text with its edits, and places that were not read. What had the focus keeps it. */
   draw(text, edits, unread) {
-    const focus = this.#indexOf(document.activeElement), held = focus < 0 ? null : this.#edits[focus];
+    const active = document.activeElement, held = this.#edits[this.#indexOf(active)];
     const open = this.#open && this.#edits[this.#indexOf(this.#open)], isPinned = this.#isPinned;
     this.#close();
     this.#edits = edits;
@@ -47,9 +48,9 @@ export class Marks {
       at = place.end;
     }
     this.#box.replaceChildren(...nodes, text.slice(at));
-    if (held) this.#same(held)?.focus();
     const again = open && this.#same(open);
     if (again) this.#show(again, isPinned);
+    if (held) (this.#card.contains(active) && again ? active : this.#same(held))?.focus();
   }
 
   /** Move the focus to the correction at a place or after it; to the text where none is left. */
@@ -110,7 +111,7 @@ export class Marks {
 
   #place(mark) {
     const pane = this.#card.offsetParent?.getBoundingClientRect();
-    if (!pane) return; // on a phone the style sheet places it
+    if (!pane) return mark.scrollIntoView({ block: "center" }); // on a phone the style sheet puts it at the foot
     const at = mark.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = this.#card;
     const left = Math.max(12, Math.min(at.left - pane.left, pane.width - width - 12));
     const isBelow = at.bottom + height + 12 < innerHeight || at.top < height + 12;
@@ -120,11 +121,13 @@ export class Marks {
 
   #close() {
     clearTimeout(this.#timer);
-    this.#open?.setAttribute("aria-expanded", "false");
-    this.#open?.removeAttribute("aria-controls");
-    this.#open?.removeAttribute("aria-describedby");
-    this.#open = null;
+    const mark = this.#open;
+    if (!mark) return;
+    this.#open = null; // first: what is removed with the focus in it loses the focus, which comes here again
     this.#isPinned = false;
+    mark.setAttribute("aria-expanded", "false");
+    mark.removeAttribute("aria-controls");
+    mark.removeAttribute("aria-describedby");
     this.#card.remove();
   }
 

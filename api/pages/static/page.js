@@ -8,6 +8,12 @@ import { applied, change, moved, paragraphs, signature } from "./text.js";
 const PAUSE_MS = 400;
 const SLOW_MS = 250; // only then it is said that an answer is waited for
 const MAX_OUTCOMES = 4000;
+const WAITS = {
+  away: "The server cannot be reached. Your text is still here.",
+  "rate-limited": "This is more than your share for now.",
+  "not-ready": "The server is not ready.",
+  "shutting-down": "The server is restarting.",
+};
 const $ = (id) => document.getElementById(id);
 const box = $("text"), live = $("live");
 
@@ -150,7 +156,7 @@ async function check() {
   if (missing.length) slow = setTimeout(() => reads(true), SLOW_MS);
   pausedAt = performance.now();
   try {
-    await correct(missing, { signal: mine.signal, onOutcome: take, pause: (why, s) => pause(mine.signal, why, s), askKey });
+    await correct(missing, { signal: mine.signal, onOutcome: take, pause: (slug, s) => pause(mine.signal, slug, s), askKey });
     if (!mine.signal.aborted) finish(missing.length > 0);
   } catch (error) {
     if (mine.signal.aborted) return; // a newer text is asked for
@@ -185,7 +191,8 @@ function finish(isNew) {
   if (isNew) requestAnimationFrame(() => performance.measure("pause to mark", { start: pausedAt }));
   if (!text.trim()) return notice("");
   if (failed.length) return notice("Some sentences could not be read this time.", "Try again");
-  const skipped = unread.length ? ` ${unread.length === 1 ? "One sentence was" : `${unread.length} sentences were`} not read: too long, or no text.` : "";
+  const skipped = unread.length === 1 ? " 1 sentence was not read. It is marked, and says why."
+    : unread.length ? ` ${unread.length} sentences were not read. They are marked, and say why.` : "";
   if (edits.length) {
     if (skipped) notice(skipped.trim());
     if (isNew) say(`${counted(edits.length)}.${skipped}`);
@@ -198,8 +205,8 @@ function finish(isNew) {
 }
 
 /** Wait until it is time to ask again, and say so; a click or a network that is back ends the wait. */
-function pause(signal, why, seconds) {
-  const what = why === "busy" ? "The server is busy." : "The server cannot be reached. Your text is still here.";
+function pause(signal, slug, seconds) {
+  const what = WAITS[slug] ?? "The server is busy.";
   notBefore = performance.now() + seconds * 1000;
   reads(false);
   say(`${what} Trying again in ${seconds} second${seconds === 1 ? "" : "s"}.`);

@@ -12,8 +12,8 @@ const WAIT_S = 2, LONGEST_WAIT_S = 30;
 export class Refused extends Error {}
 
 /**
- * Correct texts that are not blank. `way` has: `signal`; `onOutcome(text, outcome)`; `pause(why, seconds)` and `askKey()`,
- * which end when it is time to ask again; `extra`, further members of the request.
+ * Correct texts that are not blank. `way` has: `signal`; `onOutcome(text, outcome)`; `pause(slug, seconds)` and `askKey()`,
+ * which end when it is time to ask again (`away`: nobody answers); `extra`, further members of the request.
  */
 export async function correct(texts, way) {
   for (const batch of batches(texts)) await send(batch, way);
@@ -49,7 +49,7 @@ async function send(texts, way) {
     else await cut(text, answer, way);
   }
   if (busy.length) {
-    await way.pause("busy", busy[0][1].retry_after_s ?? WAIT_S);
+    await way.pause(slugOf(busy[0][1]), busy[0][1].retry_after_s ?? WAIT_S);
     await send(busy.map(([text]) => text), way);
   }
 }
@@ -76,10 +76,12 @@ async function ask(texts, way) {
     if (response.ok) return document;
     if (TOO_MUCH.includes(response.status)) return { problem: document };
     if (response.status === 401) await way.askKey();
-    else if (BUSY.includes(response.status)) await way.pause("busy", Number(response.headers.get("Retry-After")) || wait);
+    else if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
     else throw new Refused(document.detail ?? `The server answered ${response.status}.`);
   }
 }
+
+const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
 
 /** A text that was refused by itself: its sentences one by one, or nothing of it. */
 async function cut(text, problem, way) {

@@ -28,7 +28,7 @@ export function sentences(text) {
     if (trimmed) found.push({ start: start + piece.indexOf(trimmed[0]), text: trimmed });
     start = end;
   };
-  for (const match of text.matchAll(/[.!?…]{1,5}["'”’)\]]{0,3}\s{1,9}(?=["'“‘(]{0,3}\p{Lu})|\n/gu)) {
+  for (const match of text.matchAll(/[.!?…]{1,5}["'”’)\]]{0,3}\s{1,9}(?=["'“‘(]{0,3}[\p{Lu}\p{Extended_Pictographic}])|\n/gu)) {
     const end = match.index + match[0].length;
     if (/(?:^|[^\p{L}])\p{L}{1,3}\.\s*$/u.test(text.slice(Math.max(0, end - 14), end))) continue; // Dr., e.g., No.
     add(end);

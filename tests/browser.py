@@ -1,0 +1,47 @@
+"""A real browser for tests and pictures: Debian's Chromium, driven by Playwright (`make test-system` installs both)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests import system_tools
+
+_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=system_tools.find("chromium"), args=_ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def visit(browser: Browser, url: str) -> str:
+    """Load a page and let its scripts fetch what they show; returns what they made of it, as HTML."""
+    page = browser.new_page()
+    try:
+        page.goto(url, wait_until="networkidle")
+        return page.content()
+    finally:
+        page.close()
+
+
+class PolicyWatch:
+    """Collects what a page must never do: break its policy, throw, ask another host."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("console", lambda line: self._note_line(line.type, line.text))
+        page.on("request", lambda request: None if request.url.startswith(url) else self.faults.append(request.url))
+
+    def _note_line(self, kind: str, text: str) -> None:
+        is_refusal = "Content Security Policy" in text or "Trusted Type" in text
+        if is_refusal or (kind == "error" and not text.startswith("Failed to load resource")):
+            self.faults.append(text)

@@ -1,0 +1,300 @@
+"""The page at `/` in a real browser: corrections as one types, decisions about them, and what becomes of the text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+LETTERS = "I have wrote three letters, and they was lost."
+MANY = "He goed home. She go home. They was late. We has time. I seen him."
+
+
+def write(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Your text").fill(text)
+
+
+def marks(page: Page) -> Locator:
+    return page.locator("#result .mark")
+
+
+def result(page: Page) -> str:
+    """The text as it would be copied."""
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def expect_text(page: Page, text: str) -> None:
+    expect(page.get_by_role("textbox", name="Your text")).to_have_value(text)
+
+
+def test_a_mistake_is_struck_and_replaced_in_place_with_its_reason(page: Page) -> None:
+    page.get_by_role("textbox", name="Your text").press_sequentially("He goed to school.")
+
+    mark = marks(page)
+    expect(mark).to_have_count(1)
+    expect(mark.locator("del")).to_have_text("goed")
+    expect(mark.locator("ins")).to_have_text("went")
+    expect(mark.locator(".why")).to_have_text("irregular past")
+    expect(page.locator("#status")).to_have_text("1 correction.")
+
+
+def test_pointing_at_a_correction_explains_it_until_the_pointer_leaves(page: Page) -> None:
+    write(page, "He goed to school.")
+    marks(page).hover()
+
+    card = page.get_by_role("group", name="Why")
+    expect(card).to_contain_text("The past tense of 'go' is the irregular form 'went'.")
+    expect(card).to_contain_text("% sure")
+    card.hover()
+    expect(card).to_be_visible()
+
+    page.get_by_role("heading", level=1).hover()
+    expect(card).to_have_count(0)
+
+
+def test_a_tap_on_a_phone_explains_a_correction_at_the_foot_of_the_screen(browser: Browser, site: str) -> None:
+    context = browser.new_context(viewport={"width": 375, "height": 720}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(site)
+    write(page, LETTERS)
+    marks(page).last.tap()
+
+    card = page.get_by_role("group", name="Why")
+    expect(card).to_contain_text("With the subject 'they'")
+    box = card.bounding_box()
+    assert (box["x"], box["width"]) == (0, 375) and box["y"] + box["height"] == pytest.approx(720, abs=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+
+    card.get_by_role("button", name="Accept").tap()
+    expect_text(page, "I have wrote three letters, and they were lost.")
+    context.close()
+
+
+def test_accepting_one_changes_the_text_and_leaves_the_others(page: Page) -> None:
+    write(page, LETTERS)
+    marks(page).first.click()
+    page.get_by_role("button", name="Accept", exact=True).click()
+
+    expect_text(page, "I have written three letters, and they was lost.")
+    expect(marks(page)).to_have_count(1)
+
+    page.get_by_role("button", name="Undo").click()
+    expect_text(page, LETTERS)
+    expect(marks(page)).to_have_count(2)
+
+
+def test_all_are_accepted_at_once_and_undone_at_once(page: Page) -> None:
+    write(page, MANY)
+    expect(marks(page)).to_have_count(5)
+    page.get_by_role("button", name="Accept all").click()
+
+    expect_text(page, "He went home. She goes home. They were late. We have time. I saw him.")
+    expect(marks(page)).to_have_count(0)
+    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
+
+    page.get_by_role("button", name="Undo").click()
+    expect_text(page, MANY)
+    expect(marks(page)).to_have_count(5)
+
+
+def test_what_is_ignored_stays_as_it_is_until_it_is_undone(page: Page) -> None:
+    write(page, LETTERS)
+    marks(page).first.click()
+    page.get_by_role("button", name="Ignore").click()
+
+    expect(marks(page)).to_have_count(1)
+    assert result(page) == "I have wrote three letters, and they were lost."
+    page.get_by_role("textbox", name="Your text").press("End")
+    with page.expect_response("**/correct/batch"):
+        page.get_by_role("textbox", name="Your text").press_sequentially(" Yes.")
+    expect(marks(page)).to_have_count(1)
+
+    page.get_by_role("button", name="Undo").click()
+    expect(marks(page)).to_have_count(2)
+
+
+def test_a_step_is_undone_where_it_was_after_more_was_typed_before_it(page: Page) -> None:
+    write(page, LETTERS)
+    marks(page).last.click()
+    page.get_by_role("button", name="Accept", exact=True).click()
+    page.get_by_role("textbox", name="Your text").press("Home")
+    page.get_by_role("textbox", name="Your text").press_sequentially("Well, ")
+    page.get_by_role("button", name="Undo").click()
+
+    expect_text(page, "Well, " + LETTERS)
+
+
+def test_all_can_be_done_by_keyboard_alone(page: Page) -> None:
+    def press(*keys: str) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    press("Tab")
+    expect(page.get_by_role("link", name="Skip to the text")).to_be_focused()
+    press("Enter")
+    page.keyboard.type(MANY)
+    expect(marks(page)).to_have_count(5)
+    press("Tab")
+    while not page.evaluate("document.activeElement.matches('.mark')"):
+        press("Tab")
+    expect(page.get_by_role("group", name="Why")).to_contain_text("'go'")
+    press("ArrowRight", "ArrowLeft", "a", "i", "Enter")
+    expect(page.get_by_role("button", name="Accept", exact=True)).to_be_focused()
+    press("Enter")
+    expect_text(page, "He went home. She go home. They were late. We has time. I seen him.")
+    press("Escape")
+    expect(page.get_by_role("group", name="Why")).to_have_count(0)
+    expect(marks(page).first).to_be_focused()
+
+    press("Control+z", "Control+z", "Control+z")
+    expect_text(page, MANY)
+    expect(marks(page)).to_have_count(5)
+    page.get_by_role("button", name="Accept all").focus()
+    press("Enter", "Shift+Tab")
+    expect(page.get_by_role("button", name="Copy")).to_be_focused()
+    press("Enter")
+    expect(page.locator("#status")).to_contain_text("Copied")
+
+
+def test_an_example_is_corrected_as_soon_as_it_is_chosen(page: Page) -> None:
+    page.get_by_role("button", name="If it will rain tomorrow").click()
+
+    expect(marks(page).locator("ins")).to_have_text("rains")
+    assert result(page) == "If it rains tomorrow, we stay at home."
+
+
+def test_places_are_right_beside_emoji_and_combined_characters(page: Page) -> None:
+    text = "\U0001d49c 😀 “He goed home.” e\u0301 they was late 🙈."
+    write(page, text)
+    expect(marks(page)).to_have_count(2)
+
+    assert [one.text_content() for one in marks(page).locator("del").all()] == ["goed", "was"]
+    page.get_by_role("button", name="Accept all").click()
+    expect_text(page, text.replace("goed", "went").replace("they was", "they were"))
+
+
+HOSTILE = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
+
+
+def test_markup_in_a_text_or_in_an_answer_is_only_text(page: Page) -> None:
+    words = dict.fromkeys(("original", "replacement", "reason", "explanation"), HOSTILE)
+    edit = words | {"start": 0, "end": 2, "confidence": 0.9}
+    answer = {"results": [{"edits": [edit], "explanation": HOSTILE, "corrected": HOSTILE}]}
+    page.route("**/correct/batch", lambda route: route.fulfill(json=answer))
+    title = page.title()
+
+    write(page, f"He goed to {HOSTILE}.")
+    marks(page).first.click()
+
+    expect(page.get_by_role("group", name="Why")).to_contain_text(HOSTILE)
+    expect(marks(page).locator("ins")).to_have_text(HOSTILE)
+    assert page.locator("#result img, #result script").count() == 0
+    assert page.title() == title
+
+
+def test_a_busy_server_is_asked_again_when_it_said(page: Page) -> None:
+    times: list[float] = []
+
+    def busy_once(route: Route) -> None:
+        times.append(page.evaluate("performance.now()"))
+        if len(times) > 1:
+            route.continue_()
+            return
+        problem = {"type": "urn:miniserve:problem:queue-full", "status": 503, "detail": "The queue is full."}
+        route.fulfill(status=503, headers={"Retry-After": "1"}, json=problem)
+
+    page.route("**/correct/batch", busy_once)
+    write(page, "He goed to school.")
+
+    expect(page.locator("#notice")).to_contain_text("The server is busy. Trying again in 1 s.")
+    expect(page.locator("#status")).to_contain_text("Trying again in 1 second.")
+    expect(marks(page)).to_have_count(1)
+    expect(page.locator("#notice")).to_be_hidden()
+    assert len(times) == 2 and times[1] - times[0] >= 1000
+
+
+def test_without_a_network_the_text_waits_until_it_is_back(page: Page) -> None:
+    page.context.set_offline(True)
+    write(page, "He goed to school.")
+    expect(page.locator("#notice")).to_contain_text("cannot be reached. Your text is still here.")
+
+    page.context.set_offline(False)
+
+    expect(marks(page)).to_have_count(1)
+    expect_text(page, "He goed to school.")
+
+
+def test_the_newest_text_wins_and_the_older_request_is_aborted(page: Page) -> None:
+    held: list[Route] = []
+    aborted: list[str] = []
+    page.on("requestfailed", lambda request: aborted.append(request.post_data))
+    page.route("**/correct/batch", lambda route: held.append(route) if not held else route.continue_())
+    write(page, "He goed to school.")
+    with page.expect_request("**/correct/batch"):
+        pass
+
+    write(page, "She go to school.")
+
+    expect(marks(page).locator("ins")).to_have_text("goes")
+    assert [json.loads(body)["sentences"] for body in aborted] == [["He goed to school."]]
+
+
+def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
+    write(page, "He goed home.\n\nThey was late.")
+    expect(marks(page)).to_have_count(2)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data))
+
+    page.get_by_role("textbox", name="Your text").press("Control+End")
+    page.get_by_role("textbox", name="Your text").press_sequentially(" She go.")
+
+    expect(marks(page)).to_have_count(3)
+    assert [json.loads(body)["sentences"] for body in sent] == [["They was late. She go."]]
+
+
+def test_a_text_of_many_sentences_is_sent_in_parts(page: Page) -> None:
+    paragraph = " ".join(["He goed home.", "We are here."] * 40)  # 80 sentences
+    write(page, "\n\n".join([paragraph, "They was late."]))
+
+    expect(marks(page)).to_have_count(41, timeout=20_000)
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page) -> None:
+    long = "We saw " + "many " * 70 + "birds."
+    write(page, f"He goed home. {long} They was late.")
+
+    expect(marks(page)).to_have_count(2)
+    expect(page.locator(".unread")).to_have_text(long)
+    expect(page.locator(".unread-why")).to_contain_text("has 73 words; the model takes 64 words")
+    expect(page.locator("#notice")).to_contain_text("1 sentence was not read")
+    page.get_by_role("button", name="Accept all").click()
+    expect_text(page, f"He went home. {long} They were late.")
+
+
+def test_corrections_come_on_a_button_where_that_is_wanted(page: Page) -> None:
+    page.get_by_role("switch", name="Check as I type").uncheck()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    write(page, "He goed to school.")
+    page.wait_for_function("performance.now() > 0")  # a turn of the loop
+    assert sent == []
+
+    page.get_by_role("button", name="Check", exact=True).click()
+
+    expect(marks(page)).to_have_count(1)
+
+
+def test_the_text_is_kept_in_no_address_and_in_no_storage(page: Page, site: str) -> None:
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    write(page, "My secret goed home.")
+    expect(marks(page)).to_have_count(1)
+
+    kept = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie, location.href]")
+    assert kept == [0, 0, "", f"{site}/"]
+    assert f"{site}/correct/batch" in urls and "secret" not in " ".join(urls)
+    assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
