@@ -11,6 +11,7 @@ from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.observations import Observations
 from scheduler.traces import RecentIterations, SpanSink, sequence_text
+from worker.live import LiveLog
 
 
 class EngineObserver:
@@ -21,6 +22,7 @@ class EngineObserver:
         self._iterations = RecentIterations()
         self._keeps_traces = keeps_traces or spans is not None
         self._spans = spans
+        self.live: LiveLog | None = None  # while somebody watches; set by the heartbeat's thread
         self._committed_s = 0.0
         self._deferred_id = ""
 
@@ -40,6 +42,8 @@ class EngineObserver:
             counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
         if self._keeps_traces:
             self._iterations.note(now - begun_s, len(plan.prefills) + len(plan.decodes))
+        if (live := self.live) is not None:
+            live.note(plan, policy.running, now - begun_s)
         self.note_deferred(plan.deferred_id)
 
     def note_deferred(self, request_id: str) -> None:

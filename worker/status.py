@@ -6,6 +6,8 @@ that line, because a log that nobody reads may block, and the heartbeat must go 
 
 from __future__ import annotations
 
+import os
+import socket
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,6 +21,7 @@ import structlog
 from scheduler.capacity.fleet import Fleet, shape_of
 from scheduler.capacity.observed import WorkerFacts
 from worker.engine import Engine
+from worker.live import LiveLog
 from worker.mailbox.protocol import WorkerReport
 
 EVERY_S = 10.0
@@ -35,8 +38,10 @@ class WorkerStatus:
         self, engine: Engine, clock: Callable[[], float], log: Callable[[dict[str, Any]], None] | None = None
     ) -> None:
         self._policy = engine.policy
+        self._observer = engine.observer
         self._observations = engine.observer.observations
         self._clock = clock
+        self._name = f"{socket.gethostname()}-{os.getpid()}"
         self._log = log or _AsyncLogger().log
         self._logged_s = clock()
         self._counted = self._counts()
@@ -56,7 +61,17 @@ class WorkerStatus:
             "max_slots": policy.limits.max_slots,
             "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
         }
-        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now))
+        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live)
+
+    def _live(self, is_watched: bool) -> str:
+        if not is_watched:
+            self._observer.live = None
+        elif self._observer.live is None:
+            self._observer.live = LiveLog()
+        else:
+            policy = self._policy
+            return self._observer.live.take(self._name, policy.limits.max_slots, len(policy.waiting))
+        return ""
 
     def _computed_tokens_per_s(self, now: float) -> float:
         self._computed.append((now, self._counts()[2]))

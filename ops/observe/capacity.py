@@ -14,12 +14,12 @@ import click
 from api.telemetry.metrics import goals_of
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.top import words
-from ops.observe.top.alarms import Alert, alerts_of, holding
+from ops.observe.top.alarms import alerts_of
 from ops.options import option, with_settings
 from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Observed
-from scheduler.capacity.rules import Situation
+from scheduler.capacity.rules import Alert, Situation, holding
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.protocol import MailboxDown
 

@@ -71,6 +71,27 @@ class Rule:
         return text.format(value=value, limit=self.bars.raise_above, remedy=_more_workers(situation))
 
 
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A rule whose value is beyond its bar."""
+
+    name: str  # also of its entry in the runbook
+    severity: str  # critical or warning
+    value: float
+    sentence: str  # with value, limit and remedy
+    runbook: str
+
+
+def holding(situation: Situation, goals: Goals) -> tuple[Alert, ...]:
+    """Every rule whose value is beyond its upper bar, the worst first: for a view without a memory."""
+    read = [(rule, rule.read(situation)) for rule in rules(goals)]
+    return tuple(
+        Alert(rule.name, rule.severity.value, value, rule.sentence(value, situation), rule.runbook)
+        for rule, value in read
+        if value is not None and value > rule.bars.raise_above
+    )
+
+
 def rules(goals: Goals) -> tuple[Rule, ...]:
     """All of them, the worst first."""
     return (*_outage_rules(), *_load_rules(goals), *_health_rules())

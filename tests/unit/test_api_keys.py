@@ -23,7 +23,7 @@ ASKS_FOR_A_KEY = [
 ]  # fmt: skip
 IS_OPEN = [
     ("GET", "/"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/static/page.css"), ("GET", "/v2/languages"),
-    ("GET", "/docs"), ("GET", "/openapi.json"),
+    ("GET", "/docs"), ("GET", "/openapi.json"), ("GET", "/ops"),
 ]  # fmt: skip
 
 

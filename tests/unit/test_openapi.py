@@ -21,7 +21,8 @@ from scheduler.errors import InvalidRequest
 from tests.unit.test_waterfall import FOUND
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox
 
-PAGES = {"/", "/docs", "/openapi.json", "/static/<name>"}  # for browsers, not for programs
+# For browsers, not for programs.
+PAGES = {"/", "/docs", "/openapi.json", "/static/<name>", "/ops", "/ops/events", "/ops/replay"}
 
 
 @pytest.fixture

@@ -35,6 +35,9 @@ from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _NAME = re.compile(r".*-(?P<pid>[1-9]\d{0,8})-(?P<place>[0-9a-f]{6})[0-9a-f]{6}")
+LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
+_MOST_LIVE, _LIVE_S = 128, 10
+_WATCHED_S = 3.0  # after the last word of one who watches
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
@@ -128,6 +131,7 @@ class Heartbeat:
         self._pause_s = BEAT_S
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._watched_until_s = 0.0
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
         self._reporter = Reporter()
@@ -168,9 +172,15 @@ class Heartbeat:
     def _beat(self, is_first: bool = False) -> None:
         report = self._last_report = self._reported()
         look = ("ZRANGE", "miniserve:leases", 0, -1)
-        reply, taken, leases = self._connection.ask(self._command(report), self._reporter.command(report.totals), look)
+        beat, live = self._command(report), report.live(time.monotonic() < self._watched_until_s)
+        news: list[Command] = []
+        if live:
+            news = [("XADD", LIVE, "MAXLEN", _MOST_LIVE, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
+        reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
-        lost_lease, num_taken_back, is_consistent = checked(reply)
+        lost_lease, num_taken_back, is_consistent, is_watched = checked(reply)
+        if is_watched:
+            self._watched_until_s = time.monotonic() + _WATCHED_S
         if lost_lease and not is_first:
             self._on_lease_lost()
         if num_taken_back:

@@ -144,6 +144,8 @@ class WorkerReport:
     totals: Mapping[str, float] = field(default_factory=dict)  # what it counted since it started
     gauges: Mapping[str, float] = field(default_factory=dict)  # how it is now
     service_rate_tokens_per_s: float = 0.0  # reserved tokens that it finishes with a full batch; 0: not known yet
+    # What it did since the last beat, as JSON; '' where nothing is to be sent. It is told whether somebody watches.
+    live: Callable[[bool], str] = lambda _: ""
 
 
 class WorkerMailbox(Protocol):

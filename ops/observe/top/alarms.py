@@ -6,24 +6,11 @@ have been opened a second ago has no such memory, and says what is beyond its ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ops.observe.scrape import Scrape
 from scheduler.capacity.health import Health
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.capacity.rules import Situation, rules
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """A rule whose value is beyond its bar."""
-
-    name: str  # also of its entry in the runbook
-    severity: str  # critical or warning
-    value: float
-    sentence: str  # with value, limit and remedy
-    runbook: str
+from scheduler.capacity.rules import Alert, Situation, holding
 
 
 def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> tuple[Alert, ...]:
@@ -49,16 +36,6 @@ def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> t
         new_dead_letters=int(max(0.0, _gauge(later, "dead_letters") - _gauge(earlier, "dead_letters"))),
     )
     return holding(situation, goals)
-
-
-def holding(situation: Situation, goals: Goals) -> tuple[Alert, ...]:
-    """Every rule whose value is beyond its upper bar, the worst first."""
-    read = [(rule, rule.read(situation)) for rule in rules(goals)]
-    return tuple(
-        Alert(rule.name, rule.severity.value, value, rule.sentence(value, situation), rule.runbook)
-        for rule, value in read
-        if value is not None and value > rule.bars.raise_above
-    )
 
 
 def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:

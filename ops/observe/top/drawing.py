@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ops.observe.top import words
-from ops.observe.top.alarms import Alert
 from ops.observe.top.bars import Bar
 from ops.observe.top.panels import framed, panels_of
 from ops.observe.top.view import View
 from ops.observe.top.watch import Frame
+from scheduler.capacity.rules import Alert
 
 _WORKER_FRAME_LINES = 3  # two of the border, one of the headings
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from ops.observe.capacity import METRICS
 from ops.observe.scrape import Scrape
-from ops.observe.top.alarms import Alert, alerts_of
+from ops.observe.top.alarms import alerts_of
 from scheduler.capacity.measure import Goals
+from scheduler.capacity.rules import Alert
 
 Figures = dict[str, float | None]
 # Of each worker, as of its last beat; `waiting` is held by it and not admitted yet.

@@ -1,7 +1,7 @@
 -- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
 -- ARGV: worker, lease s, number of sequences held, rate in reserved tokens/s, seconds since its last iteration, then fields
 -- and values of its RQ worker hash.
--- Returns { lost lease, number of requests taken back, reservations match the places }
+-- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
@@ -59,9 +59,10 @@ end
 local law_of_old = number(fields_of('miniserve:law', 'us').us)
 if law_of_old then count('law_us', law_of_old) end
 local has_old = redis.call('DEL', 'miniserve:law', 'miniserve:reserved_tokens') > 0
--- And what they cancel while it runs stands in a set of its worker's.
+-- And what they cancel while it runs stands in a set of its worker's; '!watch' there is of WATCH.
+local is_watched = 0
 for _, id in ipairs(redis.pcall('SMEMBERS', 'miniserve:cancel:' .. worker)) do
-  redis.call('HSET', inbox_key(worker), id, 'cancelled')
+  if id == '!watch' then is_watched = 1 else redis.call('HSET', inbox_key(worker), id, 'cancelled') end
 end
 redis.call('DEL', 'miniserve:cancel:' .. worker)
 close()
@@ -71,4 +72,4 @@ local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
 local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed and not has_old
 remember(now)
-return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0 }
+return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched }

@@ -1,0 +1,187 @@
+"""Looks at the system for all who watch through this process, and at nothing while nobody does.
+
+A thread of its own (a greenlet under gevent) asks Redis a few times a second and gives what it finds to every viewer.
+It begins with the first viewer and ends after the last.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from queue import Empty, Full, Queue
+from typing import Any
+
+import structlog
+
+from api.live.figures import figures
+from api.live.replay import Arrival, replay
+from scheduler.capacity.iteration_cost import fit_cost
+from scheduler.capacity.measure import Goals
+from scheduler.capacity.observed import Observed
+from scheduler.errors import NotFound, RateLimited, ServingError
+from scheduler.observations import ITERATIONS
+from worker.mailbox.connection import Command, script
+from worker.mailbox.heartbeat import LIVE
+from worker.mailbox.protocol import ApiMailbox
+
+MOST_VIEWERS = 32  # of one process
+LOOK_EVERY_S = 0.25
+_FIGURES_EVERY = 2  # looks
+_KEPT_S = 10.0  # of which rates are taken, and what is replayed
+_MOST_BEHIND = 40  # messages that a viewer has not read
+_SILENCE_S = 1.0
+logger = structlog.get_logger(__name__)
+Message = tuple[str, str]  # the event, and its data
+
+
+class Hub:
+    """Any thread may watch."""
+
+    def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Callable[[Command], Any] | None) -> None:
+        """`ask` sends a command to Redis; None in the local modes, where no worker tells what it does."""
+        self._mailbox, self._goals, self._ask = mailbox, goals, ask
+        self._lock = threading.Lock()
+        self._viewers: list[Queue[Message]] = []
+        self._seen: deque[Observed] = deque()
+        self._last_id = "$"
+
+    def watch(self, is_over: Callable[[], bool]) -> Generator[bytes]:
+        """The body of an event stream. Raises RateLimited where too many watch already."""
+        queue: Queue[Message] = Queue(_MOST_BEHIND)
+        with self._lock:
+            if len(self._viewers) >= MOST_VIEWERS:
+                raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
+            self._viewers.append(queue)
+            if len(self._viewers) == 1:
+                threading.Thread(target=self._look_while_watched, name="live", daemon=True).start()
+        return self._events(queue, is_over)
+
+    def snapshot(self) -> bytes:
+        """One event with the figures of now. Raises NotReady."""
+        seen = self._mailbox.observe()
+        return _event("figures", json.dumps(figures(seen, seen, self._goals)))
+
+    def replayed(self) -> dict[str, Any]:
+        """The load of the last seconds under three policies. Raises NotFound where there was none."""
+        arrivals = self._arrivals()
+        if not arrivals:
+            raise NotFound("No worker has begun a request in the last ten seconds: watch, send some, and try again.")
+        seen = self._mailbox.observe()
+        sums = {name: seen.totals.get(f"{ITERATIONS}:{name}", 0.0) for name in _SUMS}
+        budget = max([worker.kv_budget_tokens for worker in seen.workers], default=4096)
+        runs = replay(arrivals, fit_cost(sums), budget)
+        return {"requests": len(arrivals), "seconds": _KEPT_S, "policies": runs}
+
+    def _events(self, queue: Queue[Message], is_over: Callable[[], bool]) -> Generator[bytes]:
+        try:
+            yield b"retry: 1000\n\n"
+            while not is_over() and queue in self._viewers:
+                try:
+                    yield _event(*queue.get(timeout=_SILENCE_S))
+                except Empty:
+                    yield b": nothing new\n\n"
+        finally:
+            with self._lock:
+                if queue in self._viewers:
+                    self._viewers.remove(queue)
+
+    def _look_while_watched(self) -> None:
+        number = 0
+        self._seen.clear()
+        self._last_id = "$"
+        while self._viewers:
+            began_s = time.monotonic()
+            try:
+                self._look(number)
+            except ServingError as error:
+                self._tell("problem", json.dumps({"detail": str(error)}))
+            except Exception:  # one look that fails must not be the last one
+                logger.exception("a look for the live view failed")
+            number += 1
+            time.sleep(max(0.05, LOOK_EVERY_S - (time.monotonic() - began_s)))
+
+    def _look(self, number: int) -> None:
+        if number % _FIGURES_EVERY == 0:
+            if self._ask is not None:
+                self._ask(script("watch"))
+            seen = self._mailbox.observe()
+            self._seen.append(seen)
+            while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
+                self._seen.popleft()
+            self._tell("figures", json.dumps(figures(self._seen[0], seen, self._goals)))
+        if self._ask is not None:
+            for news in self._read_news(self._ask):
+                self._tell("batch", news)
+
+    def _read_news(self, ask: Callable[[Command], Any]) -> list[str]:
+        """What workers have told since the last look."""
+        since = "-" if self._last_id == "$" else f"({self._last_id}"
+        entries = ask(("XRANGE", LIVE, since, "+", "COUNT", 64))
+        is_first, found = self._last_id == "$", []
+        for entry_id, fields in entries:
+            self._last_id = entry_id.decode()
+            found.append(fields[1].decode(errors="replace"))
+        if is_first:  # what others watched before is no news
+            self._last_id = self._last_id if entries else "0-0"
+            return []
+        return found
+
+    def _tell(self, event: str, data: str) -> None:
+        if "\n" in data:  # of a worker, which writes none
+            return
+        with self._lock:
+            for queue in self._viewers[:]:
+                try:
+                    queue.put_nowait((event, data))
+                except Full:  # it does not read; its stream ends, and a browser comes again
+                    self._viewers.remove(queue)
+
+    def _arrivals(self) -> list[Arrival]:
+        """The requests that the busiest worker has begun and ended lately, with their lengths.
+
+        From the stream itself: it is all that the replicas have in common.
+        """
+        entries = self._ask(("XRANGE", LIVE, "-", "+")) if self._ask is not None else ()
+        news = [document for _, fields in entries if (document := _read(fields[1])) is not None]
+        newest_ms = max((one["at_ms"] for one in news), default=0)
+        lately = [one for one in news if one["at_ms"] > newest_ms - _KEPT_S * 1e3]
+        by_worker = {one["worker"]: [other for other in lately if other["worker"] == one["worker"]] for one in lately}
+        found = max(map(_arrivals_of, by_worker.values()), key=len, default=[])
+        first_s = min((one.at_s for one in found), default=0.0)
+        return [replace(one, at_s=one.at_s - first_s) for one in found]
+
+
+def _read(raw: bytes) -> dict[str, Any] | None:
+    """None for what no worker of ours wrote."""
+    try:
+        document = json.loads(raw)
+        return document if {"worker", "at_ms", "iterations"} <= document.keys() else None
+    except (ValueError, AttributeError):
+        return None
+
+
+_SUMS = ("n", "t", "tt", "p", "d", "pp", "pd", "dd", "pt", "dt")
+
+
+def _arrivals_of(news: list[dict[str, Any]]) -> list[Arrival]:
+    begun: dict[int, tuple[float, int]] = {}
+    found = []
+    for one in news:
+        left_s = sum(iteration[0] for iteration in one["iterations"]) / 1e3
+        at_s = one["at_ms"] / 1e3
+        for dt_ms, began, _, ended in one["iterations"]:
+            for _, number, prompt_tokens, waited_ms in began:
+                begun[number] = at_s - left_s - waited_ms / 1e3, prompt_tokens
+            for number, output_tokens in zip(ended[1::3], ended[2::3], strict=True):
+                if number in begun:
+                    found.append(Arrival(number, *begun.pop(number), output_tokens))
+            left_s -= dt_ms / 1e3
+    return found
+
+
+def _event(name: str, data: str) -> bytes:
+    return f"event: {name}\ndata: {data}\n\n".encode()

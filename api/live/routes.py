@@ -1,0 +1,45 @@
+"""GET /ops, its events and its replay."""
+
+from __future__ import annotations
+
+from flask import request
+
+from api.http.app import Api
+from api.http.replies import EVENTS, Reply, json_reply
+from api.live.hub import Hub
+from api.pages.files import STATIC, PageFile
+from api.telemetry.metrics import goals_of
+from scheduler.errors import ServingError
+
+
+def add_live_view(app: Api) -> None:
+    """Add the page and what feeds it."""
+    page = PageFile.read(STATIC / "ops.html")
+    hub = Hub(app.mailbox, goals_of(app.settings), getattr(app.mailbox, "ask", None))
+
+    @app.get("/ops")
+    def show_live_view() -> Reply:
+        return page.reply()
+
+    @app.get("/ops/events")
+    def events() -> Reply:
+        headers = [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")]
+        if app.settings.mode == "sync":  # one request at a time: a stream would keep all others waiting
+            return Reply(b"retry: 1000\n\n" + hub.snapshot(), 200, headers)
+        environ, admit = request.environ, app.corrections.admit
+
+        def is_over() -> bool:
+            if app.readiness is not None and app.readiness.is_stopping:
+                return True
+            try:
+                if admit is not None:
+                    admit(environ)  # a key may have been revoked meanwhile
+            except ServingError:
+                return True
+            return False
+
+        return Reply(hub.watch(is_over), 200, headers)
+
+    @app.get("/ops/replay")
+    def show_replay() -> Reply:
+        return json_reply(hub.replayed())

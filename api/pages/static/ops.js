@@ -1,0 +1,170 @@
+// The live view: events of the server become a moving picture, figures and words.
+
+import { columnOf, Lanes } from "./lanes.js";
+import { askKey } from "./session.js";
+
+const byId = (id) => document.getElementById(id);
+const SLOW_PER_S = 14, MOST_BEHIND = 900, MOST_WAITING = 96;
+const BATCHES = 30, BATCH = 7, PAUSE_MS = 30; // of a burst
+const SENTENCES = [
+  "He goed to school.", "Yesterday I buyed two apples and she have eat one.", "They was late.", "She don't likes coffee.",
+  "I have wrote three letters to my brother, and they was lost on the way.", "If it will rain tomorrow, we stay at home.",
+  "My sister have learned Italian since she were ten years old.", "We swimmed every day.", "The letters was wrote by Tom.",
+  "When I came home, my brother have already went to bed because he were very tired.", "He can swims well.", "I am here.",
+];
+const workers = new Map(); // by name: lanes, what is still to be shown, the last column
+let isSlow = true, isPaused = matchMedia("(prefers-reduced-motion: reduce)").matches;
+let numTaken = 0, numFreed = 0, source = null;
+
+function connect() {
+  source = new EventSource("/ops/events");
+  source.addEventListener("figures", (event) => showFigures(JSON.parse(event.data)));
+  source.addEventListener("batch", (event) => take(JSON.parse(event.data)));
+  source.addEventListener("problem", (event) => say(JSON.parse(event.data).detail));
+  source.onerror = async () => {
+    if (source.readyState !== EventSource.CLOSED) return say("The server is away; the view goes on when it is back.");
+    const response = await fetch("/ops/replay").catch(() => null);
+    if (response?.status === 401) await askKey().catch(() => say("Without a key nothing can be shown."));
+    setTimeout(connect, response ? 200 : 3000);
+  };
+  source.onopen = () => say("");
+}
+
+function take({ worker, slots, iterations }) {
+  let one = workers.get(worker);
+  if (!one) {
+    byId("idle")?.remove();
+    const lanes = new Lanes(byId("workers"), { className: "worker", text: worker }, 32);
+    workers.set(worker, (one = { lanes, pending: [], last: null, owed: 0, name: worker }));
+  }
+  for (const iteration of iterations) {
+    const column = columnOf(iteration, one.last);
+    if (column.began.size && one.last) {
+      numFreed += Math.min(one.last.ended.size, column.began.size);
+      numTaken += column.taken.size;
+    }
+    one.last = column;
+    one.pending.push(column);
+  }
+  if (one.pending.length > MOST_BEHIND) one.pending.splice(0, one.pending.length - 120);
+  one.lanes.title.textContent = `${worker}: ${one.last ? one.last.decoding.size + one.last.began.size : 0} of ${slots} slots`;
+  one.lanes.canvas.setAttribute("aria-label", `Slots of worker ${worker} by iteration; the figures below say it in numbers.`);
+  if (numFreed) byId("taken").textContent = `While others waited, ${numTaken} of ${numFreed} freed slots were taken in the very next iteration.`;
+}
+
+function showFigures(found) {
+  byId("waiting").textContent = found.waiting;
+  const line = byId("line"), wanted = Math.min(found.waiting, MOST_WAITING);
+  while (line.childElementCount > wanted) line.lastChild.remove();
+  while (line.childElementCount < wanted) line.append(document.createElement("i"));
+  const times = (pair) => (pair ? `${pair[0]} / ${pair[1]} ms` : "–");
+  const rows = {
+    "Answers a second": found.answers_per_s, "Tokens a second": found.tokens_per_s, "Running": found.running,
+    "First token, median / p95": times(found.ttft_ms), "Between tokens, median / p95": times(found.itl_ms),
+    "Utilization": `${Math.round(100 * found.utilization)} %`, "Workers": found.workers.length,
+  };
+  const list = byId("figures");
+  if (!list.childElementCount) {
+    for (const name of Object.keys(rows)) {
+      const row = list.appendChild(document.createElement("div"));
+      row.appendChild(document.createElement("dt")).textContent = name;
+      row.appendChild(document.createElement("dd"));
+    }
+  }
+  for (const [at, value] of Object.values(rows).entries()) list.children[at].lastChild.textContent = value;
+  const { L, rate_per_s, W_ms, residual } = found.law;
+  byId("law").textContent = `Little's law: L = λ · W: ${L} in the system, ${rate_per_s} a second · ${W_ms} ms` +
+    ` = ${((rate_per_s * W_ms) / 1000).toFixed(2)} (off by ${(100 * residual).toFixed(1)} %)`;
+  const alerts = byId("alerts"), said = found.alerts.map((one) => `${one.name}: ${one.sentence}`);
+  if (alerts.dataset.said === said.join("|")) return;
+  alerts.dataset.said = said.join("|");
+  alerts.replaceChildren(...found.alerts.map((one) => {
+    const item = document.createElement("li");
+    item.append(Object.assign(document.createElement("b"), { textContent: one.name }), ` ${one.sentence}`);
+    return item;
+  }));
+}
+
+let drawn = performance.now();
+function frame(now) {
+  const seconds = Math.min(0.25, (now - drawn) / 1000);
+  drawn = now;
+  for (const one of workers.values()) {
+    if (isPaused) continue;
+    one.owed = isSlow ? one.owed + seconds * SLOW_PER_S : one.pending.length;
+    let has = false;
+    for (; one.owed >= 1 && one.pending.length; one.owed--, has = true) one.lanes.add(one.pending.shift());
+    if (!one.pending.length) one.owed = 0;
+    if (has) one.lanes.draw();
+  }
+  for (const run of runs) run.play(seconds);
+  requestAnimationFrame(frame);
+}
+
+async function burst() {
+  const button = byId("burst");
+  button.disabled = true;
+  const began = performance.now();
+  say(`${BATCHES * BATCH} sentences are on their way.`);
+  const statuses = await Promise.all([...Array(BATCHES).keys()].map(async (number) => {
+    await new Promise((resolve) => setTimeout(resolve, number * PAUSE_MS));
+    return send([...Array(BATCH).keys()].map((at) => SENTENCES[(number * BATCH + at * 5) % SENTENCES.length]));
+  }));
+  const bad = statuses.filter((status) => status !== 200);
+  say(bad.length ? `The server refused ${bad.length} of ${BATCHES} requests (${bad[0]}).`
+    : `${BATCHES * BATCH} sentences were answered in ${((performance.now() - began) / 1000).toFixed(2)} s.`);
+  button.disabled = false;
+}
+
+async function send(sentences) {
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences }) };
+  const response = await fetch("/correct/batch", request).catch(() => null);
+  if (response?.status !== 401) return response?.status ?? "no answer";
+  return askKey().then(() => send(sentences), () => 401);
+}
+
+let runs = [];
+class Run {
+  constructor(name, found) {
+    const p95 = found.p95_ms === null ? "–" : `${found.p95_ms} ms`;
+    const text = `${name}: ${found.answers} answers in ${found.seconds.toFixed(2)} s, p95 ${p95}, ${Math.round(100 * found.idle)} % of the slots' steps idle or wasted`;
+    this.lanes = new Lanes(byId("policies"), { className: "policy", text }, 8);
+    this.lanes.rows = 8;
+    this.lanes.canvas.setAttribute("aria-label", text);
+    this.columns = [];
+    for (const iteration of found.iterations) this.columns.push(columnOf(iteration, this.columns.at(-1)));
+    this.owed = 0;
+  }
+
+  play(seconds) {
+    this.owed += seconds * 100; // ms of the load: ten times slowed down
+    let has = false;
+    for (; this.columns.length && this.owed >= this.columns[0].ms; has = true) {
+      this.owed -= this.columns[0].ms;
+      this.lanes.add(this.columns.shift());
+    }
+    if (has) this.lanes.draw();
+  }
+}
+
+async function replay() {
+  const response = await fetch("/ops/replay").catch(() => null);
+  const found = await response?.json().catch(() => null);
+  if (!response?.ok) return say(found?.detail ?? "The server did not answer.");
+  byId("policies").replaceChildren();
+  byId("replayed").hidden = false;
+  runs = Object.entries(found.policies).map(([name, one]) => new Run(name, one));
+  say(`${found.requests} requests of the last ten seconds.`);
+  byId("replayed").scrollIntoView({ block: "nearest" });
+}
+
+const say = (text) => { byId("said").textContent = text; };
+function press(button, is) { button.setAttribute("aria-pressed", String(is)); }
+byId("burst").onclick = burst;
+byId("replay").onclick = replay;
+byId("pace").onclick = (event) => press(event.currentTarget, (isSlow = !isSlow));
+byId("pause").onclick = (event) => press(event.currentTarget, (isPaused = !isPaused));
+press(byId("pause"), isPaused);
+addEventListener("resize", () => { for (const one of workers.values()) one.lanes.draw(); });
+connect();
+requestAnimationFrame(frame);

@@ -1,0 +1,104 @@
+"""The live view over real workers: events while somebody looks, and nothing before and after."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from redis import Redis
+
+from api.access.keys import new_key
+from ops.run.embedded_redis import EmbeddedRedis
+from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, send, wait_until
+
+TEXTS = {"sentences": [f"He goed to school {number} times and they was late." for number in range(40)]}
+
+
+@contextmanager
+def viewer(url: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    try:
+        connection.request("GET", "/ops/events", headers=headers)
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str, object]]]:
+    name = ""
+    while line := response.readline().decode():
+        if line.startswith("event: "):
+            name = line[7:].strip()
+        elif line.startswith("data: "):
+            yield name, json.loads(line[6:])
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[RunningSystem]:
+    with RunningSystem("--workers", "2") as system:
+        yield system
+
+
+def has_stream(system: RunningSystem) -> bool:
+    with Redis.from_url(system.redis_url) as client:
+        return bool(client.exists("miniserve:live"))
+
+
+def test_a_viewer_sees_the_batches_of_all_workers_and_any_replica_replays_them(system: RunningSystem) -> None:
+    assert post_json(system.url, "/correct/batch", TEXTS).status == 200
+    assert not has_stream(system)
+
+    with viewer(system.url) as response:
+        seen, workers = [], set()
+        for name, document in events(response):
+            if name == "batch":
+                workers.add(document["worker"])
+                seen += document["iterations"]
+                if len(workers) < 2 or not seen:
+                    post_json(system.url, "/correct/batch", TEXTS)
+            is_all = len(workers) == 2 and any(iteration[3] for iteration in seen)
+            if is_all and name == "figures" and document["answers_per_s"]:
+                break
+        assert [worker["slots"] for worker in document["workers"]] == [256, 256]
+        wait_until(lambda: send(system.url, "GET", "/ops/replay").status == 200, 5, "something to replay")
+
+    policies = send(system.url, "GET", "/ops/replay").body["policies"]
+    assert [one["answers"] for one in policies.values()] == [policies["continuous"]["answers"]] * 3
+
+
+def test_after_the_last_viewer_nothing_is_left_in_redis(system: RunningSystem) -> None:
+    with viewer(system.url) as response:
+        next(document for name, document in events(response) if name == "batch")
+        assert has_stream(system)
+
+    wait_until(lambda: not has_stream(system), 30, "the end of the stream")
+    with Redis.from_url(system.redis_url) as client:
+        assert list(client.scan_iter("miniserve:cancel:*")) == []
+
+
+def test_a_viewer_does_not_hold_up_a_stop(redis_server: EmbeddedRedis) -> None:
+    with ApiProcess(redis_server.url) as api, real_worker(redis_server.url):
+        api.wait_until_ready(40)
+        with viewer(api.url) as response:
+            next(events(response))
+            api.signal(signal.SIGTERM)
+            wait_until(lambda: api.process.poll() is not None, 6, "the end of the process")
+
+
+def test_a_revoked_key_ends_the_stream(redis_server: EmbeddedRedis, tmp_path: Path) -> None:
+    key, line = new_key("school")
+    (tmp_path / "keys").write_text(line)
+    headers = {"Authorization": f"Bearer {key}"}
+    with ApiProcess(redis_server.url, "--api-keys-file", str(tmp_path / "keys")) as api:
+        assert [api.status_of(path) for path in ("/ops", "/ops/events", "/ops/replay")] == [200, 401, 401]
+        with viewer(api.url, **headers) as response:
+            next(events(response))
+            (tmp_path / "keys").write_text("")
+            assert all(name in ("figures", "problem", "batch") for name, _ in events(response))

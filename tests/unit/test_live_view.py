@@ -1,0 +1,166 @@
+"""The live view: what a worker notes, what is computed for those who watch, and the load under three policies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.live.figures import figures
+from api.live.hub import MOST_VIEWERS, Hub
+from api.live.replay import CONTINUOUS, SLOTS, STATIC, TEXTBOOK, Arrival, replay
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.capacity.iteration_cost import IterationCost
+from scheduler.capacity.measure import Goals
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.errors import RateLimited
+from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
+from worker.live import MAX_SLOTS, LiveLog
+
+COST = IterationCost(0.002, 0.0001, 0.0005)
+WORD = EOS_ID + 1
+GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+
+
+def iterate(policy: ContinuousBatching, log: LiveLog, lengths: dict[str, int]) -> None:
+    plan = policy.plan(0.0)
+    tokens = [EOS_ID if len(one.output_ids) + 1 >= lengths[one.request_id] else WORD for one in plan]
+    policy.commit(plan, tokens, 0.0)
+    log.note(plan, policy.running, 0.005)
+
+
+def taken(log: LiveLog) -> list[list[object]]:
+    return json.loads(log.take("w", 4, 0))["iterations"]
+
+
+def test_a_worker_tells_who_began_went_on_and_ended_by_number_and_never_by_id() -> None:
+    policy, log = ContinuousBatching(BatchLimits(1000, 2, 1000)), LiveLog()
+    for name in ("secret-a", "secret-b", "secret-c"):
+        request = CorrectionRequest(name, (WORD,) * 5, (0,) * 5, 32, "")
+        policy.submit(Delivery(request, attempt=1, waited_s=0.25), 0.0)
+    lengths = {"secret-a": 1, "secret-b": 3, "secret-c": 2}
+
+    iterate(policy, log, lengths)
+    iterate(policy, log, lengths)
+    text = log.take("w", 4, 1)
+
+    first, second = json.loads(text)["iterations"]
+    assert first == [5.0, [[0, 0, 5, 250], [1, 1, 5, 250]], [], [0, 0, 1]]
+    assert second == [5.0, [[0, 2, 5, 250]], [1, 1], []]
+    assert "secret" not in text
+    assert taken(log) == []
+
+
+def test_only_the_first_slots_are_told() -> None:
+    policy, log = ContinuousBatching(BatchLimits(100_000, 200, 100_000)), LiveLog()
+    for number in range(MAX_SLOTS + 20):
+        request = CorrectionRequest(str(number), (WORD,), (0,), 32, "")
+        policy.submit(Delivery(request, attempt=1, waited_s=0.0), 0.0)
+
+    iterate(policy, log, {str(number): 1 for number in range(MAX_SLOTS + 20)})
+
+    ((_, began, _, ended),) = taken(log)
+    assert len(began) == MAX_SLOTS and len(ended) == 3 * MAX_SLOTS
+
+
+def test_nothing_is_remembered_of_those_that_left() -> None:
+    policy, log = ContinuousBatching(BatchLimits(1000, 2, 1000)), LiveLog()
+    for number in range(50):
+        request = CorrectionRequest(str(number), (WORD,), (0,), 32, "")
+        policy.submit(Delivery(request, attempt=1, waited_s=0.0), 0.0)
+    while policy.has_work:
+        iterate(policy, log, {str(number): 2 for number in range(50)})
+
+    assert not log._numbers
+
+
+ARRIVALS = [Arrival(number, 0.004 * number, 8 + number % 9, 1 + (number * 7) % 20) for number in range(60)]
+
+
+@pytest.mark.parametrize("arrivals", [ARRIVALS, ARRIVALS[:1], ARRIVALS[:9]])
+def test_every_policy_answers_every_request_of_the_load(arrivals: list[Arrival]) -> None:
+    runs = replay(arrivals, COST, 4096)
+
+    assert list(runs) == [TEXTBOOK, STATIC, CONTINUOUS]
+    for run in runs.values():
+        began = [number for _, begun, _, _ in run["iterations"] for _, number, _, _ in begun]
+        ended = [pair for *_, ended in run["iterations"] for pair in zip(ended[1::3], ended[2::3], strict=True)]
+        assert sorted(began) == [one.number for one in arrivals]
+        assert sorted(ended) == [(one.number, one.output_tokens) for one in arrivals]
+        assert run["answers"] == len(arrivals)
+        assert all(slot < SLOTS for _, begun, _, _ in run["iterations"] for slot, *_ in begun)
+
+
+def test_the_policies_differ_as_they_do_in_service() -> None:
+    runs = replay(ARRIVALS, COST, 4096)
+
+    seconds, idle = ([runs[name][what] for name in (TEXTBOOK, STATIC, CONTINUOUS)] for what in ("seconds", "idle"))
+    assert seconds[0] > seconds[1] > seconds[2]
+    assert idle[0] > idle[1] > idle[2]
+
+
+def test_a_load_whose_cost_is_not_known_ends_too() -> None:
+    assert replay(ARRIVALS, IterationCost(), 4096)[CONTINUOUS]["answers"] == len(ARRIVALS)
+
+
+def test_figures_are_of_the_time_between_two_looks() -> None:
+    earlier = Observed(now=Moment(at_s=10.0, done=100), totals={"generation_tokens": 1000})
+    totals = {"generation_tokens": 1600, "time_to_first_token:9": 10, "inter_token_latency:2": 4}
+    later = Observed(now=Moment(at_s=12.0, done=140), totals=totals, workers=(WorkerFacts("w"),), num_waiting=3)
+
+    found = figures(earlier, later, GOALS)
+
+    assert (found["answers_per_s"], found["tokens_per_s"], found["waiting"]) == (20.0, 300.0, 3)
+    assert found["ttft_ms"] == [25.0, 29.5] and found["itl_ms"] == [1.8, 2.0]
+    assert figures(later, later, GOALS)["ttft_ms"] is None
+
+
+def test_a_system_without_workers_shows_the_alert() -> None:
+    seen = Observed(now=Moment(at_s=1.0))
+
+    assert "no-live-worker" in [one["name"] for one in figures(seen, seen, GOALS)["alerts"]]
+
+
+def test_so_many_may_watch_and_no_more() -> None:
+    hub = Hub(FakeCorrector(), GOALS, None)
+    streams = [hub.watch(lambda: False) for _ in range(MOST_VIEWERS)]
+    with pytest.raises(RateLimited):
+        hub.watch(lambda: False)
+
+    next(streams[0])
+    streams[0].close()
+
+    hub.watch(lambda: False)
+
+
+def test_a_viewer_gets_figures_and_an_end() -> None:
+    hub, is_over = Hub(FakeCorrector(), GOALS, None), []
+    stream = hub.watch(lambda: bool(is_over))
+
+    assert next(stream) == b"retry: 1000\n\n"
+    assert next(part for part in stream if part.startswith(b"event: figures\ndata: {"))
+    is_over.append(True)
+    assert list(stream) == []
+
+
+def test_in_mode_sync_a_look_ends_so_that_others_have_their_turn() -> None:
+    client = client_of(FakeCorrector(), settings=Settings(mode="sync"))
+
+    response = client.get("/ops/events")
+
+    assert response.data.startswith(b"retry: 1000\n\nevent: figures\ndata: {") and response.data.endswith(b"\n\n")
+    assert response.content_type.startswith("text/event-stream")
+
+
+def test_without_a_load_there_is_nothing_to_replay(client: FlaskClient) -> None:
+    assert_problem(client.get("/ops/replay"), 404, "not-found")
+
+
+def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient) -> None:
+    response = client.get("/ops")
+
+    assert response.status_code == 200 and "'none'" in response.headers["Content-Security-Policy"]
+    assert response.headers["ETag"] and b"http" not in response.data.replace(b"http-equiv", b"")
