@@ -53,6 +53,7 @@ class Exchange(Request):
     server_timing: bytes = b""  # of the last answer
     failovers: list[str] = field(default_factory=list)  # why another replica was tried
     refusals: list[tuple[float, float]] = field(default_factory=list)  # seconds until said, Retry-After
+    own: Connection | None = None  # while the client waits to send again: nobody else uses it meanwhile
 
     @property
     def is_ok(self) -> bool:
@@ -123,6 +124,7 @@ class Traffic(Clients):
         self._attempt(self._open[number])
 
     def _attempt(self, exchange: Exchange) -> None:
+        self._share(exchange)
         headers = key_header(exchange.key) if exchange.key else b""
         self._send(exchange, self._bodies[exchange.number % len(self._bodies)], headers)
 
@@ -138,6 +140,7 @@ class Traffic(Clients):
             after_s = float(exchange.answer.get("retry_after_s", 1))
             exchange.refusals.append((time.monotonic() - exchange.sent_s, after_s))
             if self._habits.retries or self._habits.obeys_once and len(exchange.refusals) == 1:
+                exchange.own = self._idle[exchange.replica].pop()  # on which the refusal came
                 self._plan(exchange, after_s)
                 return
         if exchange.slug == "shutting-down" and self._habits.retries:
@@ -173,7 +176,14 @@ class Traffic(Clients):
             exchange.status, exchange.slug = 0, f"no 200 within {PATIENCE_S:g} s, last: {exchange.slug or 'nothing'}"
             self._end(exchange)
 
+    def _share(self, exchange: Exchange) -> None:
+        """Its own connection is the next that is used."""
+        if exchange.own is not None:
+            self._idle[exchange.replica].append(exchange.own)
+            exchange.own = None
+
     def _end(self, exchange: Exchange) -> None:
+        self._share(exchange)
         exchange.ended_s = time.monotonic()
         if exchange.is_ok:
             self.last_ok_s = exchange.ended_s
