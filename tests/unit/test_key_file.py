@@ -77,6 +77,7 @@ def test_a_broken_file_keeps_the_last_good_keys_and_says_so_once(
         (f"{LINE}\n{LINE}", "line 2 has the id"),
         (f"{LINE}\n{new_key('school')[1]} tokens_per_s=5", "line 2 has the name"),
     ],
+    ids=["name", "cut", "unknown-limit", "no-rate", "no-number", "same-id", "same-name"],
 )
 def test_a_line_that_is_wrong_is_named_and_never_quoted(text: str, fault: str) -> None:
     with pytest.raises(KeyFileFault, match=fault) as caught:
