@@ -11,6 +11,7 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,16 +29,17 @@ from scheduler.settings import Settings
 from worker.model.blas import configure_blas
 
 _MOST_MISTAKES = 3
+_MOST_ROUNDS = 10  # over the held-out sentences, each time with other mistakes
 
 Difference = tuple[int, int, tuple[str, ...]]  # the words of the right sentence that others stand for
 
 
 class Broken(NamedTuple):
-    """A right sentence, what was made of it, and every single mistake that the rules know for it."""
+    """A right sentence, what was made of it, and every other mistake that the rules know for it."""
 
     right: str
     sentence: str
-    known: frozenset[Difference]
+    others: frozenset[Difference]
 
 
 def break_sentences(sentences: Sequence[TaggedSentence], maker: ExampleMaker, rng: random.Random) -> Iterator[Broken]:
@@ -50,16 +52,19 @@ def break_sentences(sentences: Sequence[TaggedSentence], maker: ExampleMaker, rn
         for one in rng.sample(candidates, min(len(candidates), rng.randint(1, _MOST_MISTAKES))):
             if all(one.end < other.start or other.end < one.start for other in chosen):
                 chosen.append(one)
-        text = sentence.text
+        text = broken = sentence.text
         for one in sorted(chosen, key=lambda one: -one.start):
-            text = with_mistake(text, one)
-        known = (differences(sentence.text, with_mistake(sentence.text, one)) for one in candidates)
-        yield Broken(sentence.text, text, frozenset().union(*known))
+            broken = with_mistake(broken, one)
+        made, others = (
+            frozenset().union(*(differences(text, with_mistake(text, one)) for one in mistakes))
+            for mistakes in (chosen, candidates)
+        )
+        yield Broken(sentence.text, broken, others - made)
 
 
 def added(broken: Broken, answer: str) -> frozenset[Difference]:
     """The mistakes of the answer that the broken sentence did not have."""
-    return (differences(broken.right, answer) & broken.known) - differences(broken.right, broken.sentence)
+    return (differences(broken.right, answer) & broken.others) - differences(broken.right, broken.sentence)
 
 
 def differences(right: str, other: str) -> frozenset[Difference]:
@@ -76,15 +81,16 @@ def differences(right: str, other: str) -> frozenset[Difference]:
 
 @click.command()
 @click.argument("corpora", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
-@click.option("--sentences", "num_sentences", default=20_000, show_default=True, help="How many at most.")
+@click.option("--sentences", "num_sentences", default=20_000, show_default=True, help="How many to break.")
 def main(corpora: tuple[Path, ...], num_sentences: int) -> None:
     """Print the answers with a new mistake, and how many they are."""
     configure_blas(os.environ)
     sentences = read_corpus(corpora)
     lexicon = Lexicon.build(VerbTable.load(), sentences)
-    held_out = [sentence for sentence in sentences if sentence.is_held_out][:num_sentences]
-    maker = ExampleMaker(VerbTable.load(), held_out, lexicon=lexicon)
-    broken = list(break_sentences(held_out, maker, random.Random(0)))
+    held_out = [sentence for sentence in sentences if sentence.is_held_out]
+    maker, rng = ExampleMaker(VerbTable.load(), held_out, lexicon=lexicon), random.Random(0)
+    again = (one for _ in range(_MOST_ROUNDS) for one in break_sentences(held_out, maker, rng))
+    broken = list(islice(again, num_sentences))
     answers = ProductCorrector(Settings.from_env(os.environ))([one.sentence for one in broken])
     num_added = num_malformed = 0
     for one, answer in zip(broken, answers, strict=True):
