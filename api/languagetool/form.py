@@ -10,8 +10,10 @@ import json
 from typing import Literal
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
+from pydantic.json_schema import SkipJsonSchema
 
 from api.languagetool.document import Document, Part
 from api.languagetool.rules import RuleChoice
@@ -24,8 +26,13 @@ LANGUAGES = {
     "en-CA": "English (Canadian)", "en-NZ": "English (New Zealand)", "en-ZA": "English (South African)",
 }  # fmt: skip
 _BY_SMALL_CODE = {code.lower(): code for code in LANGUAGES}
+_EITHER: list[JsonValue] = [{"required": ["text"]}, {"required": ["data"]}]
 _MAX_FIELDS = 64
 _TEXT_LEVEL_ONLY = "textLevelOnly"
+
+
+def _without_default(schema: JsonDict) -> None:
+    del schema["default"]  # null, which a form cannot hold
 
 
 class Annotation(BaseModel):
@@ -48,11 +55,17 @@ class AnnotatedText(BaseModel):
 class CheckForm(BaseModel):
     """The form of POST /v2/check: `text` or `data`, and `language`. All other fields may be left out."""
 
-    model_config = ConfigDict(alias_generator=to_camel)
+    model_config = ConfigDict(alias_generator=to_camel, json_schema_extra={"oneOf": _EITHER})
 
-    text: str | None = Field(None, description="The text to check. Either this or `data`.")
-    data: str | None = Field(None, description='JSON that keeps markup apart: `{"annotation": [{"text": "..."}, ...]}`')
-    language: str = Field(description=f"One of {', '.join(LANGUAGES)}, or `{AUTO}`.", examples=["en-US"])
+    text: str | SkipJsonSchema[None] = Field(
+        None, description="The text to check. Either this or `data`.", json_schema_extra=_without_default
+    )
+    data: str | SkipJsonSchema[None] = Field(
+        None,
+        description='JSON that keeps markup apart: `{"annotation": [{"text": "..."}, ...]}`',
+        json_schema_extra=_without_default,
+    )
+    language: str = Field(description="Capitals or not.", json_schema_extra={"enum": [*LANGUAGES, AUTO]})
     preferred_variants: str = Field("", description=f"With `{AUTO}`: variants, by commas. The first of English counts.")
     enabled_rules: str = Field("", description="Reasons to look for although disabled, by commas.")
     disabled_rules: str = Field("", description="Reasons to leave out, by commas: `past_tense,habit`.")
