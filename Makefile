@@ -12,6 +12,8 @@ PYTEST := $(BIN)/python -m pytest -q
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
 # Drills take longer than the 150 s after which a test counts as hung elsewhere.
 PATIENT := -o faulthandler_timeout=450
+# An editor and its plug-in for LanguageTool, for tests/system.
+NPM_CLIENTS := $(VENV)/npm
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
 INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
@@ -50,6 +52,8 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser,clients,schemas]'
+	@test -d $(NPM_CLIENTS)/node_modules/quill || npm install --silent --no-audit --no-fund --legacy-peer-deps --prefix $(NPM_CLIENTS) \
+	  quill@1.3.7 quill-languagetool@1.0.7
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system

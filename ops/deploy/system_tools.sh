@@ -14,6 +14,7 @@ TOOLS=(
   "curl curl"
   "systemd-analyze systemd"
   "node nodejs"
+  "npm npm"
 )
 
 missing=()
