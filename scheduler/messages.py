@@ -217,6 +217,10 @@ class Inbox:
     cancelled_ids: tuple[str, ...] = ()
     deferred_id: str = ""  # of the request that is first in line and does not fit
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.deliveries or self.cancelled_ids or self.deferred_id)
+
 
 def _output(output_ids: Sequence[int], version: int) -> dict[str, Any]:
     """Version 1 knows tokens only."""

@@ -104,8 +104,6 @@ class SteppedWorkerMailbox(RedisWorkerMailbox):
     ) -> Inbox:
         self._claim_at_s = 0.0
         inbox = super().exchange(completions, capacity, max(wait_s, 1.0) if self._is_asked(capacity) else 0.0, progress)
-        if inbox.deliveries:
-            self._claims.ask(("ZADD", "miniserve:read", "XX", self._num_claims, self.name))
         self._confirm()
         return inbox
 

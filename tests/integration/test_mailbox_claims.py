@@ -14,7 +14,7 @@ from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox import api_threads
+from worker.mailbox import api_threads, worker_end
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, RedisConnection, connect, script
@@ -186,6 +186,18 @@ def hold_packets(api: RedisApiMailbox) -> HeldPackets:
 
     connection.ask = ask_later
     return held
+
+
+def test_a_claim_that_stands_gives_nothing_to_read_before_something_comes(
+    house: RedisHouse, busy_worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_end, "_BUSY_CLAIM_S", 0.4)
+    house.api().submit(a_request("a"))
+    assert take_one(busy_worker).request.request_id == "a"
+
+    has_reply = busy_worker._claims.has_reply(0.1)
+
+    assert not has_reply  # the next exchange would wait for the rest of the packet, and so would the model
 
 
 def die_with_an_unread(house: RedisHouse, client: Redis, *read: str) -> None:

@@ -121,8 +121,7 @@ class RedisConnection:
         return checked(self.ask(command)[0])
 
     def send(self, *commands: Command) -> None:
-        """Send commands whose replies `receive` will read. Raises MailboxDown."""
-        assert not self._num_expected, "replies are still to be read"
+        """Send commands whose replies `receive` will read, behind those to what was sent before. Raises MailboxDown."""
         try:
             if not self._is_open:
                 self._open()
@@ -187,7 +186,7 @@ class RedisConnection:
     def _send(self, commands: Any) -> None:
         # redis-py's own way to hiredis looks at every word of a command twice more: 10 us for one request.
         self._connection.send_packed_command([b"".join(map(pack_command, commands))], check_health=False)
-        self._num_expected = len(commands)
+        self._num_expected += len(commands)
 
     def _read_all(self) -> list[Any]:
         num_expected, self._num_expected = self._num_expected, 0

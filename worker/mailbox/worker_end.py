@@ -68,8 +68,7 @@ class RedisWorkerMailbox:
         self._in_flight: dict[str, tuple[Any, ...]] = {}
         self._disowned: set[str] = set()
         self._needs_resync = True
-        self._epoch = 0
-        self._num_claims = 0
+        self._epoch = self._num_claims = self._num_read = 0
         self._async_share = AsyncShare()
         self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures = 0
@@ -89,7 +88,7 @@ class RedisWorkerMailbox:
         self._suspects &= self._held.keys()
         self._async_share.keep(self._held)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
-        if self._needs_resync and (inbox := self._resync()) != Inbox():
+        if self._needs_resync and not (inbox := self._resync()).is_empty:
             return inbox
         self._confirm()
         self._send(progress)
@@ -98,21 +97,23 @@ class RedisWorkerMailbox:
             if self._unsent:  # what could not be opened, or was cancelled
                 self._confirm()
                 self._send(())
+            if inbox.deliveries:  # only what was read can be why a worker dies: Redis learns it before the model starts
+                self._guarded(lambda: self._outgoing.send(("ZADD", "miniserve:read", "XX", self._num_read, self.name)))
         return inbox
 
     def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
         """What the standing claim has brought, while the next one begins to stand; where nothing has come, wait."""
         inbox = self._receive(0.0) if self._claims.is_waiting else Inbox()
-        if inbox == Inbox() and (self._claims.is_waiting or self._claim(capacity, inbox)):
+        if inbox.is_empty and (self._claims.is_waiting or self._claim(capacity, inbox)):
             until_s = time.monotonic() + wait_s
-            while inbox == Inbox() and (left_s := until_s - time.monotonic()) > 0:
+            while inbox.is_empty and (left_s := until_s - time.monotonic()) > 0:
                 inbox = self._receive(left_s)
-                is_over = inbox == Inbox() and not self._claims.is_waiting
+                is_over = inbox.is_empty and not self._claims.is_waiting
                 if is_over and (self._max_block_s == 0 or not self._claim(capacity, inbox)):
                     break
-        elif inbox == Inbox() and wait_s > 0:
+        elif inbox.is_empty and wait_s > 0:
             time.sleep(min(wait_s, _CLAIM_AGAIN_S))
-        if inbox != Inbox() and self._max_block_s > 0:
+        if not inbox.is_empty and self._max_block_s > 0:
             with suppress(MailboxDown):  # as above
                 self._claim(capacity, inbox)
         return inbox
@@ -169,8 +170,9 @@ class RedisWorkerMailbox:
 
     def _confirm(self) -> None:
         """Read the reply to what was sent last."""
-        if self._outgoing.is_waiting:
-            self.num_duplicates += self._checked(self._guarded(self._outgoing.receive)[0])
+        replies = self._guarded(self._outgoing.receive) if self._outgoing.is_waiting else []
+        if self._in_flight:
+            self.num_duplicates += self._checked(replies[0])
             self._in_flight.clear()
 
     def _claim(self, capacity: FreeCapacity, inbox: Inbox) -> bool:
@@ -187,19 +189,16 @@ class RedisWorkerMailbox:
         share = self._async_share
         async_tokens, is_quiet = share.capacity(capacity.tokens), share.is_quiet
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        commands: list[Command] = []
-        if inbox.deliveries:  # only what was read can be why a worker dies, so Redis learns it before they are computed
-            commands.append(("ZADD", "miniserve:read", "XX", self._num_claims, self.name))
         self._num_claims += 1
         drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet), self._num_claims)
+        commands = [script("drain", *drain)]
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
         if share.num_waiting and (async_tokens > 0 or is_quiet):
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s = now + _BUSY_CLAIM_S
         elif block_s > 0:  # 0 would block for ever
-            commands.append(("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s))
-        commands.append(script("drain", *drain))
+            commands.insert(0, ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s))
         self._guarded(lambda: self._claims.send(*commands))
         return True
 
@@ -208,6 +207,7 @@ class RedisWorkerMailbox:
         if not self._guarded(lambda: self._claims.has_reply(min(wait_s, MAX_BLOCK_S))):
             return Inbox()
         *claimed, drained = self._guarded(self._claims.receive)
+        self._num_read = self._num_claims
         needs_resync, cancelled, must_wait, deferred_id, told, deliveries = self._checked(drained)
         self._async_share.turn, self._async_share.num_waiting = told
         if needs_resync:
