@@ -46,6 +46,7 @@ class Hub:
         self._mailbox, self._goals, self._ask = mailbox, goals, ask
         self._lock = threading.Lock()
         self._viewers: list[Queue[Message]] = []
+        self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
         self._last_id = "$"
 
@@ -56,7 +57,8 @@ class Hub:
             if len(self._viewers) >= MOST_VIEWERS:
                 raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
             self._viewers.append(queue)
-            if len(self._viewers) == 1:
+            if not self._is_looking:
+                self._is_looking = True
                 threading.Thread(target=self._look_while_watched, name="live", daemon=True).start()
         return self._events(queue, is_over)
 
@@ -93,7 +95,7 @@ class Hub:
         number = 0
         self._seen.clear()
         self._last_id = "$"
-        while self._viewers:
+        while self._has_viewers():
             began_s = time.monotonic()
             try:
                 self._look(number)
@@ -103,6 +105,12 @@ class Hub:
                 logger.exception("a look for the live view failed")
             number += 1
             time.sleep(max(0.05, LOOK_EVERY_S - (time.monotonic() - began_s)))
+
+    def _has_viewers(self) -> bool:
+        """Whether to go on. One that comes after the last look of this thread begins another."""
+        with self._lock:
+            self._is_looking = bool(self._viewers)
+            return self._is_looking
 
     def _look(self, number: int) -> None:
         if number % _FIGURES_EVERY == 0:

@@ -24,6 +24,8 @@ def add_live_view(app: Api) -> None:
     @app.get("/ops/events")
     def events() -> Reply:
         headers = [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")]
+        if request.method == "HEAD":
+            return Reply(b"", 200, headers)
         if app.settings.mode == "sync":  # one request at a time: a stream would keep all others waiting
             return Reply(b"retry: 1000\n\n" + hub.snapshot(), 200, headers)
         environ, admit = request.environ, app.corrections.admit

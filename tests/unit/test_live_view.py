@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from flask.testing import FlaskClient
@@ -136,6 +137,19 @@ def test_so_many_may_watch_and_no_more() -> None:
     hub.watch(lambda: False)
 
 
+def test_one_thread_looks_however_often_the_last_viewer_leaves_and_another_comes() -> None:
+    hub, before = Hub(FakeCorrector(), GOALS, None), set(threading.enumerate())
+    for _ in range(5):
+        stream = hub.watch(lambda: False)
+        next(stream)
+        stream.close()
+    stream = hub.watch(lambda: False)
+    next(stream)
+
+    assert len(set(threading.enumerate()) - before) == 1
+    stream.close()
+
+
 def test_a_viewer_gets_figures_and_an_end() -> None:
     hub, is_over = Hub(FakeCorrector(), GOALS, None), []
     stream = hub.watch(lambda: bool(is_over))
@@ -149,6 +163,7 @@ def test_a_viewer_gets_figures_and_an_end() -> None:
 def test_in_mode_sync_a_look_ends_so_that_others_have_their_turn() -> None:
     client = client_of(FakeCorrector(), settings=Settings(mode="sync"))
 
+    assert client.head("/ops/events").data == b""
     response = client.get("/ops/events")
 
     assert response.data.startswith(b"retry: 1000\n\nevent: figures\ndata: {") and response.data.endswith(b"\n\n")

@@ -20,14 +20,15 @@ function connect() {
   source = new EventSource("/ops/events");
   source.addEventListener("figures", (event) => showFigures(JSON.parse(event.data)));
   source.addEventListener("batch", (event) => take(JSON.parse(event.data)));
-  source.addEventListener("problem", (event) => say(JSON.parse(event.data).detail));
+  source.addEventListener("problem", (event) => tell(JSON.parse(event.data).detail));
   source.onerror = async () => {
-    if (source.readyState !== EventSource.CLOSED) return say("The server is away; the view goes on when it is back.");
+    tell("The server is away; the view goes on when it is back.");
+    if (source.readyState !== EventSource.CLOSED) return;
     const response = await fetch("/ops/replay").catch(() => null);
-    if (response?.status === 401) await askKey().catch(() => say("Without a key nothing can be shown."));
+    if (response?.status === 401) await askKey().catch(() => tell("Without a key nothing can be shown."));
     setTimeout(connect, response ? 200 : 3000);
   };
-  source.onopen = () => say("");
+  source.onopen = () => tell("");
 }
 
 function take({ worker, slots, iterations }) {
@@ -159,6 +160,7 @@ async function replay() {
 }
 
 const say = (text) => { byId("said").textContent = text; };
+const tell = (text) => { byId("link").textContent = text; };
 function press(button, is) { button.setAttribute("aria-pressed", String(is)); }
 byId("burst").onclick = burst;
 byId("replay").onclick = replay;
