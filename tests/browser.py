@@ -22,11 +22,19 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
+def open_dashboard(page: Page, url: str) -> None:
+    """Go to a page of rq-dashboard, which asks for what it shows some seconds later."""
+    with page.expect_response(lambda response: "/data/" in response.url) as data:
+        page.goto(url)
+    data.value.finished()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+
 def visit(browser: Browser, url: str) -> str:
-    """Load a page and let its scripts fetch what they show; returns what they made of it, as HTML."""
+    """What the scripts of a page of rq-dashboard made of it, as HTML."""
     page = browser.new_page()
     try:
-        page.goto(url, wait_until="networkidle")
+        open_dashboard(page, url)
         return page.content()
     finally:
         page.close()

@@ -13,11 +13,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import Browser
 from redis import Redis
 
 from ops.drills.system import System
-from tests.dashboard_browser import NUM_CLIENTS, PAGES, dashboard_under_load, visit
+from tests.browser import visit
 from tests.dashboard_process import dashboard_of
+from tests.loaded_dashboard import NUM_CLIENTS, PAGES, dashboard_under_load
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +28,10 @@ def under_load() -> Iterator[tuple[str, System]]:
         yield url, system
 
 
-def test_the_queues_page_shows_every_request_once(under_load: tuple[str, System]) -> None:
+def test_the_queues_page_shows_every_request_once(under_load: tuple[str, System], browser: Browser) -> None:
     url, _ = under_load
 
-    rows = re.findall(r"<tr.*?</tr>", visit(url + PAGES["queues"]), re.DOTALL)
+    rows = re.findall(r"<tr.*?</tr>", visit(browser, url + PAGES["queues"]), re.DOTALL)
     (row,) = (each for each in rows if re.search(r">\s*correct\s*<", each))
     cells = re.findall(r">\s*(\d+)\s*</a>", row)
 
@@ -40,20 +42,20 @@ def test_the_queues_page_shows_every_request_once(under_load: tuple[str, System]
     assert finished > 0 and failed == 1
 
 
-def test_the_workers_page_shows_both_with_their_batches(under_load: tuple[str, System]) -> None:
+def test_the_workers_page_shows_both_with_their_batches(under_load: tuple[str, System], browser: Browser) -> None:
     url, system = under_load
 
-    page = visit(url + PAGES["workers"])
+    page = visit(browser, url + PAGES["workers"])
 
     names = [key.decode().removeprefix("rq:worker:") for key in system.redis.smembers("rq:workers")]
     assert len(names) == 2 and all(name in page for name in names)
     assert len(re.findall(r">\s*continuous batch: \d+ sequences\s*<", page)) == 2
 
 
-def test_the_jobs_page_shows_numbers_and_no_text(under_load: tuple[str, System]) -> None:
+def test_the_jobs_page_shows_numbers_and_no_text(under_load: tuple[str, System], browser: Browser) -> None:
     url, _ = under_load
 
-    page = visit(url + PAGES["waiting"])
+    page = visit(browser, url + PAGES["waiting"])
 
     assert len(re.findall(r"correct: \d+ prompt tokens, at most \d+ more", page)) == 5
 
@@ -95,9 +97,11 @@ def hostile_redis(redis_url: str) -> str:
 @pytest.mark.parametrize(
     "path", [*PAGES.values(), "/0/view/job/j", f"/0/view/jobs/{quote(HOSTILE, safe='')}/queued/5/asc/1"]
 )
-def test_markup_in_redis_or_in_the_path_is_shown_as_text_and_never_runs(path: str, hostile_redis: str) -> None:
+def test_markup_in_redis_or_in_the_path_is_shown_as_text_and_never_runs(
+    path: str, hostile_redis: str, browser: Browser
+) -> None:
     with dashboard_of(hostile_redis) as url:
-        page = visit(url + path)
+        page = visit(browser, url + path)
 
     assert "&lt;img src=x onerror=" in page
     assert not re.search(r"<img|id=.?ran", page.replace("id='ran'", ""))

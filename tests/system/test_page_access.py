@@ -39,7 +39,15 @@ def asks_for_a_key(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-STATES = (empty, corrected, too_long, nothing_found, asks_for_a_key)
+def counted(page: Page) -> None:
+    page.get_by_role("switch", name="Count what I miss").check()
+    corrected(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#learner-list li").first).to_be_visible()
+
+
+STATES = (empty, corrected, too_long, nothing_found, asks_for_a_key, counted)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from api.grammar.reasons import Reason
 from api.pages.files import STATIC
@@ -24,3 +25,13 @@ def test_every_family_has_a_colour_and_a_class() -> None:
     for family in re.findall(r"^  (\w+): \[", source, re.MULTILINE):
         assert f"--{family}: light-dark(" in colours
         assert f".mark-{family} {{ --hue: var(--{family}); }}" in classes
+
+
+def test_the_examples_for_learners_are_those_of_the_reference() -> None:
+    source = (STATIC / "learner.js").read_text(encoding="utf-8")
+    reference = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+
+    examples = dict(re.findall(r'^  (\w+): "(.+ -> .+)",$', source, re.MULTILINE))
+
+    assert examples == dict(re.findall(r"^\| `(\w+)` \| [A-Z_]+ \| (.+?) \|$", reference, re.MULTILINE))
+    assert len(examples) == len(Reason)

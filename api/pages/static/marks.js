@@ -6,7 +6,7 @@ import { hueOf, nameOf } from "./reasons.js";
 const OPEN_MS = 90, CLOSE_MS = 240;
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
-function make(tag, className, ...children) {
+export function make(tag, className, ...children) {
   const node = document.createElement(tag);
   if (className) node.className = className;
   node.append(...children);

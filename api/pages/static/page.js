@@ -6,6 +6,7 @@ import { Refused, correct } from "./service.js";
 import { applied, change, moved, paragraphs, signature } from "./text.js";
 
 const PAUSE_MS = 400;
+const COUNTED_MS = 600; // a count is written within 250 ms of its answer
 const SLOW_MS = 250; // only then it is said that an answer is waited for
 const MAX_OUTCOMES = 4000;
 const WAITS = {
@@ -77,6 +78,7 @@ function replace(start, end, replacement) {
 }
 
 function accept(chosen) {
+  learner?.accepted(text, chosen, edits).then((isCounted) => isCounted && setTimeout(showLearner, COUNTED_MS));
   const changes = [], focus = marks.hasFocus, first = chosen[0].start;
   let by = 0;
   for (const edit of chosen) {
@@ -242,6 +244,35 @@ function notice(sentence, button = "", isCalm = false) {
   $("again").textContent = button;
 }
 
+/* ---- what a learner often misses: off until somebody turns it on ---- */
+
+let learner = null;
+const OFF = "Off. When it is on, the server counts which kinds of mistakes you accept corrections for, and the verbs; never your text.";
+
+async function learn() {
+  if (learner) return;
+  const { Learner } = await import("./learner.js");
+  learner = new Learner($("learner-list"));
+  $("learner-name").value = learner.name;
+  await showLearner();
+}
+
+async function showLearner() {
+  $("learner-on").checked = Boolean(learner);
+  $("learner-more").hidden = !learner;
+  $("learner-title").textContent = learner?.name ? `${learner.name} often misses` : "You often miss";
+  const number = await learner?.show();
+  $("learner-about").textContent = !learner ? OFF : `${number ? "" : "Nothing yet: corrections that you accept are counted. "}Turning this off forgets all of it, here and on the server.`;
+}
+
+async function forget() {
+  const isGone = await learner.forget();
+  learner = null;
+  await showLearner();
+  say(isGone ? "Forgotten." : "Forgotten here; the server could not be reached and forgets within 90 days.");
+  $("learner-on").focus();
+}
+
 /* ---- wiring ---- */
 
 function typed(event) {
@@ -309,6 +340,13 @@ document.addEventListener("keydown", (event) => {
     undo();
   }
 });
+$("learner-on").addEventListener("change", () => (learner ? forget() : learn()));
+$("learner-name").addEventListener("input", () => {
+  learner.name = $("learner-name").value.trim();
+  showLearner();
+});
+if (localStorage.getItem("miniserve.learner")) learn();
+else showLearner();
 if (!CSS.supports("field-sizing", "content")) {
   const grow = () => {
     box.style.height = "auto";

@@ -1,0 +1,63 @@
+"""Measures the page at `/` on an idle server: `python -m tests.page_speed`. The figures are in docs/page.md."""
+
+from __future__ import annotations
+
+import statistics
+
+from playwright.sync_api import Browser
+
+from api.pages.files import STATIC
+from ops.load import prompts
+from tests.browser import chromium
+from tests.running_system import RunningSystem
+
+NUM_LOADS = 20
+NUM_SENTENCES = 100
+# Asked by promises: the page's policy forbids the string that Playwright's own waiting would evaluate.
+_PAINT = """() => new Promise((done) => {
+  const take = (seen) => seen.getEntriesByName("first-contentful-paint").forEach((one) => done(one.startTime));
+  new PerformanceObserver(take).observe({ type: "paint", buffered: true });
+})"""
+_MARKED = """(number) => new Promise((done) => {
+  const look = () => (performance.getEntriesByName("pause to mark").length >= number ? done() : setTimeout(look, 20));
+  look();
+})"""
+
+
+def first_paints_ms(browser: Browser, url: str) -> list[float]:
+    """Each in a browser that has nothing of the page yet."""
+    paints = []
+    for _ in range(NUM_LOADS):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(url)
+        paints.append(page.evaluate(_PAINT))
+        context.close()
+    return paints
+
+
+def marks_ms(browser: Browser, url: str) -> list[float]:
+    """From the end of the pause to the frame with the answer."""
+    page = browser.new_page()
+    page.goto(url)
+    text = page.get_by_role("textbox", name="Your text")
+    for number, sentence in enumerate(prompts.load(None, 7)[:NUM_SENTENCES], start=1):
+        text.fill(sentence)
+        page.evaluate(_MARKED, number)
+    return page.evaluate("performance.getEntriesByName('pause to mark').map((one) => one.duration)")
+
+
+def _shown(values: list[float]) -> str:
+    return f"median {statistics.median(values):.0f} ms, p95 {statistics.quantiles(values, n=20)[-1]:.0f} ms"
+
+
+def main() -> None:
+    sizes = {path.name: path.stat().st_size for path in sorted(STATIC.iterdir())}
+    print(f"bytes: {sum(sizes.values()):,}", sizes)
+    with RunningSystem() as system, chromium() as browser:
+        print("first paint:", _shown(first_paints_ms(browser, system.url)))
+        print("pause to mark:", _shown(marks_ms(browser, system.url)))
+
+
+if __name__ == "__main__":
+    main()

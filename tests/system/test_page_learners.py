@@ -1,0 +1,68 @@
+"""What a learner often misses, on the page at `/`: off until asked for, counted once, forgotten when turned off."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.running_system import send, wait_until
+
+
+def turn_on(page: Page) -> str:
+    """Returns the learner's id."""
+    page.get_by_role("switch", name="Count what I miss").check()
+    expect(page.locator("#learner-about")).to_contain_text("Nothing yet")
+    return json.loads(page.evaluate("localStorage.getItem('miniserve.learner')"))["id"]
+
+
+def counts(site: str, learner_id: str) -> dict[str, int]:
+    reply = send(site, "GET", f"/learners/{learner_id}")
+    return {one["reason"]: one["count"] for one in reply.body["reasons"]} if reply.status == 200 else {}
+
+
+def test_what_is_often_missed_is_shown_and_forgotten_when_it_is_turned_off(page: Page, site: str) -> None:
+    learner_id, lines = turn_on(page), page.locator("#learner-list li")
+    page.get_by_role("textbox", name="Your text").fill("He goed home. They was late. I goed, too.")
+    page.get_by_role("button", name="Accept all").click()
+
+    expect(lines).to_have_count(2)
+    expect(lines.first).to_contain_text("irregular past 2×: go")
+    expect(lines.first).to_contain_text("He goed went to school.")
+    page.get_by_label("Name, for this browser alone").fill("Ana")
+    expect(page.get_by_role("heading", name="Ana often misses")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="Ana often misses")).to_be_visible()
+    expect(lines).to_have_count(2)
+    assert re.fullmatch("[0-9a-f]{32}", learner_id)
+
+    page.get_by_role("switch", name="Count what I miss").uncheck()
+    expect(lines).to_have_count(0)
+    expect(page.locator("#learner-about")).to_contain_text("Off.")
+    assert page.evaluate("localStorage.length") == 0
+    wait_until(lambda: counts(site, learner_id) == {}, 5, "forgotten")
+
+
+def test_a_sentence_whose_corrections_are_accepted_one_by_one_counts_once(page: Page, site: str) -> None:
+    learner_id = turn_on(page)
+    page.get_by_role("textbox", name="Your text").fill("I have wrote three letters, and they was lost.")
+    expect(page.locator(".mark")).to_have_count(2)
+    for left in (1, 0):
+        page.locator(".mark").first.click()
+        page.get_by_role("button", name="Accept", exact=True).click()
+        expect(page.locator(".mark")).to_have_count(left)
+
+    expect(page.locator("#learner-list li")).to_have_count(2)
+    assert counts(site, learner_id) == {"perfect_participle": 1, "be_agreement": 1}
+
+
+def test_nobody_is_counted_who_did_not_ask_for_it(page: Page) -> None:
+    bodies: list[str] = []
+    page.on("request", lambda request: bodies.append(request.post_data or ""))
+    page.get_by_role("textbox", name="Your text").fill("He goed home.")
+    page.get_by_role("button", name="Accept all").click()
+
+    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
+    assert "learner" not in "".join(bodies)
+    assert page.evaluate("localStorage.length") == 0
