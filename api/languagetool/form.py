@@ -7,10 +7,11 @@ it does not know. Refusals name the field and never repeat the text.
 from __future__ import annotations
 
 import json
-from typing import Literal
-from urllib.parse import parse_qsl
+from collections.abc import Callable
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
@@ -28,6 +29,7 @@ LANGUAGES = {
 _BY_SMALL_CODE = {code.lower(): code for code in LANGUAGES}
 _EITHER: list[JsonValue] = [{"required": ["text"]}, {"required": ["data"]}]
 _MAX_FIELDS = 64
+_STEP_BYTES, _STEP_ITEMS = 8192, 256  # of a form and of its annotations between two pauses: 1 ms at most
 _TEXT_LEVEL_ONLY = "textLevelOnly"
 
 
@@ -45,11 +47,14 @@ class Annotation(BaseModel):
     interpret_as: StrictStr | None = Field(None, description="What readers see in the place of the markup.")
 
 
+_ANNOTATIONS = TypeAdapter(list[Annotation])
+
+
 class AnnotatedText(BaseModel):
     """The field `data`: JSON with the parts of the document in order, or with its text."""
 
     text: StrictStr | None = None
-    annotation: list[Annotation] | None = None
+    annotation: list[Any] | None = None  # of Annotation: checked a few at a time
 
 
 class CheckForm(BaseModel):
@@ -105,27 +110,42 @@ class CheckForm(BaseModel):
             raise InvalidRequest("enabledOnly", "'enabledOnly' needs 'enabledRules' or 'enabledCategories'.")
         return RuleChoice(enabled, disabled, enabled_categories, disabled_categories, is_closed)
 
-    def document(self) -> Document:
+    def document(self, pause: Callable[[], None]) -> Document:
         """Raises InvalidRequest."""
         if (self.text is None) == (self.data is None):
             raise InvalidRequest("text", "Send either 'text' or 'data': the text, or JSON of text and markup.")
-        return Document.of_text(self.text) if self.text is not None else _annotated(self.data or "")
+        return Document.of_text(self.text) if self.text is not None else _annotated(self.data or "", pause)
 
 
-def parse_form(body: bytes, media_type: str) -> CheckForm:
-    """Raises InvalidRequest, UnsupportedMediaType."""
+def parse_form(body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
+    """`pause` is called now and then: a form may be long. Raises InvalidRequest, UnsupportedMediaType."""
     if media_type and media_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
         raise UnsupportedMediaType(f"Send a form, with the header Content-Type: {MEDIA_TYPE}.")
+    if body.count(b"&") >= _MAX_FIELDS:
+        raise InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.")
+    pairs = [pair.partition(b"=") for pair in body.split(b"&")]
     try:
-        fields = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        fields = {_unquoted(name, pause): _unquoted(value, pause) for name, _, value in pairs}
     except UnicodeDecodeError:
         raise InvalidRequest("body", "The form is not UTF-8.") from None
-    except ValueError:
-        raise InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.") from None
     try:
-        return CheckForm.model_validate(dict(fields))
+        return CheckForm.model_validate(fields)
     except ValidationError as error:
         raise _invalid(str(error.errors(include_url=False, include_input=False)[0]["loc"][0])) from None
+
+
+def _unquoted(text: bytes, pause: Callable[[], None]) -> str:
+    """Raises UnicodeDecodeError."""
+    done, at = [], 0
+    while at < len(text):
+        end = at + _STEP_BYTES
+        escape = text.rfind(b"%", end - 2, end)  # one that would be cut in two
+        end = end if escape < 0 else escape
+        done.append(unquote_to_bytes(text[at:end].replace(b"+", b" ")))
+        at = end
+        if at < len(text):
+            pause()
+    return b"".join(done).decode()
 
 
 def _invalid(field: str) -> InvalidRequest:
@@ -134,17 +154,20 @@ def _invalid(field: str) -> InvalidRequest:
     return InvalidRequest(field, f"'{field}' must be 'true' or 'false'.")
 
 
-def _annotated(data: str) -> Document:
+def _annotated(data: str, pause: Callable[[], None]) -> Document:
+    parts: list[Part] = []
     try:
         found = AnnotatedText.model_validate(json.loads(data))
+        for at in range(0, len(found.annotation or ()), _STEP_ITEMS):
+            items = _ANNOTATIONS.validate_python((found.annotation or [])[at : at + _STEP_ITEMS])
+            parts += [_part(number, one) for number, one in enumerate(items, start=at)]
+            pause()
     except (ValueError, RecursionError):  # a ValidationError is a ValueError
         example = '{"annotation": [{"text": "A "}, {"markup": "<b>"}, {"text": "word"}]}'
         raise InvalidRequest("data", f"'data' must be JSON such as {example}.") from None
     if (found.text is None) == (found.annotation is None):
         raise InvalidRequest("data", "'data' must have either 'text' or 'annotation'.")
-    if found.annotation is None:
-        return Document.of_text(found.text or "")
-    return Document([_part(number, one) for number, one in enumerate(found.annotation)])
+    return Document.of_text(found.text) if found.text is not None else Document(parts)
 
 
 def _part(number: int, found: Annotation) -> Part:

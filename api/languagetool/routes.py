@@ -42,10 +42,10 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
         environ, exchange = request.environ, g.exchange
         app.corrections.shed_load(exchange, environ)
         body = request_input.read_body(environ, app.settings.max_body_bytes)
-        form = parse_form(body, environ.get("CONTENT_TYPE", ""))
+        form = parse_form(body, environ.get("CONTENT_TYPE", ""), corrector.pause)
         if app.corrections.admit is not None:
             exchange.account = app.corrections.admit(environ, form.api_key)
-        document = form.document()
+        document = form.document(corrector.pause)
         is_english = not form.is_auto or seems_english(document.plain)
         answer = Answer(document, form.code(), is_english, form.rules())
         app.recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
@@ -115,10 +115,10 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
     """The sentences in order, as many at once as a request may hold."""
     batch: list[Sentence] = []
     num_sentences = num_characters = 0
-    for start, end in find_sentences(text, len(text), corrector.pause):
-        sentence = text[start:end]
+    for start, sentence in _sentences(corrector, text):
         # By itself a sentence may be cut once more: what came after it is not there to speak against it.
-        num_cut = len(find_sentences(sentence, MAX_SENTENCES)) if len(sentence) <= MAX_CHARACTERS else 0
+        is_read = len(sentence) <= MAX_CHARACTERS
+        num_cut = len(find_sentences(sentence, MAX_SENTENCES, corrector.pause)) if is_read else 0
         size = len(sentence) if num_cut else 0
         if num_sentences + num_cut > MAX_SENTENCES or num_characters + size > MAX_TEXT_CHARACTERS:
             yield batch
@@ -127,6 +127,19 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
         num_sentences, num_characters = num_sentences + num_cut, num_characters + size
     if batch:
         yield batch
+
+
+def _sentences(corrector: Corrector, text: str) -> Iterator[Sentence]:
+    """Cut a few at a time, so that others go first in between. The last of them may go on, so it is found again."""
+    at = 0
+    while places := find_sentences(text[at:], MAX_SENTENCES, corrector.pause):
+        is_last = len(places) <= MAX_SENTENCES
+        for start, end in places if is_last else places[:-1]:
+            yield at + start, text[at + start : at + end]
+        if is_last:
+            return
+        at += places[-1][0]
+        corrector.pause()
 
 
 def _add(whole: Exchange, part: Exchange) -> None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+import api.languagetool.form as form_module
+import api.languagetool.routes as routes
+from api.grammar.pipeline import TextPipeline
+from api.grammar.sentences import find_sentences
+from api.grammar.verbs import VerbTable
+from api.languagetool.form import parse_form
+from api.service.corrector import Corrector
 from scheduler.errors import DeadlineExceeded, RateLimited, RequestFailed
 from scheduler.messages import MAX_SENTENCES
+from scheduler.settings import Settings
+from tests.fake_tokenizer import FakeTokenizer
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
 from worker.mailbox.protocol import Accepted
 
@@ -124,3 +136,37 @@ def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
     totals = client.application.recorder.tallies.totals()
     assert totals["http:/v2/check:200"] == 1
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
+
+
+@given(st.lists(st.sampled_from("aB .!?\n\"')(\U0001f6001:-"), max_size=200).map("".join))
+@example('He goed. (She went. They) \U0001f600 ... Mr. X. said\n\n1. Buy. \u2026 a!"b" C')
+def test_a_document_that_is_cut_a_few_sentences_at_a_time_is_cut_in_the_same_places(text: str) -> None:
+    corrector = Corrector(TextPipeline(FakeTokenizer(), VerbTable.load()), WentMailbox(), Settings())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "MAX_SENTENCES", 2)
+        found = [(start, start + len(sentence)) for start, sentence in routes._sentences(corrector, text)]
+
+    assert found == find_sentences(text, len(text))
+
+
+def test_a_long_form_lets_others_go_first() -> None:
+    items = [{"text": "He goed "}, {"markup": "<b>"}] * 3_000
+    form = urlencode({"language": "en", "data": json.dumps({"annotation": items})}).encode()
+    pauses: list[int] = []
+
+    parsed = parse_form(form, "", lambda: pauses.append(1))
+    num_of_the_form = len(pauses)
+    document = parsed.document(lambda: pauses.append(1))
+
+    assert document.plain == "He goed " * 3_000
+    assert num_of_the_form >= len(form) / 10_000 and len(pauses) - num_of_the_form >= len(items) / 300
+
+
+@given(st.text(max_size=60), st.integers(1, 12))
+def test_a_form_that_is_decoded_in_steps_is_decoded_as_a_whole(text: str, step: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form_module, "_STEP_BYTES", step + 2)
+        parsed = parse_form(urlencode({"language": "en", "text": text}).encode(), "", lambda: None)
+
+    assert parsed.text == text
