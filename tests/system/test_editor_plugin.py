@@ -12,9 +12,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import chromium
 from tests.running_system import RunningSystem
 
 NPM = Path(sys.prefix, "npm", "node_modules")
@@ -51,15 +50,16 @@ def other_site(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Page]:
+def editor(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     for name, path in FILES.items():
         shutil.copy(path, tmp_path / name)
-    with other_site(tmp_path) as origin, RunningSystem("--cors-origins", origin) as system, chromium() as browser:
+    with other_site(tmp_path) as origin, RunningSystem("--cors-origins", origin) as system:
         (tmp_path / "index.html").write_text(PAGE.format(url=system.url), encoding="utf-8")
         page = browser.new_page()
         page.goto(f"{origin}/index.html")
         page.wait_for_function("globalThis.quill")
         yield page
+        page.close()
 
 
 def test_the_editor_marks_the_mistakes_in_their_places_and_mends_them(editor: Page) -> None:
