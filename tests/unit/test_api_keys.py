@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import fakeredis
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.access.gate import COOKIE
 from api.access.keys import KeyFile, new_key
-from api.access.sessions import MemoryStore, Sessions
+from api.access.sessions import MemoryStore, RedisStore, Sessions
 from scheduler.accounts import Account
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
@@ -212,13 +213,37 @@ def test_a_revoked_key_ends_its_sessions(client: FlaskClient, path: Path) -> Non
     assert_problem(correct(client), 401, "unauthorized")
 
 
-def test_a_session_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_ends_by_itself() -> None:
     now = [100.0]
-    monkeypatch.setattr("api.access.sessions.time.monotonic", lambda: now[0])
     sessions = Sessions(MemoryStore(), lambda: now[0])
     token = sessions.begin("id")
-    assert sessions.key_id(token) == "id"
+    assert sessions.holds(token)
 
     now[0] += 12 * 3600 + 1
 
-    assert sessions.key_id(token) == ""
+    assert not sessions.holds(token)
+
+
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+def test_a_key_has_a_thousand_sessions_and_the_oldest_makes_room(kind: str) -> None:
+    client, now = fakeredis.FakeRedis(protocol=2), [1e9]
+    store = MemoryStore() if kind == "memory" else RedisStore(lambda command: client.execute_command(*command))
+    sessions = Sessions(store, lambda: now[0])
+    tokens = []
+    for _ in range(1001):
+        now[0] += 0.01
+        tokens.append(sessions.begin("id"))
+
+    assert not sessions.holds(tokens[0])
+    assert sessions.holds(tokens[1]) and sessions.holds(tokens[-1])
+    sessions.end(tokens[1])
+    assert not sessions.holds(tokens[1])
+
+
+@pytest.mark.parametrize("token", ["", "x", ".", "ffffffffffff.token", "." * 5000])
+def test_a_made_up_session_is_refused_and_asks_redis_nothing(corrector: FakeCorrector, path: Path, token: str) -> None:
+    corrector.ask = lambda command: pytest.fail("Redis was asked")
+    client = client_of(corrector, settings=Settings(api_keys_file=str(path)))
+
+    assert_problem(correct(client, Cookie=f"{COOKIE}={token}"), 401, "unauthorized")
+    assert client.delete("/session", headers={"Cookie": f"{COOKIE}={token}"}).status_code == 200
