@@ -61,7 +61,7 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 
-pictures: install ## draw the pictures of the page at / and of the dashboard for the documents
+pictures: install ## draw the pictures of / and /ops and of the dashboard for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	@$(BIN)/python -m tests.pictures

@@ -1,14 +1,15 @@
 """Draws the pictures of the documents from the real thing: `make pictures`, or `python -m tests.pictures [NAME ...]`.
 
-The page at `/` as a moving picture and as stills, wide and narrow, light and dark; rq-dashboard under load. The fonts
-are those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most readers have.
+The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`; rq-dashboard
+under load. The fonts are those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most
+readers have.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from PIL import Image
@@ -27,6 +28,7 @@ TYPED = "Yesterday I go to the market and buyed some apples. My sister don’t l
 _WIDE, _NARROW = {"width": 1200, "height": 760}, {"width": 390, "height": 844}
 _FILM = {"width": 960, "height": 620}
 _LETTERS_A_FRAME = 3
+_LIVE_FRAMES = 48
 Frame = tuple[Image.Image, int]  # how long it is shown, in ms
 
 
@@ -48,45 +50,69 @@ def page_film(browser: Browser, url: str) -> None:
     context = browser.new_context(viewport=_FILM, color_scheme="light", reduced_motion="reduce")
     page = context.new_page()
     page.goto(url)
-    frames = list(_film(page))
+    _save_film(_writing(page), DOCS / "page" / "page.webp")
     context.close()
-    path = DOCS / "page" / "page.webp"
-    images, durations = [image for image, _ in frames], [ms for _, ms in frames]
+
+
+def live_film(browser: Browser, url: str) -> None:
+    context = browser.new_context(viewport=_FILM, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{url}/ops")
+    page.get_by_role("button", name="Send a burst").click()
+    expect(page.locator("#said")).to_contain_text("were answered", timeout=30_000)
+    _save_film(_watching(page), DOCS / "live" / "live.webp")
+    context.close()
+
+
+def _watching(page: Page) -> Iterator[Frame]:
+    """The burst in slow motion, at the pace at which it can be photographed."""
+    page.locator("#batch").evaluate("(stage) => scrollTo(0, stage.offsetTop - 12)")
+    clip = page.locator("#batch").bounding_box()
+    for _ in range(_LIVE_FRAMES):
+        yield _image(page.screenshot(clip=clip)), 180
+
+
+def _save_film(frames: Iterable[Frame], path: Path) -> None:
+    images, durations = zip(*frames, strict=True)
+    path.parent.mkdir(exist_ok=True)
     images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0, quality=80, method=6)
 
 
-def _film(page: Page) -> Iterator[Frame]:
+def _writing(page: Page) -> Iterator[Frame]:
     """Somebody writes, looks at a correction, accepts it by keyboard, and then all others."""
     text, marks = page.get_by_role("textbox", name="Your text"), page.locator(".mark")
-    yield _frame(page), 700
+    yield _photo(page), 700
     text.click()
     for start in range(0, len(TYPED), _LETTERS_A_FRAME):
         page.keyboard.type(TYPED[start : start + _LETTERS_A_FRAME])
-        yield _frame(page), 110
+        yield _photo(page), 110
     expect(marks).to_have_count(4)
-    yield _frame(page), 1200
+    yield _photo(page), 1200
     for index, why in enumerate(("'yesterday' asks for", "tense of 'buy'")):
         marks.nth(index).hover()
         expect(page.get_by_role("group", name="Why")).to_contain_text(why)
-        yield _frame(page), 1900
+        yield _photo(page), 1900
     page.get_by_role("button", name="Accept", exact=True).click()
     page.mouse.move(0, 0)
     expect(marks).to_have_count(3)
-    yield _frame(page), 1100
+    yield _photo(page), 1100
     page.get_by_role("button", name="Accept all").click()
     expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
-    yield _frame(page), 2200
+    yield _photo(page), 2200
 
 
-def _frame(page: Page) -> Image.Image:
-    return Image.open(io.BytesIO(page.screenshot(caret="initial"))).convert("RGB")
+def _photo(page: Page) -> Image.Image:
+    return _image(page.screenshot(caret="initial"))
+
+
+def _image(png: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(png)).convert("RGB")
 
 
 def _save_still(page: Page, path: Path) -> None:
     """Few colours are enough, and a third of the bytes."""
     path.parent.mkdir(exist_ok=True)
-    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    image.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    _image(page.screenshot()).quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def dashboard_stills(browser: Browser) -> None:
@@ -103,6 +129,9 @@ def main(names: list[str]) -> None:
             with RunningSystem() as system:
                 page_stills(browser, system.url)
                 page_film(browser, system.url)
+        if not names or "live" in names:
+            with RunningSystem("--max-slots", "6") as system:  # few enough that each is soon taken again
+                live_film(browser, system.url)
         if not names or "dashboard" in names:
             dashboard_stills(browser)
 
