@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from ops.drills.drill import ONCE, Check, Findings, Stage, at_most, count, equal, percentile, problems_of
 from ops.drills.prober import Probe, read_probes
 from ops.drills.probing import asking
-from ops.drills.system import DRILL_SETTINGS, Shape, System
+from ops.drills.system import DRILL_SETTINGS, DrillError, Shape, System
 from ops.drills.traffic import Exchange, Question, Traffic
 from ops.load.arrivals import Limits
 
@@ -115,9 +115,12 @@ def _attacking(url: str, kind: str) -> Iterator[list[tuple[int, int]]]:
     said: list[tuple[int, int]] = []
     try:
         yield said
-    finally:
         num_rounds, most_held = rude.communicate(timeout=_PATIENCE_S)[0].split()
         said.append((int(num_rounds), int(most_held)))
+    except (subprocess.TimeoutExpired, ValueError):
+        raise DrillError(f"the attackers of {kind} do not end as they should") from None
+    finally:
+        rude.kill()
 
 
 def _findings(seen: dict[str, Seen], probed: list[Probe]) -> Findings:
