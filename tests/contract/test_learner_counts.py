@@ -29,7 +29,7 @@ class Replica:
         self.learners = RedisLearners(self.connection.ask_one, max_memory_bytes)
 
     def note(self, learner: str, request_id: str, *mistakes: tuple[str, str], is_first: bool = True) -> None:
-        self.learners.note(Answered(learner, request_id, is_first, 1, mistakes))
+        self.learners.note(Answered(learner, request_id, is_first, True, 1, mistakes))
 
     def report(self, is_lost: bool = False) -> None:
         command = self.learners.command()

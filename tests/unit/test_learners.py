@@ -109,7 +109,7 @@ def test_learners_of_one_key_are_not_those_of_another(corrector: FakeCorrector, 
 
 
 def answered(learner: str, request_id: str, *mistakes: tuple[str, str]) -> Answered:
-    return Answered(learner, request_id, True, 1, mistakes)
+    return Answered(learner, request_id, True, True, 1, mistakes)
 
 
 def test_an_answer_that_is_given_twice_counts_once() -> None:

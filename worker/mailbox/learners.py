@@ -24,7 +24,7 @@ from worker.mailbox.connection import Command, script
 KEPT_S = 90 * 86_400
 MOST_VERBS = 128  # of one learner
 _MOST_NEWS = 100_000  # answers that wait while Redis is away; the oldest are dropped
-_AT_ONCE = 1000  # in one report
+_AT_ONCE = 250  # in one report: it takes Redis some ms
 _FORGETS_S = 2  # of what other replicas report of a learner who was just forgotten
 _MOST_IN_PROCESS = 10_000
 
@@ -36,6 +36,7 @@ class Answered:
     learner: str
     request_id: str
     is_first: bool  # of a POST: an answer that was kept for later may have been counted before
+    is_kept: bool  # it can be had again
     num_texts: int
     mistakes: tuple[tuple[str, str], ...]  # reason and verb; '' where the verb is not known
 
@@ -73,8 +74,13 @@ class RedisLearners:
             some = [self._news.popleft() for _ in range(min(len(self._news), _AT_ONCE))]
             words: list[Any] = []
             for one in some:
-                about = (one.learner, one.request_id, "1" if one.is_first else "", one.num_texts, len(one.mistakes))
-                words += [*about, *(word for mistake in one.mistakes for word in mistake)]
+                about = (one.learner, one.request_id if one.is_kept else "", "1" if one.is_first else "")
+                words += [
+                    *about,
+                    one.num_texts,
+                    len(one.mistakes),
+                    *(word for mistake in one.mistakes for word in mistake),
+                ]
             bounds = (KEPT_S, self._max_memory_bytes, MOST_VERBS)
             self._sent = script("learn", self._process, self._number, *bounds, *words)
         return self._sent
