@@ -37,7 +37,8 @@ def _operations(document: Json) -> Iterator[Json]:
 
 def _parameter_row(parameter: Json, type_of: Callable[[Json], Markup]) -> tuple[object, ...]:
     name = Markup("<code>{}</code>").format(parameter["name"])
-    return name, parameter["in"], type_of(parameter["schema"]), _meaning(parameter, parameter["schema"])
+    kind = Markup("{}, {}").format(type_of(parameter["schema"]), parameter["in"])
+    return name, kind, _meaning(parameter, parameter["schema"])
 
 
 def _member_rows(schema: Json, type_of: Callable[[Json], Markup]) -> Iterator[tuple[object, ...]]:

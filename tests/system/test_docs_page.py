@@ -84,7 +84,7 @@ def test_the_keyboard_alone_sends_a_request_and_a_wrong_one_shows_its_problem(do
 
 
 def test_every_operation_is_a_link_away(docs: Page) -> None:
-    links = docs.get_by_role("navigation").get_by_role("link")
+    links = docs.get_by_role("navigation", name="Operations").get_by_role("link")
 
     for number in range(links.count()):
         assert docs.locator(links.nth(number).get_attribute("href")).count() == 1
