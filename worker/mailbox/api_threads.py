@@ -16,7 +16,6 @@ from typing import Any
 
 from redis import Redis, ResponseError
 from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeout
 
 from worker.mailbox.connection import Command, RedisConnection, checked, new_connection, refusal_of, script
 from worker.mailbox.formats import EnqueueRequest
@@ -178,10 +177,10 @@ class Listener:
         self._on_poll = on_poll
         self._subscribed = threading.Event()
         self._stopping = threading.Event()
-        self._next_poll_s = 0.0
         self._lost_s = time.monotonic()  # when the subscription was last lost
         self._error: BaseException | None = None  # which broke it
-        threading.Thread(target=self._run, name="mailbox-listener", daemon=True).start()
+        for name, target in (("mailbox-listener", self._run), ("mailbox-poll", self._poll)):
+            threading.Thread(target=target, name=name, daemon=True).start()
 
     def wait_until_subscribed(self, patience_s: float) -> bool:
         return self._subscribed.is_set() or self._subscribed.wait(patience_s)
@@ -194,7 +193,7 @@ class Listener:
         return refusal_of(self._error) or "The subscription to answers in Redis does not stand; try again shortly."
 
     def stop(self) -> None:
-        """Returns at once; the thread ends when it next looks up, within a second, and holds no process alive."""
+        """Returns at once; the threads end soon, and hold no process alive."""
         self._stopping.set()
 
     def _run(self) -> None:
@@ -204,7 +203,8 @@ class Listener:
                 self._listen()
             except (RedisError, OSError) as error:
                 self._error = error
-                level = logging.WARNING if self._subscribed.is_set() else logging.DEBUG  # once, not at every attempt
+                is_news = self._subscribed.is_set() and not self._stopping.is_set()  # once, not at every attempt
+                level = logging.WARNING if is_news else logging.DEBUG
                 logger.log(level, "the subscription to answers broke; subscribing again: %s", error)
             except BaseException:  # nothing must keep the process from hearing the next message
                 logger.exception("a message or a look-up broke the subscription; subscribing again")
@@ -220,26 +220,18 @@ class Listener:
         self._connection.connect()
         self._connection.send_command("SUBSCRIBE", self._channel)
         while not self._stopping.is_set():
-            kind, payload = self._next(max(0.01, self._next_poll_s - time.monotonic()))
+            # Without a bound: it would cost a timer for each message. `push_request`: as a URL with protocol=3 has it.
+            kind, _, payload = self._connection.read_response(timeout=None, push_request=True)
             if kind == b"message":
                 self._on_message(payload)
             elif kind == b"subscribe":
                 self._subscribed.set()
-                self._poll(older_than_s=0.0)
-            if time.monotonic() >= self._next_poll_s:
-                self._poll(older_than_s=1.0)
+                self._on_poll(0.0)
 
-    def _next(self, patience_s: float) -> tuple[bytes, Any]:
-        try:
-            kind, _, payload = self._connection.read_response(
-                timeout=patience_s,
-                disconnect_on_error=False,
-                push_request=True,  # as a URL with protocol=3 has it
-            )
-        except RedisTimeout:
-            return b"", None
-        return kind, payload
-
-    def _poll(self, older_than_s: float) -> None:
-        self._next_poll_s = time.monotonic() + POLL_S
-        self._on_poll(older_than_s)
+    def _poll(self) -> None:
+        while not self._stopping.wait(POLL_S):
+            try:
+                self._on_poll(1.0)
+            except Exception:
+                logger.exception("the answers that are missing could not be looked up")
+        self._connection.disconnect()  # wakes the other thread
