@@ -49,7 +49,7 @@ class LiveLog:
         """All that was noted since the last call, as JSON."""
         iterations = [self._iterations.popleft() for _ in range(len(self._iterations))]
         document = {
-            "worker": worker, "at_ms": round(time.time() * 1e3), "slots": min(num_slots, MAX_SLOTS),
+            "worker": worker, "at_ms": round(time.time() * 1e3), "slots": num_slots,
             "waiting": num_waiting, "iterations": iterations,
         }  # fmt: skip
         return json.dumps(document, separators=(",", ":"))

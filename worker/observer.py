@@ -6,12 +6,15 @@ Called from the loop's thread: once an iteration and once a sequence that ends. 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.observations import Observations
 from scheduler.traces import RecentIterations, SpanSink, sequence_text
-from worker.live import LiveLog
+
+if TYPE_CHECKING:
+    from worker.live import LiveLog
 
 
 class EngineObserver:

@@ -21,7 +21,6 @@ import structlog
 from scheduler.capacity.fleet import Fleet, shape_of
 from scheduler.capacity.observed import WorkerFacts
 from worker.engine import Engine
-from worker.live import LiveLog
 from worker.mailbox.protocol import WorkerReport
 
 EVERY_S = 10.0
@@ -67,6 +66,8 @@ class WorkerStatus:
         if not is_watched:
             self._observer.live = None
         elif self._observer.live is None:
+            from worker.live import LiveLog  # seldom needed
+
             self._observer.live = LiveLog()
         else:
             policy = self._policy

@@ -48,7 +48,7 @@ function take({ worker, slots, iterations }) {
     one.pending.push(column);
   }
   if (one.pending.length > MOST_BEHIND) one.pending.splice(0, one.pending.length - 120);
-  one.lanes.title.textContent = `${worker}: ${one.last ? one.last.decoding.size + one.last.began.size : 0} of ${slots} slots`;
+  one.lanes.title.textContent = `${worker}: ${one.last ? one.last.decoding.size + one.last.began.size : 0} of ${slots} slots busy`;
   one.lanes.canvas.setAttribute("aria-label", `Slots of worker ${worker} by iteration; the figures below say it in numbers.`);
   if (numFreed) byId("taken").textContent = `While others waited, ${numTaken} of ${numFreed} freed slots were taken in the very next iteration.`;
 }
