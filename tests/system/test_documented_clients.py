@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from api.access.keys import new_key
 from tests import system_tools
 from tests.running_system import RunningSystem
 from tests.small_server import OK, SmallServer, http, small_servers
@@ -27,15 +28,19 @@ def command(language: str, code: str) -> list[str]:
     return [system_tools.find("bash"), "-c", code] if language == "sh" else [sys.executable, "-c", code]
 
 
-def run(language: str, code: str, url: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "MINISERVE_URL": url}
+def run(language: str, code: str, url: str, key: str = "") -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "MINISERVE_URL": url, "MINISERVE_API_KEY": key}
     return subprocess.run(command(language, code), env=environ, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture(scope="module")
-def system() -> Iterator[RunningSystem]:
-    with RunningSystem() as system:
-        yield system
+def system_with_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningSystem, str]]:
+    """A server that asks for keys, and one that it takes."""
+    key, line = new_key("examples")
+    file = tmp_path_factory.mktemp("keys") / "keys"
+    file.write_text(line)
+    with RunningSystem("--api-keys-file", str(file)) as system:
+        yield system, key
 
 
 def test_every_example_has_its_output_below_it() -> None:
@@ -46,8 +51,12 @@ def test_every_example_has_its_output_below_it() -> None:
 
 
 @pytest.mark.parametrize(("language", "code", "output"), EXAMPLES)
-def test_an_example_prints_what_stands_below_it(system: RunningSystem, language: str, code: str, output: str) -> None:
-    done = run(language, code, system.url)
+def test_an_example_prints_what_stands_below_it(
+    system_with_key: tuple[RunningSystem, str], language: str, code: str, output: str
+) -> None:
+    system, key = system_with_key
+
+    done = run(language, code, system.url, key)
 
     assert (done.stdout, done.returncode) == (output, 0), done.stderr
 

@@ -1,4 +1,4 @@
-"""A plug-in of an editor that others wrote for LanguageTool, in a real browser and a page of another origin."""
+"""A plug-in that others wrote for LanguageTool: in a real browser, a page of another origin, with an API key."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from api.access.keys import new_key
 from tests.running_system import RunningSystem
 
 NPM = Path(sys.prefix, "npm", "node_modules")
@@ -24,7 +25,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>Editor</title><div id="box
 <script type="module">
 import register from "./plugin.js";
 register(Quill);
-const languageTool = {{ server: "{url}", language: "en-US", cooldownTime: 50 }};
+const languageTool = {{ server: "{url}", language: "en-US", cooldownTime: 50, apiOptions: {{ apiKey: "{key}" }} }};
 globalThis.quill = new Quill("#box", {{ modules: {{ languageTool }} }});
 </script>"""
 TEXT = "\U0001f600 He goed home. \u201cThey was late.\u201d\n\n\U0001f680 She didn\u2019t knew it."
@@ -53,8 +54,11 @@ def other_site(folder: Path) -> Iterator[str]:
 def editor(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     for name, path in FILES.items():
         shutil.copy(path, tmp_path / name)
-    with other_site(tmp_path) as origin, RunningSystem("--cors-origins", origin) as system:
-        (tmp_path / "index.html").write_text(PAGE.format(url=system.url), encoding="utf-8")
+    key, line = new_key("editor")
+    (tmp_path / "keys").write_text(line)
+    options = "--api-keys-file", str(tmp_path / "keys")
+    with other_site(tmp_path) as origin, RunningSystem("--cors-origins", origin, *options) as system:
+        (tmp_path / "index.html").write_text(PAGE.format(url=system.url, key=key), encoding="utf-8")
         page = browser.new_page()
         page.goto(f"{origin}/index.html")
         page.wait_for_function("globalThis.quill")
