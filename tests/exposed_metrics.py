@@ -12,7 +12,8 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings
 
 # One of everything that has labels only where it occurs.
-_BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w"),), totals={"http:/correct:200": 1})
+_TOTALS = {"http:/correct:200": 1, "key:school:200": 1, "key_tokens:school": 1}
+_BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w"),), totals=_TOTALS)
 
 
 def families_of(text: bytes) -> dict[str, Metric]:

@@ -107,7 +107,7 @@ def event_stream(
                 end = event
                 yield _event("done", _correction_document(event, exchange.request_id))
             else:
-                yield _COMMENT if event is None else _event("edit", _edit_document(event))
+                yield _COMMENT if event is None else _event("edit", edit_document(event))
     except Exception as error:  # the status line is sent already, so the problem is the last event
         end = error if isinstance(error, ServingError) else _internal_error(error, exchange.request_id)
         yield _event("problem", problems.problem(end, exchange.request_id))
@@ -126,12 +126,13 @@ def _correction_document(correction: Correction, request_id: str) -> dict[str, A
     return {
         "corrected": correction.corrected,
         "explanation": correction.explanation,
-        "edits": [_edit_document(edit) for edit in correction.edits],
+        "edits": [edit_document(edit) for edit in correction.edits],
         "request_id": request_id,
     }
 
 
-def _edit_document(edit: Edit) -> dict[str, Any]:
+def edit_document(edit: Edit) -> dict[str, Any]:
+    """One edit, as every answer has it."""
     return {
         "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
         "reason": edit.reason.value, "explanation": edit.explanation, "confidence": edit.confidence,

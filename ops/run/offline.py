@@ -14,7 +14,7 @@ import select
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ import click
 
 from api.grammar.pipeline import Correction, Draft, TextDraft, TextPipeline
 from api.http.problems import problem, to_json
+from api.http.replies import edit_document
 from api.http.schema import check_learner_id, check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
@@ -197,7 +198,7 @@ def _checked(text: str, learner_id: str | None = None) -> str:
 
 def as_document(correction: Correction) -> dict[str, Any]:
     """The answer of POST /correct without its `request_id`."""
-    edits = [asdict(edit) | {"reason": edit.reason.value} for edit in correction.edits]
+    edits = [edit_document(edit) for edit in correction.edits]
     return {"corrected": correction.corrected, "explanation": correction.explanation, "edits": edits}
 
 

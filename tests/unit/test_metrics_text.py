@@ -28,7 +28,7 @@ GAUGES = {
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
     "deferred_for_budget", "requests_accepted", "iterations", "http_responses", "duplicate_answers", "deadline_misses",
-    "log_lines_dropped",
+    "log_lines_dropped", "key_responses", "key_tokens",
 }  # fmt: skip
 TIMES = {
     "time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds",
@@ -38,6 +38,7 @@ SIZES = {"iteration_tokens", "batch_size"}
 LABELS = {
     "request_success_total": {"finished_reason"}, "request_failure_total": {"type"}, "deadline_misses_total": {"place"},
     "admission_rejections_total": {"type"}, "http_responses_total": {"route", "status"},
+    "key_responses_total": {"key", "status"}, "key_tokens_total": {"key"},
 }  # fmt: skip
 
 
