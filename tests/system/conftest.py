@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import PolicyWatch, chromium
 from tests.running_system import RunningSystem
+
+expect.set_options(timeout=20_000)  # a machine that runs other tests, too, is slow
 
 
 @pytest.fixture(scope="session")
