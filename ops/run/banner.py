@@ -30,6 +30,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     body = """'{"sentence": "He goed to school"}'"""
     kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
     key = """ -H "Authorization: Bearer $MINISERVE_API_KEY\"""" if settings.api_keys_file else ""
+    keys = f" --api-keys-file {shlex.quote(settings.api_keys_file)}" if settings.api_keys_file else ""
     rows = [
         ("ready", f"{url}  (in a browser: a page that corrects as you type)"),
         ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
@@ -47,7 +48,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
             *_redis_port(settings),
             ("watch", f"{_tool('miniserve')} top --url {url}"),
             ("look inside", f"{_tool('rq')} info -u {redis_word}"),
-            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_word}"),
+            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_word}{keys}"),
         ]
         if is_sentinel_url(redis_url):  # of sentinels `rq` reads in a settings file only
             rows = [row for row in rows if row[0] != "look inside"]

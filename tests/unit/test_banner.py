@@ -66,3 +66,10 @@ def test_the_port_for_another_replica_is_not_one_in_use(port: int, with_dashboar
 
     assert f"api --port {replica} --redis-url redis://h:1/0" in text
     assert f"top --url http://127.0.0.1:{port}" in text
+
+
+def test_another_replica_asks_for_the_same_keys() -> None:
+    lines = banner_lines(Settings(api_keys_file="/etc/my keys"), with_dashboard=False)
+
+    (replica,) = [line for line in lines if "add a replica" in line]
+    assert replica.endswith(" --api-keys-file '/etc/my keys'")
