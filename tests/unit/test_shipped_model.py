@@ -82,9 +82,14 @@ def test_every_sentence_is_taken(scores):
         ("She don't like coffee.", "She doesn't like coffee."),
         ("Birds singing outside.", "Birds are singing outside."),
         ("They are happy.", "They are happy."),
+        ("She have it.", "She has it."),
+        ("He eat it.", "He eats it."),
+        ("She see it.", "She sees it."),
+        ("It can done.", "It can be done."),
+        ("He not like it.", "He does not like it."),
     ],
 )
-def test_the_examples_of_the_documentation_come_out_as_promised(wrong, right):
+def test_what_is_typed_first_comes_out_as_promised(wrong, right):
     correct = ProductCorrector(Settings.from_env({}))
 
     assert [answer.corrected for answer in correct([wrong])] == [right]
