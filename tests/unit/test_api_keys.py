@@ -175,7 +175,7 @@ def test_over_tls_the_cookie_is_for_tls_alone(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "http://localhost:3000", "null", "https://localhost.evil.example"]
+    "origin", ["http://evil.example", "http://localhost:3000", "null", "https://localhost.evil.example", "http://["]
 )
 def test_a_page_of_another_site_may_not_begin_use_or_end_a_session(client: FlaskClient, origin: str) -> None:
     assert_problem(begin(client, Origin=origin), 401, "unauthorized")
