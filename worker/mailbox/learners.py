@@ -92,9 +92,9 @@ class RedisLearners:
             self._number += 1
 
     def find(self, learner: str) -> Mapping[str, str]:
-        flat = self._ask(("HGETALL", _key(learner)))
-        words = [word.decode(errors="replace") for word in flat]
-        return dict(zip(words[::2], words[1::2], strict=True))
+        flat = self._ask(("HGETALL", _key(learner)))  # a mapping, where the URL has protocol=3
+        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+        return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
 
     def forget(self, learner: str) -> None:
         self._ask(("SET", f"miniserve:forgotten:{learner}", "", "EX", _FORGETS_S))
