@@ -5,6 +5,7 @@ import { askKey } from "./session.js";
 
 const byId = (id) => document.getElementById(id);
 const SLOW_PER_S = 14, MOST_BEHIND = 900, MOST_WAITING = 96;
+const AGAIN_MS = 2000; // after an answer that is no stream: a server that starts, or has too many viewers
 const BATCHES = 30, BATCH = 7, PAUSE_MS = 30; // of a burst
 const SENTENCES = [
   "He goed to school.", "Yesterday I buyed two apples and she have eat one.", "They was late.", "She don't likes coffee.",
@@ -24,9 +25,9 @@ function connect() {
   source.onerror = async () => {
     tell("The server is away; the view goes on when it is back.");
     if (source.readyState !== EventSource.CLOSED) return;
-    const response = await fetch("/ops/replay").catch(() => null);
-    if (response?.status === 401) await askKey().catch(() => tell("Without a key nothing can be shown."));
-    setTimeout(connect, response ? 200 : 3000);
+    const response = await fetch("/ops/events", { method: "HEAD" }).catch(() => null);
+    if (response?.status !== 401) return setTimeout(connect, AGAIN_MS);
+    askKey().then(connect, () => tell("Without a key nothing can be shown: load the page again to enter one."));
   };
   source.onopen = () => tell("");
 }
