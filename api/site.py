@@ -24,7 +24,7 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_cross_origin(app)
     add_access(app)
     add_learners(app)
-    add_live_view(app)
+    add_live_view(app, corrector)
     add_languagetool(app, corrector)
     add_openapi(app)
     add_pages(app)

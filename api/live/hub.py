@@ -67,7 +67,7 @@ class Hub:
         seen = self._mailbox.observe()
         return _event("figures", json.dumps(figures(seen, seen, self._goals)))
 
-    def replayed(self) -> dict[str, Any]:
+    def replayed(self, pause: Callable[[], None]) -> dict[str, Any]:
         """The load of the last seconds under three policies. Raises NotFound where there was none."""
         arrivals = self._arrivals()
         if not arrivals:
@@ -75,7 +75,7 @@ class Hub:
         seen = self._mailbox.observe()
         sums = {name: seen.totals.get(f"{ITERATIONS}:{name}", 0.0) for name in _SUMS}
         budget = max([worker.kv_budget_tokens for worker in seen.workers], default=4096)
-        runs = replay(arrivals, fit_cost(sums), budget)
+        runs = replay(arrivals, fit_cost(sums), budget, pause)
         return {"requests": len(arrivals), "seconds": _KEPT_S, "policies": runs}
 
     def _events(self, queue: Queue[Message], is_over: Callable[[], bool]) -> Generator[bytes]:

@@ -7,7 +7,7 @@ shows what happens to a slot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -21,6 +21,7 @@ SLOTS = 8
 _MAX_WAIT_S = 0.02
 _MOST_REQUESTS = 2000
 _MOST_ITERATIONS = 6000
+_STEP_ITERATIONS = 64  # between two pauses: 1 ms at most
 _LEAST_S = 1e-4  # of an iteration: the clock goes on, also where nothing is known of the cost
 _WORD = EOS_ID + 1  # any token that is not <eos>
 TEXTBOOK, STATIC, CONTINUOUS = "textbook static", "static", "continuous"
@@ -57,8 +58,10 @@ class Run:
         }
 
 
-def replay(arrivals: Sequence[Arrival], cost: IterationCost, kv_budget_tokens: int) -> dict[str, Any]:
-    """By name of the policy, what became of these requests."""
+def replay(
+    arrivals: Sequence[Arrival], cost: IterationCost, kv_budget_tokens: int, pause: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """By name of the policy, what became of these requests. `pause` is called now and then: others wait meanwhile."""
     limits = BatchLimits(kv_budget_tokens, SLOTS, kv_budget_tokens)
     policies = {
         TEXTBOOK: StaticBatching(limits, SLOTS, _MAX_WAIT_S, MAX_OUTPUT_TOKENS),
@@ -66,10 +69,12 @@ def replay(arrivals: Sequence[Arrival], cost: IterationCost, kv_budget_tokens: i
         CONTINUOUS: ContinuousBatching(limits),
     }
     some = sorted(arrivals, key=lambda one: one.at_s)[:_MOST_REQUESTS]
-    return {name: _run(policy, some, cost).document() for name, policy in policies.items()}
+    return {name: _run(policy, some, cost, pause).document() for name, policy in policies.items()}
 
 
-def _run(policy: ContinuousBatching, arrivals: Sequence[Arrival], cost: IterationCost) -> Run:
+def _run(
+    policy: ContinuousBatching, arrivals: Sequence[Arrival], cost: IterationCost, pause: Callable[[], None]
+) -> Run:
     run, now, waiting = Run(), 0.0, list(reversed(arrivals))
     by_id = {str(one.number): one for one in arrivals}
     while (waiting or policy.has_work) and len(run.iterations) < _MOST_ITERATIONS:
@@ -84,6 +89,8 @@ def _run(policy: ContinuousBatching, arrivals: Sequence[Arrival], cost: Iteratio
             now += max(_LEAST_S, min(pauses))
             continue
         now = _step(policy, by_id, cost, now, run)
+        if len(run.iterations) % _STEP_ITERATIONS == 0:
+            pause()
     run.seconds = now
     return run
 

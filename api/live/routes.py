@@ -8,11 +8,12 @@ from api.http.app import Api
 from api.http.replies import EVENTS, Reply, json_reply
 from api.live.hub import Hub
 from api.pages.files import STATIC, PageFile
+from api.service.corrector import Corrector
 from api.telemetry.metrics import goals_of
 from scheduler.errors import ServingError
 
 
-def add_live_view(app: Api) -> None:
+def add_live_view(app: Api, corrector: Corrector) -> None:
     """Add the page and what feeds it."""
     page = PageFile.read(STATIC / "ops.html")
     hub = Hub(app.mailbox, goals_of(app.settings), getattr(app.mailbox, "ask", None))
@@ -44,4 +45,4 @@ def add_live_view(app: Api) -> None:
 
     @app.get("/ops/replay")
     def show_replay() -> Reply:
-        return json_reply(hub.replayed())
+        return json_reply(hub.replayed(corrector.pause))

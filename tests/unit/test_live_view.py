@@ -107,6 +107,14 @@ def test_a_load_whose_cost_is_not_known_ends_too() -> None:
     assert replay(ARRIVALS, IterationCost(), 4096)[CONTINUOUS]["answers"] == len(ARRIVALS)
 
 
+def test_a_replay_lets_others_go_first_again_and_again() -> None:
+    pauses: list[None] = []
+
+    runs = replay(ARRIVALS, COST, 4096, lambda: pauses.append(None))
+
+    assert len(pauses) == sum(len(run["iterations"]) // 64 for run in runs.values()) > 3
+
+
 def test_figures_are_of_the_time_between_two_looks() -> None:
     earlier = Observed(now=Moment(at_s=10.0, done=100), totals={"generation_tokens": 1000})
     totals = {"generation_tokens": 1600, "time_to_first_token:9": 10, "inter_token_latency:2": 4}
