@@ -23,11 +23,13 @@ function connect() {
   source.addEventListener("batch", (event) => take(JSON.parse(event.data)));
   source.addEventListener("problem", (event) => tell(JSON.parse(event.data).detail));
   source.onerror = async () => {
+    const isOver = source.readyState === EventSource.CLOSED; // else the browser tries again by itself
+    const asked = isOver && await fetch("/ops/events", { method: "HEAD" }).catch(() => null);
+    if (asked && asked.status === 401) {
+      return askKey().then(connect, () => tell("Without a key nothing can be shown: load the page again to enter one."));
+    }
     tell("The server is away; the view goes on when it is back.");
-    if (source.readyState !== EventSource.CLOSED) return;
-    const response = await fetch("/ops/events", { method: "HEAD" }).catch(() => null);
-    if (response?.status !== 401) return setTimeout(connect, AGAIN_MS);
-    askKey().then(connect, () => tell("Without a key nothing can be shown: load the page again to enter one."));
+    if (isOver) setTimeout(connect, AGAIN_MS);
   };
   source.onopen = () => tell("");
 }
