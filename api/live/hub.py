@@ -30,7 +30,7 @@ from worker.mailbox.protocol import ApiMailbox
 
 MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
-_FIGURES_EVERY = 2  # looks
+_FIGURES_EVERY = 4  # looks: they cost the most of it
 _KEPT_S = 10.0  # of which rates are taken, and what is replayed
 _MOST_BEHIND = 40  # messages that a viewer has not read
 _SILENCE_S = 1.0
