@@ -56,7 +56,8 @@ class Gate:
             if account is not None and not self._sessions.holds(token):
                 account = None
         else:
-            raise Unauthorized("This server asks for an API key: send it as Authorization: Bearer <key>.")
+            field = ", or in the field apiKey" if environ.get("PATH_INFO") == "/v2/check" else ""
+            raise Unauthorized(f"This server asks for an API key: send it as Authorization: Bearer <key>{field}.")
         if account is None:
             what = "API key" if key else "session"
             raise Unauthorized(f"The {what} is not valid, or not any more; ask the operator for a key.")

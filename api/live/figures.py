@@ -7,7 +7,8 @@ from typing import Any
 
 from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Goals, measure
-from scheduler.capacity.observed import Observed
+from scheduler.capacity.observed import Moment, Observed
+from scheduler.capacity.queueing import littles_residual
 from scheduler.capacity.rules import Situation, holding
 from scheduler.observations import TIME_BUCKETS_S
 
@@ -33,15 +34,22 @@ def figures(earlier: Observed, seen: Observed, goals: Goals) -> dict[str, Any]:
         "tokens_per_s": rate("generation_tokens"),
         "ttft_ms": _quantiles(earlier.totals, seen.totals, "time_to_first_token"),
         "itl_ms": _quantiles(earlier.totals, seen.totals, "inter_token_latency"),
-        "law": {
-            "L": round(capacity.number_in_system, 2),
-            "rate_per_s": round(capacity.arrival_rate_per_s, 2),
-            "W_ms": round(capacity.time_in_system_s * 1e3, 1),
-            "residual": round(capacity.residual, 4),
-        },
+        "law": _law(earlier.now, seen.now),
         "utilization": round(capacity.utilization, 3),
         "alerts": [{"name": one.name, "severity": one.severity, "sentence": one.sentence} for one in alerts],
     }  # fmt: skip
+
+
+def _law(earlier: Moment, later: Moment) -> dict[str, float] | None:
+    """L, lambda and W of one window; None where none has ended."""
+    seconds, ended = later.at_s - earlier.at_s, later.ended - earlier.ended
+    if seconds <= 0 or ended <= 0:
+        return None
+    number, rate_per_s = (later.area_s - earlier.area_s) / seconds, (later.accepted - earlier.accepted) / seconds
+    stay_s = (later.stay_s - earlier.stay_s) / ended
+    residual = littles_residual(number, rate_per_s, stay_s)
+    return {"L": round(number, 3), "rate_per_s": round(rate_per_s, 2), "W_ms": round(stay_s * 1e3, 1),
+            "residual": round(residual, 4)}  # fmt: skip
 
 
 def _quantiles(earlier: Mapping[str, float], later: Mapping[str, float], field: str) -> list[float] | None:

@@ -44,17 +44,18 @@ class Run:
     iterations: list[list[Any]] = field(default_factory=list)  # as a worker tells them
     latencies_s: list[float] = field(default_factory=list)
     busy: int = 0  # slot-steps that gave a token of an answer
+    taken: int = 0  # and of slots that nobody else could have: a static batch holds those of its members to its end
+    batch: int = 0  # members of the static batch that runs
     seconds: float = 0.0
 
     def document(self) -> dict[str, Any]:
         ordered = sorted(self.latencies_s)
-        steps = len(self.iterations) * SLOTS
         return {
             "iterations": self.iterations,
             "answers": len(ordered),
             "seconds": round(self.seconds, 3),
             "p95_ms": round(1e3 * ordered[ceil(0.95 * len(ordered)) - 1], 1) if ordered else None,
-            "idle": round(1 - self.busy / steps, 3) if steps else 0.0,
+            "wasted": round(1 - self.busy / self.taken, 3) if self.taken else 0.0,
         }
 
 
@@ -108,6 +109,11 @@ def _step(policy: ContinuousBatching, by_id: dict[str, Arrival], cost: Iteration
     seconds = max(_LEAST_S, cost.seconds(prompts, len(plan.decodes)))
     wanted = {one.request_id: by_id[one.request_id].output_tokens for one in plan}
     decoding, ended = [], []
+    if isinstance(policy, StaticBatching):
+        run.batch = len(plan.prefills) or run.batch
+    else:
+        run.batch = len(plan.prefills) + len(plan.decodes)
+    run.taken += run.batch
     for one in plan:
         num_done = len(one.output_ids)
         run.busy += num_done < wanted[one.request_id]

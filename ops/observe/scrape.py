@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler.settings import variable
+
 _LONGEST_BYTES = 4_194_304  # a whole system's numbers are some 20 kB; what is longer is no miniserve
 
 Labels = frozenset[tuple[str, str]]
@@ -101,7 +103,8 @@ def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
         with urllib.request.urlopen(asked, timeout=timeout_s) as response:
             body = response.read(_LONGEST_BYTES + 1)
     except urllib.error.HTTPError as error:
-        raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}") from None
+        remedy = f" Give it with --api-key, or better by {variable('api_key')}." if error.code == 401 else ""
+        raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}{remedy}") from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         reason = getattr(reason, "strerror", None) or reason

@@ -64,8 +64,8 @@ def test_what_ran_is_replayed_under_three_policies(live: Page) -> None:
 
     lanes = live.locator(".policy h3")
     expect(lanes).to_have_count(3)
-    idle = [int(re.search(r"(\d+) % of the slots", text)[1]) for text in lanes.all_inner_texts()]
-    assert idle[0] > idle[2] and idle[1] >= idle[2]
+    wasted = [int(re.search(r"(\d+) % of the steps", text)[1]) for text in lanes.all_inner_texts()]
+    assert wasted[0] > wasted[2] and wasted[1] >= wasted[2]
     page_colours = f"[...document.querySelectorAll('.policy canvas')].every((one) => ({_COLOURS})(one) > 3)"
     live.wait_for_function(page_colours, timeout=20_000)
 

@@ -163,3 +163,4 @@ def test_commands_that_ask_a_server_send_their_key(command: str) -> None:
 
     assert f"authorization: bearer {KEY}".encode() in server.received[0].lower()
     assert result.exit_code == 1 and KEY not in result.output
+    assert command == "loadtest" or "MINISERVE_API_KEY" in result.output

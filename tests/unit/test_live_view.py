@@ -98,9 +98,17 @@ def test_every_policy_answers_every_request_of_the_load(arrivals: list[Arrival])
 def test_the_policies_differ_as_they_do_in_service() -> None:
     runs = replay(ARRIVALS, COST, 4096)
 
-    seconds, idle = ([runs[name][what] for name in (TEXTBOOK, STATIC, CONTINUOUS)] for what in ("seconds", "idle"))
+    seconds, wasted = ([runs[name][what] for name in (TEXTBOOK, STATIC, CONTINUOUS)] for what in ("seconds", "wasted"))
     assert seconds[0] > seconds[1] > seconds[2]
-    assert idle[0] > idle[1] > idle[2]
+    assert wasted[0] > wasted[1] > wasted[2] == 0.0
+
+
+def test_slots_that_nobody_wants_are_not_wasted() -> None:
+    apart = [Arrival(number, 5.0 * number, 8, 6) for number in range(4)]
+
+    runs = replay(apart, COST, 4096)
+
+    assert runs[STATIC]["wasted"] == runs[CONTINUOUS]["wasted"] == 0.0 < runs[TEXTBOOK]["wasted"]
 
 
 def test_a_load_whose_cost_is_not_known_ends_too() -> None:
@@ -124,7 +132,14 @@ def test_figures_are_of_the_time_between_two_looks() -> None:
 
     assert (found["answers_per_s"], found["tokens_per_s"], found["waiting"]) == (20.0, 300.0, 3)
     assert found["ttft_ms"] == [25.0, 29.5] and found["itl_ms"] == [1.8, 2.0]
-    assert figures(later, later, GOALS)["ttft_ms"] is None
+    assert figures(later, later, GOALS)["ttft_ms"] is None and figures(later, later, GOALS)["law"] is None
+
+
+def test_the_three_of_littles_law_are_of_one_window() -> None:
+    earlier = Observed(now=Moment(at_s=10.0, area_s=100.0, stay_s=50.0, accepted=90, ended=90))
+    later = Observed(now=Moment(at_s=20.0, area_s=104.0, stay_s=54.0, accepted=490, ended=490))
+
+    assert figures(earlier, later, GOALS)["law"] == {"L": 0.4, "rate_per_s": 40.0, "W_ms": 10.0, "residual": 0.0}
 
 
 def test_a_system_without_workers_shows_the_alert() -> None:

@@ -76,9 +76,10 @@ function showFigures(found) {
     }
   }
   for (const [at, value] of Object.values(rows).entries()) list.children[at].lastChild.textContent = value;
-  const { L, rate_per_s, W_ms, residual } = found.law;
-  byId("law").textContent = `Little's law: L = λ · W: ${L} in the system, ${rate_per_s} a second · ${W_ms} ms` +
-    ` = ${((rate_per_s * W_ms) / 1000).toFixed(2)} (off by ${(100 * residual).toFixed(1)} %)`;
+  const law = found.law;
+  byId("law").textContent = law ? `Little's law: L = λ · W: ${law.L} in the system, ${law.rate_per_s} a second · ${law.W_ms} ms` +
+    ` = ${((law.rate_per_s * law.W_ms) / 1000).toFixed(3)} (off by ${(100 * law.residual).toFixed(1)} %)`
+    : "Little's law: L = λ · W. Nothing has ended lately.";
   const alerts = byId("alerts"), said = found.alerts.map((one) => `${one.name}: ${one.sentence}`);
   if (alerts.dataset.said === said.join("|")) return;
   alerts.dataset.said = said.join("|");
@@ -131,7 +132,7 @@ let runs = [];
 class Run {
   constructor(name, found) {
     const p95 = found.p95_ms === null ? "–" : `${found.p95_ms} ms`;
-    const text = `${name}: ${found.answers} answers in ${found.seconds.toFixed(2)} s, p95 ${p95}, ${Math.round(100 * found.idle)} % of the slots' steps idle or wasted`;
+    const text = `${name}: p95 ${p95}; ${found.answers} answers in ${found.seconds.toFixed(2)} s; ${Math.round(100 * found.wasted)} % of the steps of taken slots wasted`;
     this.lanes = new Lanes(byId("policies"), { className: "policy", text }, 8);
     this.lanes.rows = 8;
     this.lanes.canvas.setAttribute("aria-label", text);

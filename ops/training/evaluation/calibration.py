@@ -25,9 +25,7 @@ from worker.model.weights import DEFAULT_PATH, Weights, digest, fingerprint, loa
 
 NUM_STEPS = MOST_CERTAINTY + 1
 SERVED_CERTAINTY = 3.0  # the number that --strictness is compared with: its default
-_SHARED = (
-    1000.0  # sentences worth of what all reasons have in common, added to what is known of one: fewer chose worse
-)
+_SHARED = 1000.0  # sentences worth of what all reasons have in common, added to what is known of one: fewer chose worse
 _PRICES = tuple(1.1**power for power in range(-40, 60))  # exact corrections that a right sentence is worth
 
 
