@@ -57,7 +57,7 @@ class MemoryStore:
         sessions = self._sessions.setdefault(key_id, {})
         sessions[digest] = until_s
         if len(sessions) > MOST_SESSIONS:
-            del sessions[next(iter(sessions))]
+            sessions.pop(next(iter(sessions)), None)  # another thread may have been faster
 
     def find(self, key_id: str, digest: str) -> float:
         return self._sessions.get(key_id, {}).get(digest, 0.0)

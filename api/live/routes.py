@@ -10,7 +10,7 @@ from api.live.hub import Hub
 from api.pages.files import STATIC, PageFile
 from api.service.corrector import Corrector
 from api.telemetry.metrics import goals_of
-from scheduler.errors import ServingError
+from scheduler.errors import ServingError, Unauthorized
 
 
 def add_live_view(app: Api, corrector: Corrector) -> None:
@@ -37,8 +37,10 @@ def add_live_view(app: Api, corrector: Corrector) -> None:
             try:
                 if admit is not None:
                     admit(environ)  # a key may have been revoked meanwhile
-            except ServingError:
+            except Unauthorized:
                 return True
+            except ServingError:  # Redis does not answer: nobody knows
+                return False
             return False
 
         return Reply(hub.watch(is_over), 200, headers)

@@ -202,3 +202,47 @@ def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient
 
     assert response.status_code == 200 and "'none'" in response.headers["Content-Security-Policy"]
     assert response.headers["ETag"] and b"http" not in response.data.replace(b"http-equiv", b"")
+
+
+class Stream:
+    """Stands for Redis: a stream of what workers have told, and how often all of it was read."""
+
+    def __init__(self, mailbox: object) -> None:
+        self.entries: list[tuple[bytes, list[bytes]]] = []
+        self.num_read_whole = 0
+        self.hub = Hub(mailbox, GOALS, self.ask)  # type: ignore[arg-type]
+
+    def tell(self, number: int) -> None:
+        news = {"worker": "w", "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
+        self.entries.append((f"{number}-0".encode(), [b"news", json.dumps(news).encode()]))
+
+    def ask(self, command: tuple[object, ...]) -> object:
+        if command[0] == "XREVRANGE":
+            return self.entries[:-2:-1]
+        if command[0] != "XRANGE":
+            return None
+        self.num_read_whole += command[2] == "-"
+        since = 0 if command[2] == "-" else int(str(command[2])[1:].partition("-")[0])
+        return [one for one in self.entries if int(one[0].partition(b"-")[0]) > since]
+
+
+def test_what_was_told_before_the_first_look_is_no_news() -> None:
+    stream = Stream(FakeCorrector().mailbox)
+    for number in range(1, 200):
+        stream.tell(number)
+
+    assert stream.hub._read_news(stream.ask) == []
+    stream.tell(200)
+    (news,) = stream.hub._read_news(stream.ask)
+
+    assert json.loads(news)["at_ms"] == 200
+
+
+def test_a_replay_is_computed_once_for_all_who_ask_within_a_second() -> None:
+    stream = Stream(FakeCorrector().mailbox)
+    stream.tell(1)
+
+    first, second = (stream.hub.replayed(lambda: None) for _ in range(2))
+
+    assert first is second and first["requests"] == 1
+    assert stream.num_read_whole == 1
