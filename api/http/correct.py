@@ -35,7 +35,6 @@ from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, RateLimited, ServingError
 from scheduler.messages import Phase
 from scheduler.settings import Settings
-from worker.mailbox.admission import too_many
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication
@@ -99,8 +98,6 @@ class CorrectionEndpoint:
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
         refusal = self._corrector.mailbox.known_refusal(self.client_of(exchange, environ))
-        if refusal is None and environ.get("miniserve.is_crowded"):
-            refusal = too_many()
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""

@@ -32,7 +32,6 @@ LAST_BYTES_S = 5.0
 _STEP_BYTES = 64 * 1024
 _PARSERS_STEP_BYTES = 8192  # gunicorn asks for so much where it parses, and for more where it does not
 _FRAMING_STEP_BYTES = 2048  # of heads and chunks, which are parsed: 340 chunks of a byte take 2 ms
-_CROWDED_S = 0.012  # some 25 requests; who comes behind them in the same iteration would wait longer still
 _poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
 _POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 _turn = Semaphore()
@@ -45,11 +44,6 @@ def let_others_go_first() -> None:
     """
     with _turn:
         gevent.sleep(0)
-
-
-def is_crowded() -> bool:
-    """Whether this iteration of the event loop has served others for long, who came at the same moment."""
-    return time.time() - gevent.get_hub().loop.now() > _CROWDED_S
 
 
 class ClientSocket(socket.socket):

@@ -30,7 +30,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
-from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, is_crowded, unread_bytes
+from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
 from api.server.open_files import Places, connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import AnswersUnreadable, problem_reply
@@ -161,11 +161,12 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         may bring the request of another client next. Who comes in its first half waits beyond its end.
         """
         wait_s, sock.refused_s = sock.refused_s, 0.0
-        if not wait_s or not self._places.exceed_queue or self._places.is_proxy(addr):
+        if not wait_s or self._places.num_taken <= self.wsgi.settings.max_queue_requests:
             return
-        self._is_stopping.wait(wait_s / 2)
-        if sock.has_bytes():
-            self._is_stopping.wait(wait_s / 2 + _EARLY_S)
+        if not self._places.is_proxy(addr):
+            self._is_stopping.wait(wait_s / 2)
+            if sock.has_bytes():
+                self._is_stopping.wait(wait_s / 2 + _EARLY_S)
 
     def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
@@ -174,7 +175,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         """
         response, environ = wsgi.create(req, sock, addr, listener_name, self.cfg, OneWriteResponse)
         environ["wsgi.multithread"] = True
-        environ["miniserve.is_crowded"] = self._places.exceed_queue and is_crowded()
         if not self.alive or self._places.are_scarce:
             response.force_close()
         body: Any = ()
@@ -214,7 +214,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         redis = connect(settings.redis_url, _STATUS_TIMEOUT_S)
         status_client = StatusClient(redis, recorder.tallies.totals, self.wsgi.reports)
         limits = connection_limits(self.worker_connections)
-        self._places = Places(limits.served, settings.trusted_proxies, settings.max_queue_requests)
+        self._places = Places(limits.served, settings.trusted_proxies)
         self._readiness = self.wsgi.readiness = Readiness(
             lambda: mailbox.check_hearing(status_client.status()), lambda: self._places.is_full
         )

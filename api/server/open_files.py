@@ -53,10 +53,9 @@ class Places:
     Behind a trusted proxy the client is known with each request: its share bounds the requests that it has at once.
     """
 
-    def __init__(self, number: int, trusted_proxies: str, max_queue_requests: int) -> None:
+    def __init__(self, number: int, trusted_proxies: str) -> None:
         self.num_taken = 0
         self._number = number
-        self._max_queue_requests = max_queue_requests
         self._share = max(1, int(_SHARE * number))
         self._addresses = ClientAddresses(trusted_proxies)
         self._held: Counter[str] = Counter()
@@ -65,11 +64,6 @@ class Places:
     @property
     def is_full(self) -> bool:
         return self.num_taken >= self._number
-
-    @property
-    def exceed_queue(self) -> bool:
-        """Whether more connections are open than requests may wait in the whole queue."""
-        return self.num_taken > self._max_queue_requests
 
     @property
     def are_many(self) -> bool:

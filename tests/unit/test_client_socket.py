@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 from collections.abc import Iterator
 
 import gevent
@@ -14,7 +13,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.unreader import IterUnreader
 
 from api.server import client_socket
-from api.server.client_socket import ClientSocket, is_crowded, unread_bytes
+from api.server.client_socket import ClientSocket, unread_bytes
 from scheduler.errors import BodyTooLarge
 
 MAX_BODY_BYTES = 1024
@@ -128,17 +127,3 @@ def test_what_is_left_of_a_body_is_known() -> None:
     assert (unread_bytes(declared), unread_bytes(chunked)) == (1000, float("inf"))
     assert chunked.read() == b"abcd"
     assert unread_bytes(chunked) == 0
-
-
-def test_who_is_served_late_in_an_iteration_of_the_loop_stands_behind_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_socket, "_CROWDED_S", 0.1)
-    gevent.sleep(0.001)  # another iteration
-    found = [is_crowded()]
-    began_s = time.monotonic()
-    while time.monotonic() - began_s < 0.1:
-        pass
-    found.append(is_crowded())
-    gevent.sleep(0.001)
-    found.append(is_crowded())
-
-    assert found == [False, True, False]

@@ -82,10 +82,10 @@ def test_what_one_client_was_told_is_known_to_another_only_once_it_was_told_so_t
     assert fullness.refusal("other") is None
 
 
-def test_a_burst_that_more_than_fills_the_queue_is_refused_before_redis_refuses_any(fullness: KnownFullness) -> None:
-    assert fullness.refusal(num_waiting=12) is None
+def test_a_burst_of_twice_the_queue_is_refused_before_redis_has_refused_any_of_it(fullness: KnownFullness) -> None:
+    assert fullness.refusal(num_waiting=19) is None
 
-    refusal = fullness.refusal(num_waiting=13)
+    refusal = fullness.refusal(num_waiting=20)
 
     assert refusal is not None and refusal.retry_after_s >= 1
     assert "10 of 10 requests" in str(refusal)

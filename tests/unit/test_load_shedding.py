@@ -43,18 +43,6 @@ def test_a_refusal_without_asking_the_queue_looks_like_one_of_the_queue(
     assert documents[0] == documents[1]
 
 
-def test_behind_a_crowd_that_came_at_once_a_request_is_refused_before_it_is_read(
-    client: FlaskClient, corrector: FakeCorrector
-) -> None:
-    corrector.refusal = None
-
-    refused = client.post("/correct", json=GOED, environ_overrides={"miniserve.is_crowded": True})
-
-    assert_problem(refused, 503, "queue-full")
-    assert refused.headers["Retry-After"] in ("1", "2")
-    assert corrector.jobs == []
-
-
 def test_nothing_is_refused_while_nothing_is_known(client: FlaskClient, corrector: FakeCorrector) -> None:
     corrector.refusal = None
 

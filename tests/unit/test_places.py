@@ -23,7 +23,7 @@ def taken(places: Places, peer: tuple[str, int], number: int) -> int:
 
 
 def test_one_client_has_all_it_likes_until_places_are_scarce() -> None:
-    places = Places(100, "", 10)
+    places = Places(100, "")
 
     assert taken(places, RUDE, 100) == 80
     assert taken(places, GOOD, 100) == 5
@@ -31,7 +31,7 @@ def test_one_client_has_all_it_likes_until_places_are_scarce() -> None:
 
 
 def test_whoever_gives_places_back_may_come_again() -> None:
-    places = Places(100, "", 10)
+    places = Places(100, "")
     taken(places, RUDE, 80)
     for _ in range(76):
         places.leave(RUDE)
@@ -41,7 +41,7 @@ def test_whoever_gives_places_back_may_come_again() -> None:
 
 
 def test_a_full_replica_refuses_whoever_comes() -> None:
-    places = Places(2, "", 10)
+    places = Places(2, "")
     places.take(RUDE)
     places.take(GOOD)
 
@@ -51,7 +51,7 @@ def test_a_full_replica_refuses_whoever_comes() -> None:
 
 
 def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> None:
-    places = Places(100, "10.0.0.0/8", 10)
+    places = Places(100, "10.0.0.0/8")
     rude, good = [("X-FORWARDED-FOR", "192.0.2.1")], [("X-FORWARDED-FOR", "192.0.2.2")]
     assert taken(places, PROXY, 90) == 90, "the proxy's connections are those of many"
 
@@ -64,17 +64,6 @@ def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> No
 
 
 def test_a_client_cannot_name_another_by_itself() -> None:
-    places = Places(100, "10.0.0.0/8", 10)
+    places = Places(100, "10.0.0.0/8")
 
     assert places.enter(RUDE, [("X-FORWARDED-FOR", "198.51.100.1")]) is None
-
-
-def test_more_connections_than_the_queue_holds_requests_are_too_many() -> None:
-    places = Places(100, "", 2)
-
-    found = []
-    for number in range(3):
-        places.take((f"10.0.0.{number}", 1))
-        found.append(places.exceed_queue)
-
-    assert found == [False, False, True]

@@ -22,7 +22,7 @@ from worker.mailbox.protocol import MailboxLimits
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
-_BURST = 1.25  # more than 1: answers to some are on their way back
+_BURST = 2
 _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
@@ -72,8 +72,8 @@ class KnownFullness:
     def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; None where Redis is to be asked.
 
-        `num_waiting` are waited for in this process. Where they would more than fill the queue, a burst has come, and
-        some of them are about to be refused: more of it would only delay those refusals.
+        `num_waiting` are waited for in this process. Where they would fill the queue twice, a burst has come, and most
+        of them are about to be refused: more of it would only delay those refusals.
         """
         now, (until, numbers, known) = self._clock(), self._known
         if self._limited and now < (limit := self._limited.get(client, _NO_LIMIT))[0]:
@@ -117,12 +117,6 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
         f"reserved tokens; try again in {seconds} s.",
         seconds,
     )
-
-
-def too_many() -> QueueFull:
-    """More connections than the queue holds requests have sent one at the same moment."""
-    seconds = random.randint(1, 2)
-    return QueueFull(f"More requests came at once than this replica serves; try again in {seconds} s.", seconds)
 
 
 def rate_limited(own_tokens: int, max_tokens: int, tokens_per_s: float) -> RateLimited:
