@@ -155,8 +155,27 @@ def test_all_can_be_done_by_keyboard_alone(page: Page) -> None:
     page.get_by_role("button", name="Accept all").focus()
     press("Enter", "Shift+Tab")
     expect(page.get_by_role("button", name="Copy")).to_be_focused()
+    expect(page.locator("#status")).to_contain_text("No verb mistakes")  # else this would come after what follows
     press("Enter")
     expect(page.locator("#status")).to_contain_text("Copied")
+
+
+def test_a_card_that_was_closed_stays_closed_when_an_answer_comes(page: Page) -> None:
+    write(page, MANY)
+    expect(marks(page)).to_have_count(5)
+    held: list[Route] = []
+    page.route("**/correct/batch", lambda route: held.append(route))
+    while not page.evaluate("document.activeElement.matches('.mark')"):
+        page.keyboard.press("Tab")
+    with page.expect_request("**/correct/batch"):
+        page.locator("#text").evaluate("box => { box.value += ' She go.'; box.dispatchEvent(new Event('input')); }")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("group", name="Why")).to_have_count(0)
+
+    held[-1].continue_()
+
+    expect(marks(page)).to_have_count(6)
+    expect(page.get_by_role("group", name="Why")).to_have_count(0)
 
 
 def test_an_example_is_corrected_as_soon_as_it_is_chosen(page: Page) -> None:

@@ -17,7 +17,7 @@ export function make(tag, className, ...children) {
 const percent = (confidence) => `${Math.min(99.9, Math.floor(confidence * 1000) / 10)} % sure`;
 
 export class Marks {
-  #box; #actions; #edits = []; #open = null; #isPinned = false; #timer; #card; #parts = {};
+  #box; #actions; #edits = []; #open = null; #isPinned = false; #isDrawing = false; #timer; #card; #parts = {};
 
   /** `actions`: what becomes of an edit, `accept` and `ignore`. */
   constructor(box, actions) {
@@ -50,7 +50,9 @@ export class Marks {
     this.#box.replaceChildren(...nodes, text.slice(at));
     const again = open && this.#same(open);
     if (again) this.#show(again, isPinned);
+    this.#isDrawing = true; // a card that somebody has closed stays closed
     if (held) (this.#card.contains(active) && again ? active : this.#same(held))?.focus();
+    this.#isDrawing = false;
   }
 
   /** Move the focus to the correction at a place or after it; to the text where none is left. */
@@ -149,7 +151,7 @@ export class Marks {
 
   #focused(target) {
     const mark = this.#markOf(target);
-    if (mark && mark !== this.#open && mark.matches(":focus-visible")) this.#show(mark, false);
+    if (mark && mark !== this.#open && !this.#isDrawing && mark.matches(":focus-visible")) this.#show(mark, false);
   }
 
   #clicked(event) {
