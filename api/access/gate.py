@@ -68,8 +68,10 @@ class Gate:
         _check_origin(environ)
         key = _bearer(environ)
         account = self.keys.account_of(key)
+        if account is None and key:
+            raise Unauthorized("This key is not valid, or not any more; ask the operator for one.")
         if account is None:
-            raise Unauthorized("Send a valid API key as Authorization: Bearer <key>; the answer has a cookie for it.")
+            raise Unauthorized("Send an API key as Authorization: Bearer <key>; the answer has a cookie for it.")
         cookie = _cookie(environ, self._sessions.begin(self.keys.id_of(key)), SESSION_S)
         return json_reply({"name": account.name, "expires_s": SESSION_S}, 200, ("Set-Cookie", cookie))
 

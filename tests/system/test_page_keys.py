@@ -24,7 +24,7 @@ def test_a_key_is_exchanged_once_for_a_session_that_ends_with_it(browser: Browse
 
         field.fill(unknown)
         field.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("valid API key")
+        expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
         field.fill(key)
         field.press("Enter")
         expect(page.locator(".mark")).to_have_count(1)
