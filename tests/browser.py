@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests import system_tools
 
@@ -53,3 +53,15 @@ class PolicyWatch:
         is_refusal = "Content Security Policy" in text or "Trusted Type" in text
         if is_refusal or (kind == "error" and not text.startswith("Failed to load resource")):
             self.faults.append(text)
+
+
+def write(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Your text").fill(text)
+
+
+def marks(page: Page) -> Locator:
+    return page.locator("#result .mark")
+
+
+def expect_text(page: Page, text: str) -> None:
+    expect(page.get_by_role("textbox", name="Your text")).to_have_value(text)

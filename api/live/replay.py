@@ -84,10 +84,10 @@ def _run(
         due_in_s = policy.due_in_s(now)
         next_s = waiting[-1].at_s - now if waiting else None
         if due_in_s is None or due_in_s > 0:
-            pauses = [pause for pause in (due_in_s, next_s) if pause is not None]
-            if not pauses:
+            waits_s = [wait_s for wait_s in (due_in_s, next_s) if wait_s is not None]
+            if not waits_s:
                 break
-            now += max(_LEAST_S, min(pauses))
+            now += max(_LEAST_S, min(waits_s))
             continue
         now = _step(policy, by_id, cost, now, run)
         if len(run.iterations) % _STEP_ITERATIONS == 0:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.browser import expect_text, marks, write
 
 LETTERS = "I have wrote three letters, and they was lost."
 MANY = "He goed home. She go home. They was late. We has time. I seen him."
-
-
-def write(page: Page, text: str) -> None:
-    page.get_by_role("textbox", name="Your text").fill(text)
-
-
-def marks(page: Page) -> Locator:
-    return page.locator("#result .mark")
 
 
 def result(page: Page) -> str:
@@ -24,10 +16,6 @@ def result(page: Page) -> str:
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     return page.evaluate("navigator.clipboard.readText()")
-
-
-def expect_text(page: Page, text: str) -> None:
-    expect(page.get_by_role("textbox", name="Your text")).to_have_value(text)
 
 
 def test_a_mistake_is_struck_and_replaced_in_place_with_its_reason(page: Page) -> None:
@@ -212,99 +200,6 @@ def test_markup_in_a_text_or_in_an_answer_is_only_text(page: Page) -> None:
     expect(marks(page).locator("ins")).to_have_text(HOSTILE)
     assert page.locator("#result img, #result script").count() == 0
     assert page.title() == title
-
-
-def test_a_busy_server_is_asked_again_when_it_said(page: Page) -> None:
-    times: list[float] = []
-
-    def busy_once(route: Route) -> None:
-        times.append(page.evaluate("performance.now()"))
-        if len(times) > 1:
-            route.continue_()
-            return
-        problem = {"type": "urn:miniserve:problem:queue-full", "status": 503, "detail": "The queue is full."}
-        route.fulfill(status=503, headers={"Retry-After": "1"}, json=problem)
-
-    page.route("**/correct/batch", busy_once)
-    write(page, "He goed to school.")
-
-    expect(page.locator("#notice")).to_contain_text("The server is busy. Trying again in 1 s.")
-    expect(page.locator("#status")).to_contain_text("Trying again in 1 second.")
-    expect(marks(page)).to_have_count(1)
-    expect(page.locator("#notice")).to_be_hidden()
-    assert len(times) == 2 and times[1] - times[0] >= 1000
-
-
-def test_without_a_network_the_text_waits_until_it_is_back(page: Page) -> None:
-    page.context.set_offline(True)
-    write(page, "He goed to school.")
-    expect(page.locator("#notice")).to_contain_text("cannot be reached. Your text is still here.")
-
-    page.context.set_offline(False)
-
-    expect(marks(page)).to_have_count(1)
-    expect_text(page, "He goed to school.")
-
-
-def test_the_newest_text_wins_and_the_older_request_is_aborted(page: Page) -> None:
-    held: list[Route] = []
-    aborted: list[str] = []
-    page.on("requestfailed", lambda request: aborted.append(request.post_data))
-    page.route("**/correct/batch", lambda route: held.append(route) if not held else route.continue_())
-    write(page, "He goed to school.")
-    with page.expect_request("**/correct/batch"):
-        pass
-
-    write(page, "She go to school.")
-
-    expect(marks(page).locator("ins")).to_have_text("goes")
-    assert [json.loads(body)["sentences"] for body in aborted] == [["He goed to school."]]
-
-
-def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
-    write(page, "He goed home.\n\nThey was late.")
-    expect(marks(page)).to_have_count(2)
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.post_data))
-
-    page.get_by_role("textbox", name="Your text").press("Control+End")
-    page.get_by_role("textbox", name="Your text").press_sequentially(" She go.")
-
-    expect(marks(page)).to_have_count(3)
-    assert [json.loads(body)["sentences"] for body in sent] == [["They was late. She go."]]
-
-
-def test_a_text_of_many_sentences_is_sent_in_parts(page: Page) -> None:
-    paragraph = " ".join(["He goed home.", "We are here."] * 40)  # 80 sentences
-    write(page, "\n\n".join([paragraph, "They was late."]))
-
-    expect(marks(page)).to_have_count(41, timeout=20_000)
-    expect(page.locator("#notice")).to_be_hidden()
-
-
-def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page) -> None:
-    long = "We saw " + "many " * 70 + "birds."
-    write(page, f"He goed home. {long} They was late.")
-
-    expect(marks(page)).to_have_count(2)
-    expect(page.locator(".unread")).to_have_text(long)
-    expect(page.locator(".unread-why")).to_contain_text("has 73 words; the model takes 64 words")
-    expect(page.locator("#notice")).to_contain_text("1 sentence was not read")
-    page.get_by_role("button", name="Accept all").click()
-    expect_text(page, f"He went home. {long} They were late.")
-
-
-def test_corrections_come_on_a_button_where_that_is_wanted(page: Page) -> None:
-    page.get_by_role("switch", name="Check as I type").uncheck()
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url))
-    write(page, "He goed to school.")
-    assert sent == []
-
-    page.get_by_role("button", name="Check", exact=True).click()
-
-    expect(marks(page)).to_have_count(1)
-    assert len(sent) == 1
 
 
 def test_the_text_is_kept_in_no_address_and_in_no_storage(page: Page, site: str) -> None:
