@@ -46,7 +46,7 @@ class Gate:
 
     def admit(self, environ: Mapping[str, Any], api_key: str = "") -> Account:
         """Whose request it is. `api_key`: of a form that has one. Raises Unauthorized, NotReady."""
-        key = _bearer(environ) or api_key
+        key = bearer_of(environ) or api_key
         if key:
             account = self.keys.account_of(key)
         elif token := _token(environ):
@@ -66,7 +66,7 @@ class Gate:
     def begin_session(self, environ: Mapping[str, Any]) -> Reply:
         """POST /session: exchange a key for a cookie. Raises Unauthorized, NotReady."""
         _check_origin(environ)
-        key = _bearer(environ)
+        key = bearer_of(environ)
         account = self.keys.account_of(key)
         if account is None and key:
             raise Unauthorized("This key is not valid, or not any more; ask the operator for one.")
@@ -84,7 +84,8 @@ class Gate:
         return json_reply({"status": "ended"}, 200, ("Set-Cookie", _cookie(environ, "", 0)))
 
 
-def _bearer(environ: Mapping[str, Any]) -> str:
+def bearer_of(environ: Mapping[str, Any]) -> str:
+    """The key of the header; '' without."""
     scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
 

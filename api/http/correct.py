@@ -97,7 +97,8 @@ class CorrectionEndpoint:
         take the cores from the workers that everybody waits for. What may be answered although the queue is full (an
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
-        refusal = self._corrector.mailbox.known_refusal(self.client_of(exchange, environ))
+        exchange.client = self.client_of(exchange, environ)
+        refusal = self._corrector.mailbox.known_refusal(exchange.client)
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
@@ -127,7 +128,6 @@ class CorrectionEndpoint:
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ, exchange.account),
-            self.client_of(exchange, environ),
             min_confidence=body.min_confidence,
         )
         if body.learner_id is not None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from flask import Blueprint, g, request
 
+from api.access.gate import bearer_of
 from api.grammar.language import seems_english
 from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
 from api.grammar.sentences import find_sentences
@@ -27,6 +28,7 @@ from api.service.jobs import Job
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, SentenceTooLong, ServingError
 from scheduler.messages import MAX_SENTENCES, Timings
+from worker.mailbox.waiters import wait_out
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
 FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
@@ -40,11 +42,15 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
     @routes.post("/v2/check")
     def check() -> Reply:
         environ, exchange = request.environ, g.exchange
-        app.corrections.shed_load(exchange, environ)
+        endpoint, admit = app.corrections, app.corrections.admit
+        if admit is not None and bearer_of(environ):
+            exchange.account = admit(environ)
+        endpoint.shed_load(exchange, environ)
         body = request_input.read_body(environ, app.settings.max_body_bytes)
         form = parse_form(body, environ.get("CONTENT_TYPE", ""), corrector.pause)
-        if app.corrections.admit is not None:
-            exchange.account = app.corrections.admit(environ, form.api_key)
+        if admit is not None and exchange.account is None:
+            exchange.account = admit(environ, form.api_key)
+            endpoint.shed_load(exchange, environ)  # now that it is known whose it is
         document = form.document(corrector.pause)
         is_english = not form.is_auto or seems_english(document.plain)
         answer = Answer(document, form.code(), is_english, form.rules())
@@ -57,7 +63,6 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
                 is_batch=True,
                 has_left=request_input.hang_up_detector(environ),
                 within_s=timeout_s if asked_s is None else min(asked_s, timeout_s),
-                client=app.corrections.client_of(exchange, environ),
             )
             _check(corrector, job, answer)
         exchange.is_answer = True
@@ -82,7 +87,7 @@ def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
         exchange = whole
         if number:
             exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
-            exchange.account = whole.account
+            exchange.account, exchange.client = whole.account, whole.client
         left_s = until_s - time.monotonic()
         if left_s <= 0.0:
             raise DeadlineExceeded(f"Not all was checked within {job.within_s:g} s. Send the document in parts.")
@@ -105,7 +110,7 @@ def _outcomes(corrector: Corrector, job: Job, is_first: bool) -> Sequence[Correc
         except RateLimited as error:
             if is_first or error.retry_after_s >= until_s - time.monotonic():
                 raise
-            time.sleep(error.retry_after_s)
+            wait_out(error.retry_after_s, job.has_left)
         else:
             assert not isinstance(outcomes, Correction)
             return outcomes

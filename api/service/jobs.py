@@ -32,7 +32,6 @@ class Job:
     has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
     within_s: float | None = None  # the answer is of no use later
     key: str = ""  # digest of the client's idempotency key
-    client: str = ""  # whom the queue counts it for
     min_confidence: float = 0.0  # edits below it are left out
     until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
 
@@ -97,9 +96,9 @@ def record_of(
     document = problems.to_json(content | {"learner_id": job.learner_id})
     # Digests are compared only under a key.
     digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
-    account = job.exchange.account
-    limits = "" if account is None else account.limits
-    return Record(job.exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, job.client, limits)
+    exchange = job.exchange
+    limits = "" if exchange.account is None else exchange.account.limits
+    return Record(exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, exchange.client, limits)
 
 
 def job_of(exchange: Exchange, document: str) -> Job:

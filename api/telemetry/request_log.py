@@ -44,6 +44,7 @@ class Exchange:
     has_left: bool = False  # the client of a stream
     is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
     context: TraceContext | None = None  # of its span
+    client: str = ""  # whom the queue counts it for
     learner: str = ""  # a digest of whom it is counted for; '' for nobody
     account: Account | None = None  # whose key it came with; None where no key is asked for
     job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id

@@ -13,6 +13,7 @@ from api.access.gate import COOKIE
 from api.access.keys import KeyFile, new_key
 from api.access.sessions import MemoryStore, RedisStore, Sessions
 from scheduler.accounts import Account
+from scheduler.errors import RateLimited
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
 
@@ -103,7 +104,7 @@ def test_the_queue_counts_a_request_for_its_key_whatever_its_address(
         client.environ_base["REMOTE_ADDR"] = address
         correct(client, **bearer(key))
 
-    first, second, other = [job.client for job in corrector.jobs]
+    first, second, other = [job.exchange.client for job in corrector.jobs]
     assert first == second != other
 
 
@@ -154,6 +155,37 @@ def test_an_editor_sends_its_key_as_a_field_of_the_form(
     assert [job.exchange.account.name for job in corrector.jobs] == ["school"] * (status == 200)
     assert status == 200 or response.text.startswith("Error: ")
     assert status == 200 or fields or "apiKey" in response.text
+
+
+class UnreadBody:
+    """The body of a request that nobody may read."""
+
+    def read(self, size: int = -1) -> bytes:
+        pytest.fail("the body was read")
+
+
+def test_an_editors_key_in_the_header_is_checked_before_the_body_is_read(client: FlaskClient) -> None:
+    unread = {"wsgi.input": UnreadBody(), "CONTENT_LENGTH": "5"}
+
+    response = client.post("/v2/check", headers=bearer(KEY[:-1]), environ_overrides=unread)
+
+    assert response.status_code == 401 and response.text.startswith("Error: ")
+
+
+@pytest.mark.parametrize("headers", [bearer(KEY), {}], ids=["header", "form"])
+def test_what_a_key_may_not_use_now_is_refused_to_its_editor_without_asking_redis(
+    client: FlaskClient, corrector: FakeCorrector, headers: dict[str, str]
+) -> None:
+    form = {"text": "He goed home", "language": "en-US", "apiKey": KEY}
+    client.post("/v2/check", data=form, headers=headers)
+    used_up, (job,) = RateLimited("used up", 1.0), corrector.jobs
+    corrector.known_refusal = lambda client="": used_up if client == job.exchange.client else None
+
+    refused = client.post("/v2/check", data=form, headers=headers)
+    others = client.post("/v2/check", data=form | {"apiKey": OTHER}, headers=headers and bearer(OTHER))
+
+    assert (refused.status_code, others.status_code) == (429, 200)
+    assert refused.headers["Retry-After"] == "1" and len(corrector.jobs) == 2
 
 
 def begin(client: FlaskClient, key: str = KEY, **headers: str) -> TestResponse:

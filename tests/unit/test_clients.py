@@ -19,7 +19,7 @@ def clients(proxies: str, *requests: tuple[str, str]) -> list[str]:
     for address, forwarded in requests:
         headers = {"X-Forwarded-For": forwarded} if forwarded else {}
         http.post("/correct", json={"sentence": "He goed"}, headers=headers, environ_base={"REMOTE_ADDR": address})
-    return [job.client for job in corrector.jobs]
+    return [job.exchange.client for job in corrector.jobs]
 
 
 def test_each_address_is_a_client_and_what_it_claims_changes_nothing() -> None:

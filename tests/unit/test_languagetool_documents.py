@@ -16,6 +16,7 @@ import api.languagetool.routes as routes
 from api.grammar.pipeline import TextPipeline
 from api.grammar.sentences import find_sentences
 from api.grammar.verbs import VerbTable
+from api.http import request_input
 from api.languagetool.form import parse_form
 from api.service.corrector import Corrector
 from scheduler.errors import DeadlineExceeded, RateLimited, RequestFailed
@@ -46,15 +47,15 @@ def test_nothing_is_found_in_nothing(client: FlaskClient, mailbox: WentMailbox, 
 class LimitedMailbox(WentMailbox):
     """Refuses these batches the first time, as for a key that has used what a second brings."""
 
-    def __init__(self, *refused: int) -> None:
+    def __init__(self, *refused: int, retry_after_s: float = 0.001) -> None:
         super().__init__()
-        self._refused = set(refused)
+        self._refused, self._retry_after_s = set(refused), retry_after_s
 
     def submit_recorded(self, *wanted: object) -> Accepted:
         number = len(self.batches)
         if number in self._refused:
             self._refused.remove(number)
-            raise RateLimited("used up", 0.001)
+            raise RateLimited("used up", self._retry_after_s)
         return super().submit_recorded(*wanted)
 
 
@@ -63,6 +64,15 @@ def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None
 
     assert len(check(client_of_mailbox(LimitedMailbox(1, 2)), text).get_json()["matches"]) == 150
     assert check(client_of_mailbox(LimitedMailbox(0)), text).status_code == 429
+
+
+def test_who_leaves_while_the_limit_of_its_key_is_waited_for_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    mailbox = LimitedMailbox(1, retry_after_s=20.0)
+    monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: bool(mailbox.batches))
+
+    response = check(client_of_mailbox(mailbox), "He goed home. " * 150)
+
+    assert response.status_code == 409 and mailbox.batches == [MAX_SENTENCES]
 
 
 def test_a_long_document_goes_to_the_queue_in_batches(client: FlaskClient, mailbox: WentMailbox) -> None:

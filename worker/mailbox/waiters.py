@@ -10,7 +10,7 @@ import time
 from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 
@@ -271,6 +271,12 @@ class WaitingMailbox(ApiMailbox):
                     self.abandon(ticket, why)
                 else:
                     self._waiters.remove(ticket)
+
+
+def wait_out(time_s: float, has_left: Callable[[], bool] | None) -> None:
+    """Let time pass, as for an answer. Raises Cancelled once the client has left."""
+    with suppress(DeadlineExceeded):
+        _Wait(time_s, has_left).wait()
 
 
 def completion_of(outcome: Outcome) -> Completion:
