@@ -76,6 +76,7 @@ def _register_kept_requests(app: Api, corrector: Corrector) -> None:
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
         _name_exchange(request_id)
+        g.exchange.client = app.corrections.client_of(g.exchange, request.environ)
         outcome = corrector.find(request_id, g.exchange)
         app.corrections.note_outcome(g.exchange, outcome, is_first=False)
         return outcome_reply(request_id, outcome)

@@ -34,7 +34,7 @@ def add_learners(app: Api) -> None:
         if corrections:
             # What a POST of a single sentence without a key was given has no record of its own.
             is_kept = not is_first or exchange.is_kept_longer or len(exchange.job_ids) != 1
-            about = exchange.learner, exchange.request_id, is_first, is_kept
+            about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
     app.corrections.note_learner = note

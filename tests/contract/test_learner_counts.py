@@ -28,8 +28,10 @@ class Replica:
         self.connection = RedisConnection(client)
         self.learners = RedisLearners(self.connection.ask_one, max_memory_bytes)
 
-    def note(self, learner: str, request_id: str, *mistakes: tuple[str, str], is_first: bool = True) -> None:
-        self.learners.note(Answered(learner, request_id, is_first, True, 1, mistakes))
+    def note(
+        self, learner: str, request_id: str, *mistakes: tuple[str, str], is_first: bool = True, client: str = "1"
+    ) -> None:
+        self.learners.note(Answered(learner, client, request_id, is_first, True, 1, mistakes))
 
     def report(self, is_lost: bool = False) -> None:
         command = self.learners.command()
@@ -108,7 +110,8 @@ def test_who_was_forgotten_is_not_brought_back_by_what_was_under_way(client: Red
     assert replica.learners.find("a") == {}
     assert list(client.keys("*:a")) == [b"miniserve:forgotten:a"]
     assert client.ttl("miniserve:forgotten:a") <= 2
-    assert client.zscore("miniserve:learners", "a") is None
+    assert client.zcard("miniserve:learners") == client.zcard("miniserve:learners:1") == 0
+    assert not client.exists("miniserve:learner_holders")
 
 
 def test_verbs_of_a_learner_are_bounded_and_reasons_are_counted_on(replica: Replica) -> None:
@@ -127,7 +130,7 @@ def test_the_learner_unseen_for_longest_makes_room(client: Redis) -> None:
         replica.note(learner, learner)
     replica.report()
     now, _ = client.time()
-    client.zadd("miniserve:learners", {"one": now - 20, "two": now - 30, "three": now - 10}, xx=True)
+    _see(client, "1", one=now - 20, two=now - 30, three=now - 10)
 
     replica.note("four", "four")
     replica.report()
@@ -141,17 +144,94 @@ def test_a_learner_is_kept_for_ninety_days_from_the_last_answer(client: Redis, r
     replica.report()
 
     assert KEPT_S - 60 < client.ttl("miniserve:learner:a") <= KEPT_S == 90 * 86_400
-    client.zadd("miniserve:learners", {"gone": 1})
-    replica.note("a", "r2")
+    replica.note("gone", "r2", client="2")
     replica.report()
-    assert client.zscore("miniserve:learners", "gone") is None
+    _see(client, "2", gone=1)
+    replica.note("a", "r3")
+    replica.report()
+    assert client.zrange("miniserve:learners", 0, -1) == [b"1:a"]
+    assert client.zrange("miniserve:learner_holders", 0, -1) == [b"1"] and not client.exists("miniserve:learners:2")
+
+
+def _see(client: Redis, holder: str, **seen_s: float) -> None:
+    """As if these learners of a client had been seen last at these times."""
+    client.zadd("miniserve:learners", {f"{holder}:{name}": at_s for name, at_s in seen_s.items()}, xx=True)
+    client.zadd(f"miniserve:learners:{holder}", seen_s, xx=True)
+
+
+def _books(client: Redis) -> tuple[set[bytes], set[bytes], dict[bytes, float]]:
+    """Who is kept by the hashes, by the clients' sets, and how many of each client are counted."""
+    hashes = set(client.scan_iter("miniserve:learner:*"))
+    holders = dict(client.zrange("miniserve:learner_holders", 0, -1, withscores=True))
+    held = [(holder, name) for holder in holders for name in client.zrange(b"miniserve:learners:" + holder, 0, -1)]
+    assert {b"%b:%b" % pair for pair in held} == set(client.zrange("miniserve:learners", 0, -1))
+    return hashes, {b"miniserve:learner:" + name for _, name in held}, holders
+
+
+def test_a_client_that_brings_many_learners_pushes_out_its_own_alone(client: Redis) -> None:
+    replica = Replica(client, max_memory_bytes=12 * 65536)
+    for number in range(5):
+        replica.note(f"quiet-{number}", f"q{number}", client="1")
+    replica.report()
+    for number in range(600):
+        replica.note(f"loud-{number}", f"l{number}", client="2")
+    while replica.learners.command() is not None:
+        replica.report()
+
+    hashes, held, counted = _books(client)
+    assert hashes == held and counted == {b"1": 5, b"2": 7}
+    assert [replica.corrections(f"quiet-{number}") for number in range(5)] == [1] * 5
+    replica.connection.close()
+
+
+def test_a_client_that_is_alone_may_use_all_of_the_room_and_gives_it_up_to_others(client: Redis) -> None:
+    replica = Replica(client, max_memory_bytes=12 * 65536)
+    for name, num in (("1", 12), ("2", 3), ("3", 9)):
+        for number in range(num):
+            replica.note(f"{name}-{number}", f"{name}-r{number}", client=name)
+        replica.report()
+
+    hashes, held, counted = _books(client)
+    assert hashes == held and len(held) == 12
+    assert counted[b"2"] == 3 and max(counted.values()) - min(counted[b"1"], counted[b"3"]) <= 1
+    replica.connection.close()
+
+
+def test_where_every_client_has_one_learner_the_one_unseen_for_longest_makes_room(client: Redis) -> None:
+    replica = Replica(client, max_memory_bytes=3 * 65536)
+    for name in ("1", "2", "3"):
+        replica.note(f"of-{name}", name, client=name)
+    replica.report()
+    now, _ = client.time()
+    for name, ago_s in (("1", 10), ("2", 30), ("3", 20)):
+        _see(client, name, **{f"of-{name}": now - ago_s})
+
+    replica.note("of-4", "4", client="4")
+    replica.report()
+
+    hashes, held, counted = _books(client)
+    assert hashes == held and set(counted) == {b"1", b"3", b"4"}
+    replica.connection.close()
+
+
+def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, replica: Replica) -> None:
+    replica.note("a", "r1", client="1")
+    replica.report()
+    replica.note("a", "r2", client="2")
+    replica.report()
+
+    hashes, held, counted = _books(client)
+    assert hashes == held and counted == {b"1": 1}
+    assert replica.corrections("a") == 2
+    replica.learners.forget("a")
+    assert _books(client) == (set(), set(), {})
 
 
 def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
     client = Redis.from_url(redis_url, protocol=2)  # fakeredis does not give a script its errors
     replica = Replica(client)
     client.set("miniserve:request:r1", "not a hash")
-    client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y"})
+    client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y", "holder": ":z"})
     client.set("miniserve:learner:c", "not a hash")
     for learner in "abcd":
         replica.note(learner, f"of-{learner}", ("habit", "go"))
@@ -160,4 +240,50 @@ def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
     replica.report()
 
     assert [replica.corrections(learner) for learner in "acde"] == [1, 1, 1, 0]
+    replica.connection.close()
+
+
+@pytest.mark.parametrize("key", ["learners", "learners:1", "learners:2", "learner_holders", "learner:a"])
+@pytest.mark.parametrize("kind", ["string", "junk"])
+def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(redis_url: str, key: str, kind: str) -> None:
+    client = Redis.from_url(redis_url, protocol=2)
+    replica = Replica(client, max_memory_bytes=4 * 65536)
+    for number in range(2):
+        replica.note(f"before-{number}", f"b{number}", client="2")
+    replica.report()
+    client.delete(f"miniserve:{key}")
+    if kind == "string" or key == "learner:a":
+        client.set(f"miniserve:{key}", "not ours")
+    else:
+        client.zadd(f"miniserve:{key}", {"junk": float("inf"), ":": 5, "9:": -1, "2:gone": 1})
+
+    for number, learner in enumerate("abcdef"):
+        replica.note(learner, f"r{number}")
+        replica.report()
+    assert replica.corrections("f") == 1
+    for learner in ("a", "f"):
+        replica.learners.forget(learner)
+
+    assert replica.corrections("f") == 0 and client.zcard("miniserve:learners") <= 4
+    replica.connection.close()
+
+
+def test_what_redis_refuses_is_said_once_and_sent_again(
+    private_redis: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = Redis.from_url(private_redis.url, protocol=2)
+    replica = Replica(client)
+    replica.note("a", "r1", ("habit", "go"))
+    (full, normal) = ("1", "0")
+
+    client.config_set("maxmemory", full)
+    for _ in range(3):
+        (reply,) = replica.connection.ask(replica.learners.command())
+        replica.learners.note_reply(reply)
+    client.config_set("maxmemory", normal)
+    replica.report()
+
+    assert replica.corrections("a") == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "learners" in caplog.text and "habit" not in caplog.text
     replica.connection.close()

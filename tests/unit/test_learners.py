@@ -11,8 +11,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.access.keys import new_key
+from api.grammar.pipeline import Correction
 from api.grammar.reasons import Reason
 from api.learners.routes import document_of
+from api.telemetry.request_log import Exchange
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
 from worker.mailbox.learners import MOST_VERBS, Answered, InMemoryLearners, RedisLearners
@@ -109,7 +111,7 @@ def test_learners_of_one_key_are_not_those_of_another(corrector: FakeCorrector, 
 
 
 def answered(learner: str, request_id: str, *mistakes: tuple[str, str]) -> Answered:
-    return Answered(learner, request_id, True, True, 1, mistakes)
+    return Answered(learner, "1", request_id, True, True, 1, mistakes)
 
 
 def test_an_answer_that_is_given_twice_counts_once() -> None:
@@ -148,6 +150,37 @@ def test_learners_of_a_process_are_bounded() -> None:
         learners.note(answered(f"learner-{number}", f"id-{number}"))
 
     assert learners.find("learner-0") == {} and learners.find("learner-10000")["corrections"] == "1"
+
+
+def test_a_client_that_brings_many_learners_to_a_process_pushes_out_its_own_alone() -> None:
+    learners = InMemoryLearners()
+    learners.note(Answered("quiet", "1", "id", True, True, 1, ()))
+    for number in range(10_010):
+        learners.note(Answered(f"loud-{number}", "2", f"id-{number}", True, True, 1, ()))
+
+    assert learners.find("quiet")["corrections"] == "1" and learners.find("loud-10") == {}
+    assert learners.find("loud-11")["corrections"] == "1"
+
+
+@pytest.mark.parametrize("way", ["POST", "GET"])
+def test_a_learner_is_held_by_who_asks(corrector: FakeCorrector, two_keys: tuple[str, str, str], way: str) -> None:
+    one, other, path = two_keys
+    noted: list[str] = []
+
+    def found(_: str, exchange: Exchange) -> Correction:
+        exchange.learner = "x"
+        return Correction("He went home", (), "", 0)
+
+    corrector.find = found  # type: ignore[method-assign]
+    for keys_file, senders in (("", ("", "")), (path, (one, other))):
+        client = client_of(corrector, settings=Settings(mode="sync", api_keys_file=keys_file))
+        client.application.corrections.note_learner = lambda exchange, *_: noted.append(exchange.client)
+        for number, key in enumerate(senders):
+            client.environ_base["REMOTE_ADDR"] = f"10.0.0.{number}"
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            correct(client, **headers) if way == "POST" else client.get("/requests/x", headers=headers)
+
+    assert len(set(noted)) == 4 and all(name.isdecimal() for name in noted)
 
 
 def test_what_is_no_number_of_ours_counts_as_nothing() -> None:

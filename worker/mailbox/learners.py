@@ -7,6 +7,7 @@ one of our table. Nothing of this is on the way of a request.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -15,12 +16,14 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 from redis import ResponseError
 
 from worker.mailbox.connection import Command, script
 
+logger = logging.getLogger(__name__)
 KEPT_S = 90 * 86_400
 MOST_VERBS = 128  # of one learner
 _MOST_NEWS = 100_000  # answers that wait while Redis is away; the oldest are dropped
@@ -34,6 +37,7 @@ class Answered:
     """An answer that a learner was given."""
 
     learner: str
+    client: str  # that asked, as the queue counts it: who has the most learners gives one up where there is no room
     request_id: str
     is_first: bool  # of a POST: an answer that was kept for later may have been counted before
     is_kept: bool  # it can be had again
@@ -64,6 +68,7 @@ class RedisLearners:
         self._news: deque[Answered] = deque(maxlen=_MOST_NEWS)
         self._number = 1
         self._sent: Command | None = None  # by a report that may have been lost
+        self._is_refused = False
 
     def note(self, answered: Answered) -> None:
         self._news.append(answered)
@@ -74,32 +79,29 @@ class RedisLearners:
             some = [self._news.popleft() for _ in range(min(len(self._news), _AT_ONCE))]
             words: list[Any] = []
             for one in some:
-                about = (one.learner, one.request_id if one.is_kept else "", "1" if one.is_first else "")
-                words += [
-                    *about,
-                    one.num_texts,
-                    len(one.mistakes),
-                    *(word for mistake in one.mistakes for word in mistake),
-                ]
+                words += [one.learner, one.client, one.request_id if one.is_kept else "", "1" if one.is_first else ""]
+                words += [one.num_texts, len(one.mistakes), *chain.from_iterable(one.mistakes)]
             bounds = (KEPT_S, self._max_memory_bytes, MOST_VERBS)
             self._sent = script("learn", self._process, self._number, *bounds, *words)
         return self._sent
 
     def note_reply(self, reply: Any) -> None:
-        """Of that command. What Redis refused is sent again."""
-        if not isinstance(reply, ResponseError):
+        """Of that command. What Redis refused is sent again; what it began and broke off counts in part."""
+        is_refused = isinstance(reply, ResponseError)
+        if is_refused and not self._is_refused:  # once, not four times a second
+            logger.error("Redis refused to count for learners: %s", reply)
+        self._is_refused = is_refused
+        if not is_refused:
             self._sent = None
             self._number += 1
 
     def find(self, learner: str) -> Mapping[str, str]:
-        flat = self._ask(("HGETALL", _key(learner)))  # a mapping, where the URL has protocol=3
+        flat = self._ask(("HGETALL", f"miniserve:learner:{learner}"))  # a mapping, where the URL has protocol=3
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
 
     def forget(self, learner: str) -> None:
-        self._ask(("SET", f"miniserve:forgotten:{learner}", "", "EX", _FORGETS_S))
-        self._ask(("DEL", _key(learner)))
-        self._ask(("ZREM", "miniserve:learners", learner))
+        self._ask(script("forget", learner, _FORGETS_S))
 
 
 class InMemoryLearners:
@@ -109,6 +111,7 @@ class InMemoryLearners:
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Counter[str]] = OrderedDict()
+        self._holders: dict[str, str] = {}  # learner -> its client
         self._counted: OrderedDict[str, None] = OrderedDict()  # requests
 
     def note(self, answered: Answered) -> None:
@@ -127,9 +130,11 @@ class InMemoryLearners:
                     fields["verbs"] += field not in fields
                     fields[field] += 1
             self._known.move_to_end(answered.learner)
-            for known in (self._known, self._counted):
-                if len(known) > _MOST_IN_PROCESS:
-                    known.popitem(last=False)
+            self._holders.setdefault(answered.learner, answered.client)
+            if len(self._known) > _MOST_IN_PROCESS:
+                self._drop(self._one_too_many())
+            if len(self._counted) > _MOST_IN_PROCESS:
+                self._counted.popitem(last=False)
 
     def find(self, learner: str) -> Mapping[str, str]:
         with self._lock:
@@ -137,8 +142,13 @@ class InMemoryLearners:
 
     def forget(self, learner: str) -> None:
         with self._lock:
-            self._known.pop(learner, None)
+            self._drop(learner)
 
+    def _one_too_many(self) -> str:
+        """As in LEARN."""
+        holder, num = Counter(self._holders.values()).most_common(1)[0]
+        return next(learner for learner in self._known if num == 1 or self._holders[learner] == holder)
 
-def _key(learner: str) -> str:
-    return f"miniserve:learner:{learner}"
+    def _drop(self, learner: str) -> None:
+        self._known.pop(learner, None)
+        self._holders.pop(learner, None)

@@ -1,15 +1,12 @@
 -- LEARN: add what learners got wrong in answers that an API replica has given. Each report counts once, as in REPORT; and of an
 -- answer that can be had again only its first delivery.
 -- ARGV: process, number of the report, seconds that a learner is kept, memory in bytes of a Redis without a limit of its own, most
--- verbs of a learner; then per answer: learner, id of its request ('' where it cannot be had again), '1' from POST, number of texts, number of edits, then reason and
--- verb ('' where it is not known) of each edit. No text of a user is in it.
---   miniserve:learners            ZSET  learner -> when last seen
---   miniserve:learner:<digest>    HASH  since, corrections, verbs: how many are counted; n:<reason>, at:<reason>, v:<reason>:<verb>.
---   miniserve:forgotten:<digest>  STRING  for a moment, of one who was just forgotten: what is under way comes too late
+-- verbs of a learner; then per answer: learner, its client, id of its request ('' where it cannot be had again), '1' from POST, number of texts, number of edits, then
+-- reason and verb ('' where it is not known) of each edit.
 local process, serial, ttl, max_memory, most_verbs = unpack(ARGV, 1, 5)
-local LEARNERS, LEARNER_BYTES = 'miniserve:learners', 65536 -- of memory for each: the most that one takes is a seventh of it
+local LEARNER_BYTES = 65536 -- of memory for each: the most that one takes is a seventh of it
 local reported = 'miniserve:reported:' .. process
-if (number(redis.call('GET', reported)) or 0) >= tonumber(serial) then return 0 end
+if (number(redis.pcall('GET', reported)) or 0) >= tonumber(serial) then return 0 end
 redis.call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
 local now = string.format('%.0f', clock())
 
@@ -20,9 +17,9 @@ local function is_new(id, is_first)
   return redis.pcall('HSETNX', record, 'counted', 1) == 1
 end
 
--- One read and one write for all of an answer.
-local function add(key, num_texts, first, stop)
-  local grown, names, seen = { corrections = tonumber(num_texts) }, { 'since', 'corrections', 'verbs' }, {}
+-- One read and one write for all of an answer. Returns whose the learner is.
+local function add(key, client, num_texts, first, stop)
+  local grown, names, seen = { corrections = tonumber(num_texts) }, { 'since', 'holder', 'corrections', 'verbs' }, {}
   local function grow(name)
     if not grown[name] then names[#names + 1] = name end
     grown[name] = (grown[name] or 0) + 1
@@ -33,7 +30,8 @@ local function add(key, num_texts, first, stop)
     if ARGV[at + 1] ~= '' then grow('v:' .. ARGV[at] .. ':' .. ARGV[at + 1]) end
   end
   local known = fields_of(key, unpack(names))
-  local verbs, fields = number(known.verbs, 0) or 0, { 'since', number(known.since) or now }
+  local holder = string.match(known.holder or '', '^%d+$') or client
+  local verbs, fields = number(known.verbs, 0) or 0, { 'since', number(known.since) or now, 'holder', holder }
   for name, by in pairs(grown) do
     local is_verb = string.sub(name, 1, 2) == 'v:' and not known[name]
     if not is_verb or verbs < tonumber(most_verbs) then
@@ -48,25 +46,48 @@ local function add(key, num_texts, first, stop)
   end
   write('HSET', key, 'verbs', verbs, unpack(fields))
   redis.call('EXPIRE', key, ttl)
+  return holder
 end
 
-local at, lately = 6, {}
+local at, lately = 6, {} -- holder -> its learners
 while at <= #ARGV do
-  local learner, id, is_first, num_texts, num_edits = unpack(ARGV, at, at + 4)
-  local first, key = at + 5, 'miniserve:learner:' .. learner
+  local learner, client, id, is_first, num_texts, num_edits = unpack(ARGV, at, at + 5)
+  local first = at + 6
   at = first + 2 * tonumber(num_edits)
   if redis.call('EXISTS', 'miniserve:forgotten:' .. learner) == 0 and is_new(id, is_first == '1') then
-    add(key, num_texts, first, at - 1)
-    lately[#lately + 1] = now
-    lately[#lately + 1] = learner
+    local holder = add(learner_key(learner), client, num_texts, first, at - 1)
+    lately[holder] = lately[holder] or {}
+    lately[holder][learner] = true
   end
 end
 
-if #lately > 0 then in_slices('ZADD', LEARNERS, lately) end
-redis.call('ZREMRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl))
+for holder, learners in pairs(lately) do
+  for learner in pairs(learners) do
+    write('ZADD', LEARNERS, now, holder .. ':' .. learner)
+    write('ZADD', held_key(holder), now, learner)
+  end
+  redis.call('EXPIRE', held_key(holder), ttl)
+  count_held(holder)
+end
+for _, entry in ipairs(write('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
+
+-- Where all have one learner the oldest of all makes room. A holder that has none was miscounted by somebody else.
+local function entry_too_many()
+  local holder, num = unpack(write('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
+  if not holder or tonumber(num) == 1 then return redis.call('ZRANGE', LEARNERS, 0, 0)[1] end
+  local oldest = write('ZRANGE', held_key(holder), 0, 0)[1]
+  if oldest then return holder .. ':' .. oldest end
+  count_held(holder)
+end
+
 local memory = counts('max_memory').max_memory or 0
 local most = math.floor((memory > 0 and memory or tonumber(max_memory)) / LEARNER_BYTES)
-for _ = most + 1, redis.call('ZCARD', LEARNERS) do
-  redis.call('DEL', 'miniserve:learner:' .. redis.call('ZPOPMIN', LEARNERS)[1])
+for _ = 1, math.min(redis.call('ZCARD', LEARNERS) - most, 1000) do
+  local entry = entry_too_many()
+  if entry then
+    local holder, learner = owner_of(entry)
+    if (fields_of(learner_key(learner), 'holder').holder or '') == holder then redis.call('DEL', learner_key(learner)) end
+    drop_entry(entry)
+  end
 end
 return 0

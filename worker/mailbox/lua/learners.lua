@@ -1,0 +1,24 @@
+-- Whose a learner is: of the client that brought it first, an API key or an address. When there is no room, the client that has the
+-- most learners gives one up, its own oldest, so no client can push out those of another that has fewer.
+--   miniserve:learners             ZSET  <holder>:<learner> -> when last seen; holder: a client, as in miniserve:clients
+--   miniserve:learners:<holder>    ZSET  learner -> when last seen
+--   miniserve:learner_holders      ZSET  holder -> how many learners it has
+--   miniserve:learner:<digest>     HASH  since, holder, corrections, verbs: how many are counted; n:<reason>, at:<reason>, v:<reason>:<verb>.
+--   miniserve:forgotten:<digest>   STRING  for a moment, of one who was just forgotten: what is under way comes too late
+-- No text of a user is in it. `write` is for reading, too: these keys hold nothing else, so one of another type is put away.
+local LEARNERS, HOLDERS = 'miniserve:learners', 'miniserve:learner_holders'
+local function learner_key(learner) return 'miniserve:learner:' .. learner end
+local function held_key(holder) return 'miniserve:learners:' .. holder end
+
+local function count_held(holder)
+  local num = write('ZCARD', held_key(holder))
+  if num > 0 then write('ZADD', HOLDERS, num, holder) else write('ZREM', HOLDERS, holder) end
+end
+
+-- Whoever calls it deletes the hash.
+local function drop_entry(entry)
+  local holder, learner = owner_of(entry)
+  write('ZREM', LEARNERS, entry)
+  write('ZREM', held_key(holder), learner)
+  count_held(holder)
+end
