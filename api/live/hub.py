@@ -32,11 +32,11 @@ MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
 _FIGURES_EVERY = 4  # looks: they cost the most of it
 _KEPT_S = 10.0  # of which rates are taken, and what is replayed
-_MOST_BEHIND = 40  # messages that a viewer has not read
+_MOST_BEHIND = 40  # looks that a viewer has not read
+_MOST_NEWS = 256  # of one look: a few of each worker
 _SILENCE_S = 1.0
 _REPLAY_HOLDS_S = 1.0  # a replay takes 0.1 s of CPU, and anybody may ask for one
 logger = structlog.get_logger(__name__)
-Message = tuple[str, str]  # the event, and its data
 
 
 class Hub:
@@ -46,7 +46,7 @@ class Hub:
         """`ask` sends a command to Redis; None in the local modes, where no worker tells what it does."""
         self._mailbox, self._goals, self._ask = mailbox, goals, ask
         self._lock = threading.Lock()
-        self._viewers: list[Queue[Message]] = []
+        self._viewers: list[Queue[bytes]] = []
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
         self._last_id = "$"
@@ -55,7 +55,7 @@ class Hub:
 
     def watch(self, is_over: Callable[[], bool]) -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
-        queue: Queue[Message] = Queue(_MOST_BEHIND)
+        queue: Queue[bytes] = Queue(_MOST_BEHIND)
         with self._lock:
             if len(self._viewers) >= MOST_VIEWERS:
                 raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
@@ -80,7 +80,7 @@ class Hub:
             return document
 
     def _replay_now(self, pause: Callable[[], None]) -> dict[str, Any]:
-        arrivals = self._arrivals()
+        arrivals = self._arrivals(pause)
         if not arrivals:
             raise NotFound("No worker has begun a request in the last ten seconds: watch, send some, and try again.")
         seen = self._mailbox.observe()
@@ -89,12 +89,12 @@ class Hub:
         runs = replay(arrivals, fit_cost(sums), budget, pause)
         return {"requests": len(arrivals), "seconds": _KEPT_S, "policies": runs}
 
-    def _events(self, queue: Queue[Message], is_over: Callable[[], bool]) -> Generator[bytes]:
+    def _events(self, queue: Queue[bytes], is_over: Callable[[], bool]) -> Generator[bytes]:
         try:
             yield b"retry: 1000\n\n"
             while not is_over() and queue in self._viewers:
                 try:
-                    yield _event(*queue.get(timeout=_SILENCE_S))
+                    yield queue.get(timeout=_SILENCE_S)
                 except Empty:
                     yield b": nothing new\n\n"
         finally:
@@ -111,7 +111,7 @@ class Hub:
             try:
                 self._look(number)
             except ServingError as error:
-                self._tell("problem", json.dumps({"detail": str(error)}))
+                self._tell(_event("problem", json.dumps({"detail": str(error)})))
             except Exception:  # one look that fails must not be the last one
                 logger.exception("a look for the live view failed")
             number += 1
@@ -131,10 +131,10 @@ class Hub:
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
                 self._seen.popleft()
-            self._tell("figures", json.dumps(figures(self._seen[0], seen, self._goals)))
+            self._tell(_event("figures", json.dumps(figures(self._seen[0], seen, self._goals))))
         if self._ask is not None:
-            for news in self._read_news(self._ask):
-                self._tell("batch", news)
+            news = self._read_news(self._ask)
+            self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
 
     def _read_news(self, ask: Callable[[Command], Any]) -> list[str]:
         """What workers have told since the last look."""
@@ -142,28 +142,32 @@ class Hub:
             newest = ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
             self._last_id = newest[0][0].decode() if newest else "0-0"
             return []
-        entries = ask(("XRANGE", LIVE, f"({self._last_id}", "+", "COUNT", 64))
+        entries = ask(("XRANGE", LIVE, f"({self._last_id}", "+", "COUNT", _MOST_NEWS))
         if entries:
             self._last_id = entries[-1][0].decode()
         return [fields[1].decode(errors="replace") for _, fields in entries]
 
-    def _tell(self, event: str, data: str) -> None:
-        if "\n" in data:  # of a worker, which writes none
+    def _tell(self, events: bytes) -> None:
+        if not events:
             return
         with self._lock:
             for queue in self._viewers[:]:
                 try:
-                    queue.put_nowait((event, data))
+                    queue.put_nowait(events)
                 except Full:  # it does not read; its stream ends, and a browser comes again
                     self._viewers.remove(queue)
 
-    def _arrivals(self) -> list[Arrival]:
+    def _arrivals(self, pause: Callable[[], None]) -> list[Arrival]:
         """The requests that the busiest worker has begun and ended lately, with their lengths.
 
         From the stream itself: it is all that the replicas have in common.
         """
         entries = self._ask(("XRANGE", LIVE, "-", "+")) if self._ask is not None else ()
-        news = [document for _, fields in entries if (document := _read(fields[1])) is not None]
+        news = []
+        for _, fields in entries:
+            pause()
+            if (document := _read(fields[1])) is not None:
+                news.append(document)
         newest_ms = max((one["at_ms"] for one in news), default=0)
         lately = [one for one in news if one["at_ms"] > newest_ms - _KEPT_S * 1e3]
         by_worker = {one["worker"]: [other for other in lately if other["worker"] == one["worker"]] for one in lately}

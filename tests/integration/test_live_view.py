@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +18,10 @@ from redis import Redis
 from api.access.keys import new_key
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, send, wait_until
+from worker.mailbox import heartbeat
+from worker.mailbox.connection import RedisConnection
+from worker.mailbox.heartbeat import LIVE, Heartbeat
+from worker.mailbox.protocol import BEAT_S, WorkerReport
 
 TEXTS = {"sentences": [f"He goed to school {number} times and they was late." for number in range(40)]}
 
@@ -81,6 +87,26 @@ def test_after_the_last_viewer_nothing_is_left_in_redis(system: RunningSystem) -
     wait_until(lambda: not has_stream(system), 30, "the end of the stream")
     with Redis.from_url(system.redis_url) as client:
         assert list(client.scan_iter("miniserve:cancel:*")) == []
+
+
+def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
+    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.005)
+    num_workers, num_beats = 6, ceil(10 / BEAT_S)
+    reports = [WorkerReport(live=lambda _, number=number: f'{{"worker":"w{number}"}}') for number in range(num_workers)]
+    with Redis.from_url(private_redis.url) as client:
+        beats = [Heartbeat(RedisConnection(client), f"w{number}", 60.0, lambda: None) for number in range(num_workers)]
+        for beat, report in zip(beats, reports, strict=True):
+            beat.start(lambda: True, lambda report=report: report)
+        until_full = 3 * num_workers * num_beats
+        wait_until(lambda: int(client.xinfo_stream(LIVE)["entries-added"]) > until_full, 30, "many beats")
+        for beat in beats:
+            beat.stop()
+        kept = Counter(fields[b"news"] for _, fields in client.xrange(LIVE))
+
+    assert len(kept) == num_workers and sum(kept.values()) < 2 * num_workers * num_beats
+    assert sum(kept.values()) >= num_workers * num_beats
 
 
 def test_a_viewer_does_not_hold_up_a_stop(redis_server: EmbeddedRedis) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
@@ -236,6 +237,21 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
     (news,) = stream.hub._read_news(stream.ask)
 
     assert json.loads(news)["at_ms"] == 200
+
+
+def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Thread", Mock())
+    stream = Stream(FakeCorrector().mailbox)
+    stream.hub._last_id = "0-0"
+    viewer = stream.hub.watch(lambda: False)
+    next(viewer)
+    for number in range(1, 201):
+        stream.tell(number)
+
+    stream.hub._look(1)
+
+    assert next(viewer).count(b"event: batch\ndata: {") == 200
+    viewer.close()
 
 
 def test_a_replay_is_computed_once_for_all_who_ask_within_a_second() -> None:

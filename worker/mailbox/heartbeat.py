@@ -36,7 +36,8 @@ logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _NAME = re.compile(r".*-(?P<pid>[1-9]\d{0,8})-(?P<place>[0-9a-f]{6})[0-9a-f]{6}")
 LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
-_MOST_LIVE, _LIVE_S = 128, 10
+_LIVE_S = 10
+_LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
 _WATCHED_S = 3.0  # after the last word of one who watches
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
@@ -132,6 +133,7 @@ class Heartbeat:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched_until_s = 0.0
+        self._num_workers = 1
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
         self._reporter = Reporter()
@@ -175,7 +177,8 @@ class Heartbeat:
         beat, live = self._command(report), report.live(time.monotonic() < self._watched_until_s)
         news: list[Command] = []
         if live:
-            news = [("XADD", LIVE, "MAXLEN", _MOST_LIVE, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
+            most = _LIVE_EACH * min(self._num_workers, _MOST_LIVE)
+            news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
         lost_lease, num_taken_back, is_consistent, is_watched = checked(reply)
@@ -185,7 +188,8 @@ class Heartbeat:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
-        dead = [name for name in checked(leases) if has_ended(name.decode(errors="replace"))]
+        self._num_workers = max(1, len(checked(leases)))
+        dead = [name for name in leases if has_ended(name.decode(errors="replace"))]
         if dead:  # the next beat takes back what they held
             self._connection.ask(*(("ZADD", "miniserve:leases", "XX", 0, name) for name in dead))
             self._pause_s = 0.0
