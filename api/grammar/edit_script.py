@@ -43,11 +43,10 @@ class ScriptEdit:
 
 @dataclass(slots=True)
 class ScriptOutcome:
-    """Holds the edits of an output, the number of malformed parts, and of edits that are less certain than asked."""
+    """Holds the edits of an output and the number of malformed parts."""
 
     edits: tuple[ScriptEdit, ...]
     num_dropped: int
-    num_unsure: int = 0
 
 
 class TokenDecoder(Protocol):
@@ -56,16 +55,13 @@ class TokenDecoder(Protocol):
     def decode(self, token_ids: Sequence[int]) -> str: ...
 
 
-def parse_script(
-    decoder: TokenDecoder, output_ids: Iterable[int], num_words: int, min_confidence: float = 0.0
-) -> ScriptOutcome:
+def parse_script(decoder: TokenDecoder, output_ids: Iterable[int], num_words: int) -> ScriptOutcome:
     """Parse a whole output or the beginning of one. An edit counts once its tag is there, even where <eos> is missing.
 
-    Edits come in order and do not overlap. Tokens after <eos> are ignored. What the worker has withdrawn
-    is no fault, nor is an edit below `min_confidence`; it is left out.
+    Edits come in order and do not overlap. Tokens after <eos> are ignored. What the worker has withdrawn is no fault.
     """
     edits: list[ScriptEdit] = []
-    num_dropped = num_unsure = first_word = 0
+    num_dropped = first_word = 0
     written: list[int] = []  # since the last position or tag; counts as one fault if it breaks a rule
     for output_id in output_ids:
         token_id = output_id & ID_MASK
@@ -81,14 +77,11 @@ def parse_script(
                 num_dropped += 1
             else:
                 first_word = edit.word + edit.num_words
-                if edit.confidence >= min_confidence:
-                    edits.append(edit)
-                else:
-                    num_unsure += 1
+                edits.append(edit)
             written = []
         else:
             written.append(output_id)
-    return ScriptOutcome(tuple(edits), num_dropped + bool(written), num_unsure)
+    return ScriptOutcome(tuple(edits), num_dropped + bool(written))
 
 
 def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, certainty: int) -> ScriptEdit | None:

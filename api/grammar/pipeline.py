@@ -14,10 +14,10 @@ from typing import Protocol
 
 from api.grammar.edit_script import TokenDecoder, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
-from api.grammar.explain.templates import explain, explain_the_rest
+from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
 from api.grammar.language import nothing_found
-from api.grammar.proposals import Proposal, joined, may_move, mends_the_verb, previous_word, proposal_of
+from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import match_case
@@ -175,10 +175,12 @@ class TextPipeline:
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
-        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
+        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         found = self._found(draft, [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits])
-        edits = tuple(edit for edit in found if edit is not None)
-        counts = script.num_dropped + len(found) - len(edits), script.num_dropped, len(output_ids), script.num_unsure
+        possible = [edit for _, edit in found if edit is not None]
+        edits = tuple(edit for edit in possible if edit.confidence >= draft.min_confidence)
+        num_malformed, num_senseless = script.num_dropped, len(found) - len(possible)
+        counts = num_malformed + num_senseless, num_malformed, len(output_ids), len(possible) - len(edits)
         return _correction(draft.sentence, edits, counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
@@ -186,41 +188,53 @@ class TextPipeline:
 
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
-        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words), draft.min_confidence)
+        script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         proposals = [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits]
         last = max(0, len(proposals) - 1)
         num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
-        return tuple(edit for edit in self._found(draft, proposals)[:num_certain] if edit is not None)
+        found = [edit for last_rank, edit in self._found(draft, proposals) if last_rank < num_certain]
+        return tuple(edit for edit in found if edit is not None and edit.confidence >= draft.min_confidence)
 
-    def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[Edit | None]:
-        """Return the edits as they go into the sentence, with None for those that make no sense."""
+    def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[tuple[int, Edit | None]]:
+        """Return the edits as they go into the sentence, with None for those that make no sense.
+
+        Two proposals that hold only together are one edit: with one half of it the sentence would be broken. Each edit
+        comes with the number of its last proposal.
+        """
         moves = self._moves(draft, proposals)
+        halves = moves | {rank + 1 for rank in moves}
         makes_sense = [
-            not self._is_alone(proposals, rank) and self._makes_sense(draft, proposal, is_sure=rank in moves)
+            not self._is_alone(proposals, rank) and self._makes_sense(draft, proposal, is_sure=rank in halves)
             for rank, proposal in enumerate(proposals)
         ]
-        firsts: set[int] = set()  # the numbers of edits that mend one mistake together with the next
-        for rank, (one, other) in enumerate(pairwise(proposals)):
-            is_free = rank not in moves and rank - 1 not in firsts and makes_sense[rank] and makes_sense[rank + 1]
-            if is_free and mends_the_verb(draft.sentence, one, other):
-                firsts.add(rank)
         # What explanations quote: the words as they are once the edits before are made.
         texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words] if proposals else []
-        return [
-            self._edit(draft, proposal, texts, proposals[rank + 1] if rank in firsts else None, rank - 1 in firsts)
-            if makes_sense[rank]
-            else None
-            for rank, proposal in enumerate(proposals)
-        ]
+        found: list[tuple[int, Edit | None]] = []
+        rank = 0
+        while rank < len(proposals):
+            is_free = halves.isdisjoint((rank, rank + 1)) and all(makes_sense[rank : rank + 2])
+            is_pair = rank in moves or (is_free and self._hold_together(draft.sentence, *proposals[rank : rank + 2]))
+            parts = proposals[rank : rank + 1 + is_pair]
+            found.append((rank + is_pair, self._edit(draft, parts, texts) if makes_sense[rank] else None))
+            rank += len(parts)
+        return found
 
     def _moves(self, draft: Draft, proposals: Sequence[Proposal]) -> set[int]:
-        """Return the numbers of edits that together move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
-        numbers: set[int] = set()
+        """Return the numbers of edits that with the next move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
+        firsts: set[int] = set()
         for rank, pair in enumerate(pairwise(proposals)):
             # An edit is half of one move only, as three would lose a word.
-            if rank not in numbers and may_move(draft.sentence, *pair) and self._is_move(*pair):
-                numbers |= {rank, rank + 1}
-        return numbers
+            if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(*pair):
+                firsts.add(rank)
+        return firsts
+
+    def _hold_together(self, sentence: str, one: Proposal, other: Proposal | None = None) -> bool:
+        """Tell whether two edits that move nothing mend one mistake, so that either alone would leave another."""
+        if other is None:
+            return False
+        if self._guard.needs_the_verb(one.source, one.replacement, one.reason):
+            return may_move(sentence, one, other)
+        return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
 
     def _is_move(self, one: Proposal, other: Proposal) -> bool:
         """Tell whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
@@ -241,31 +255,32 @@ class TextPipeline:
             return False
         return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
 
-    def _edit(
-        self, draft: Draft, edit: Proposal, texts: list[tuple[str, ...]], rest: Proposal | None, is_rest: bool
-    ) -> Edit | None:
-        """Return the edit as it goes into the sentence, or None where nothing changes.
-
-        `rest` is the next edit where both mend one mistake: then the explanation is of both. `is_rest` says that this
-        is such an edit.
-        """
-        new = self._cased(draft, edit)
-        text = ((edit.gap or " ") if len(new) == len(edit.source) else " ").join(new)
-        original = draft.sentence[edit.start : edit.end]
+    def _edit(self, draft: Draft, parts: Sequence[Proposal], texts: list[tuple[str, ...]]) -> Edit | None:
+        """Return one proposal, or two as one, as they go into the sentence, or None where nothing changes."""
+        first, last = parts[0], parts[-1]
+        about = first if first is last else joined(draft.prompt.words, first, last)
+        original = draft.sentence[about.start : about.end]
+        news = [self._cased(draft, part) for part in parts]
+        text = draft.sentence[first.end : last.start].join(map(_written, parts, news))
         if text == original:
             return None
-        about = edit if rest is None else joined(draft.prompt.words, edit, rest)
-        change = EditWords(about.source, self._cased(draft, about), edit.reason)
+        change = EditWords(about.source, self._cased(draft, about), about.reason)
         facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about.word, change)
-        explanation = explain_the_rest(facts) if is_rest else explain(facts)
-        texts[edit.word : edit.word + len(edit.source)] = [tuple(new), *[()] * (len(edit.source) - 1)]
-        return Edit(edit.start, edit.end, original, text, edit.reason, explanation, edit.confidence, facts.lemma)
+        for part, new in zip(parts, news, strict=True) if about.confidence >= draft.min_confidence else ():
+            texts[part.word : part.word + len(part.source)] = [tuple(new), *[()] * (len(part.source) - 1)]
+        is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
+        verb = "" if is_move else facts.lemma
+        return Edit(about.start, about.end, original, text, about.reason, explain(facts), about.confidence, verb)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""
         is_upper = draft.sentence.isupper() and len(draft.prompt.words) > 1
         has_curly = "\u2019" in draft.sentence
         return tuple(match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper))
+
+
+def _written(part: Proposal, new: Sequence[str]) -> str:
+    return ((part.gap or " ") if len(new) == len(part.source) else " ").join(new)
 
 
 def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int]) -> Correction:

@@ -1,4 +1,4 @@
-"""Holds an edit of the model with its place in the sentence, and tells which two of them mend one mistake."""
+"""Holds an edit of the model with its place in the sentence, and tells which two of them hold only together."""
 
 from __future__ import annotations
 
@@ -51,10 +51,14 @@ def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | N
 
 
 def may_move(sentence: str, one: Proposal, other: Proposal) -> bool:
-    """Tell whether the two may move a word: they have one reason, are near each other, and no mark parts them."""
+    """Tell whether the two may move a word: they have one reason and are near each other."""
+    return one.reason is other.reason and _are_near(sentence, one, other)
+
+
+def _are_near(sentence: str, one: Proposal, other: Proposal) -> bool:
+    """Tell whether they may be of one clause: no mark parts them."""
     return (
-        one.reason is other.reason
-        and other.word - one.word <= _LONGEST_MOVE
+        other.word - one.word <= _LONGEST_MOVE
         and one.gap is not None
         and other.gap is not None
         and _MARK.search(sentence, one.end, other.start) is None
@@ -74,8 +78,26 @@ def mends_the_verb(sentence: str, one: Proposal, other: Proposal) -> bool:
     )
 
 
+def brings_do(sentence: str, one: Proposal, other: Proposal) -> bool:
+    """Tell whether the first brings the 'do' and the second the base form: "[does your] brother [live]"."""
+    return (
+        one.reason is Reason.DO_SUPPORT
+        and other.reason in (Reason.DO_SUPPORT, Reason.BASE_DO)
+        and _has(one.replacement, word_sets.DO_PARTS)
+        and not _has(one.source, word_sets.DO_PARTS)
+        and len(other.source) == len(other.replacement) == 1
+        and not _has_auxiliary(other)
+        and word_sets.CLAUSE_STARTS.isdisjoint(sentence[one.end : other.start].lower().split())
+        and _are_near(sentence, one, other)
+    )
+
+
 def _has_auxiliary(edit: Proposal) -> bool:
-    return any(part in _AUXILIARY_PARTS for word in edit.source for part in parts_of(word))
+    return _has(edit.source, _AUXILIARY_PARTS)
+
+
+def _has(words: Sequence[str], parts: frozenset[str]) -> bool:
+    return any(part in parts for word in words for part in parts_of(word))
 
 
 def joined(words: Sequence[Piece], one: Proposal, other: Proposal) -> Proposal:
@@ -83,7 +105,8 @@ def joined(words: Sequence[Piece], one: Proposal, other: Proposal) -> Proposal:
     between = tuple([piece.text for piece in words[one.word + len(one.source) : other.word]])
     source = one.source + between + other.source
     replacement = one.replacement + between + other.replacement
-    return Proposal(one.word, source, replacement, one.reason, one.start, other.end, " ", one.confidence)
+    confidence = min(one.confidence, other.confidence)
+    return Proposal(one.word, source, replacement, one.reason, one.start, other.end, " ", confidence)
 
 
 def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:

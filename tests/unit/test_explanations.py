@@ -77,13 +77,12 @@ def test_the_explanations_of_real_sentences_are_those_that_were_read() -> None:
         (
             "He is always behave",
             [ScriptEdit(1, 2, "always", R.EXTRA_BE), ScriptEdit(3, 1, "behaves", R.EXTRA_BE)],
-            ["'behave' is a verb: 'he always behaves', without 'is'.", "So here it is 'behaves', not 'behave'."],
+            ["'behave' is a verb: 'he always behaves', without 'is'."],
         ),
         (
             "I am usually getting up",
             [ScriptEdit(1, 2, "usually", R.HABIT), ScriptEdit(3, 1, "get", R.HABIT)],
-            ["A habit ('usually') takes the simple tense: 'usually get', not 'am usually getting'.",
-             "So here it is 'get', not 'getting'."],
+            ["A habit ('usually') takes the simple tense: 'usually get', not 'am usually getting'."],
         ),
         (
             "He is believes it, and is believes her",

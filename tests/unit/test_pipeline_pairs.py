@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from api.grammar import pipeline
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import Correction
 from api.grammar.reasons import Reason
-from tests.unit.test_pipeline import PIPELINE, conclude
+from scheduler.messages import ID_BITS
+from tests.unit.test_pipeline import PIPELINE, TOKENIZER, conclude
 
 Edit = tuple[int, int, str]
-MOVED = "In a question 'is' comes before the subject. So 'is' does not stand here, after the subject."
-MOVED_BACK = (
-    "Inside another sentence a question keeps the order of a statement: 'is' follows the subject. "
-    "So 'is' stands here, after the subject."
-)
-WITHOUT_DO = (
-    "'can' makes its question without 'do': it comes before the subject itself. "
-    "So 'can' does not stand here, after the subject."
-)
-BESIDE_NEVER = "After 'never', 'has' comes before the subject. So 'has' does not stand here, after the subject."
+MOVED = "In a question 'is' comes before the subject: "
+MOVED_BACK = "Inside another sentence a question keeps the order of a statement: "
 
 
 def corrected_by(reason: Reason, sentence: str, *edits: Edit) -> Correction:
@@ -30,17 +24,32 @@ def move(sentence: str, *edits: Edit) -> Correction:
     return corrected_by(Reason.QUESTION_ORDER, sentence, *edits)
 
 
+def assert_one_edit(correction: Correction, sentence: str) -> pipeline.Edit:
+    """The edit; by itself it makes the corrected sentence of the one that was sent."""
+    (edit,) = correction.edits
+    assert sentence[edit.start : edit.end] == edit.original
+    assert sentence[: edit.start] + edit.replacement + sentence[edit.end :] == correction.corrected
+    assert edit.explanation == correction.explanation
+    return edit
+
+
 @pytest.mark.parametrize(
     ("sentence", "edits", "corrected", "why"),
     [
-        ("Where the new bank is?", [(1, 1, "is the"), (3, 2, "bank")], "Where is the new bank?", MOVED),
-        ("WHERE A NEW BANK IS?", [(1, 1, "is a"), (3, 2, "bank")], "WHERE IS A NEW BANK?", MOVED),
+        ("Where the new bank is?", [(1, 1, "is the"), (3, 2, "bank")], "Where is the new bank?",
+         MOVED + "'is the new bank', not 'the new bank is'."),
+        ("WHERE A NEW BANK IS?", [(1, 1, "is a"), (3, 2, "bank")], "WHERE IS A NEW BANK?",
+         MOVED + "'is a new bank', not 'a new bank is'."),
         ("Do you know where is the bank?", [(4, 2, "the"), (6, 1, "bank is")], "Do you know where the bank is?",
-         MOVED_BACK),
-        ("Do you can swim?", [(0, 1, "can"), (1, 2, "you")], "Can you swim?", WITHOUT_DO),
-        ("What does my old aunt can see?", [(1, 1, "can"), (4, 2, "aunt")], "What can my old aunt see?", WITHOUT_DO),
-        ("Never my old aunt has complained.", [(1, 1, "has my"), (3, 2, "aunt")],
-         "Never has my old aunt complained.", BESIDE_NEVER),
+         MOVED_BACK + "'the bank is', not 'is the bank'."),
+        ("Do you know where\tis the  bank?", [(4, 2, "the"), (6, 1, "bank is")], "Do you know where\tthe  bank is?",
+         MOVED_BACK + "'the bank is', not 'is the bank'."),
+        ("Do you can swim?", [(0, 1, "can"), (1, 2, "you")], "Can you swim?",
+         "'can' makes its question without 'do': 'can you', not 'do you can'."),
+        ("What does my old aunt can see?", [(1, 1, "can"), (4, 2, "aunt")], "What can my old aunt see?",
+         "'can' makes its question without 'does': 'can my old aunt', not 'does my old aunt can'."),
+        ("Never my old aunt has complained.", [(1, 1, "has my"), (3, 2, "aunt")], "Never has my old aunt complained.",
+         "After 'never', 'has' comes before the subject: 'has my old aunt', not 'my old aunt has'."),
     ],
 )  # fmt: skip
 def test_two_edits_may_move_an_auxiliary_past_a_long_subject(
@@ -49,6 +58,7 @@ def test_two_edits_may_move_an_auxiliary_past_a_long_subject(
     correction = move(sentence, *edits)
 
     assert (correction.corrected, correction.explanation) == (corrected, why)
+    assert_one_edit(correction, sentence)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +95,8 @@ def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
 
     assert correction.corrected == corrected
     if len(edits) == 2:
-        first, second = correction.edits
-        assert (
-            "takes the simple tense: 'do you often sing'" in first.explanation or "names a state" in first.explanation
-        )
-        assert second.explanation.startswith("So here it is ")
+        edit = assert_one_edit(correction, sentence)
+        assert "takes the simple tense: 'do you often sing'" in edit.explanation or "names a state" in edit.explanation
 
 
 def test_two_edits_may_put_a_verb_behind_its_subject():
@@ -97,9 +104,51 @@ def test_two_edits_may_put_a_verb_behind_its_subject():
 
     assert correction.corrected == "What does this word mean?"
     assert correction.explanation == (
-        "A question like this needs 'does' before the subject: 'does', not 'means'. "
-        "After 'do' and the subject comes the base form of the verb: 'mean'."
+        "A question like this needs 'does' before the subject and the base form of the verb: "
+        "'does this word mean', not 'means this word'."
     )
+    assert_one_edit(correction, "What means this word?")
+
+
+@pytest.mark.parametrize("reason", [Reason.BASE_DO, Reason.DO_SUPPORT])
+def test_a_do_and_the_base_form_after_it_are_one_edit(reason: Reason) -> None:
+    sentence = "Where your little brother lives now?"
+    does, live = ScriptEdit(1, 1, "does your", Reason.DO_SUPPORT), ScriptEdit(4, 1, "live", reason)
+
+    correction = conclude(sentence, does, live)
+
+    assert correction.corrected == "Where does your little brother live now?"
+    assert assert_one_edit(correction, sentence).original == "your little brother lives"
+    assert "'does your little brother live', not 'your little brother lives'" in correction.explanation
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edits"),
+    [
+        ("Where your brother lives, and where he lives?", [(1, 1, "does your"), (7, 1, "live")]),
+        ("Where your brother is when he lives there?", [(1, 1, "does your"), (6, 1, "live")]),
+        ("Why you are here and he lives there?", [(1, 1, "do you"), (6, 1, "live")]),
+    ],
+)
+def test_a_do_has_its_base_form_in_its_own_clause(sentence: str, edits: list[Edit]) -> None:
+    correction = conclude(sentence, *[ScriptEdit(*edit, Reason.DO_SUPPORT) for edit in edits])
+
+    assert all(" lives" not in edit.original for edit in correction.edits)
+
+
+def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_them() -> None:
+    sentence, moved = "Do you know where is the bank?", [(4, 2, "the", 12), (6, 1, "bank is", 4)]
+    ids: list[int] = []
+    for word, num_words, text, steps in moved:
+        start = TOKENIZER.encode_output([ScriptEdit(word, num_words, text, Reason.QUESTION_ORDER)])[:-1]
+        ids += [*start[:-1], start[-1] | steps << ID_BITS]
+
+    (edit,) = PIPELINE.conclude(PIPELINE.prepare(sentence), ids).edits
+    correction = PIPELINE.conclude(PIPELINE.prepare(sentence, min_confidence=0.95), ids)
+
+    assert 0.8 < edit.confidence < 0.95
+    assert (correction.corrected, correction.num_unsure) == (sentence, 1)
+    assert PIPELINE.certain_edits(PIPELINE.prepare(sentence), ids) == ()
 
 
 @pytest.mark.parametrize(

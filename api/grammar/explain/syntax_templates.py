@@ -119,8 +119,6 @@ def _ing_after_to(facts: EditFacts) -> str:
 def _do_support(facts: EditFacts) -> str:
     words = facts.new.split(" ")
     at = next((at for at, word in enumerate(words) if parts_of(word)[0] in word_sets.DO_PARTS), None)
-    if at is None and words[:-1] == facts.old.split(" "):  # the second half of "[means] this [word]?"
-        return f"After 'do' and the subject comes the base form of the verb: '{words[-1]}'."
     first, *rest = facts.old.split(" ")
     if at is None and rest and parts_of(first)[0] in word_sets.DO_PARTS:
         is_subject_asked = facts.verb is not None and facts.head in facts.new.split(" ")[0]
@@ -172,23 +170,13 @@ def _has(text: str, parts: frozenset[str]) -> bool:
 
 def _question_order(facts: EditFacts) -> str:
     old, new = facts.old.split(" "), facts.new.split(" ")
-    if facts.old in word_sets.DO_PARTS:  # "[Do] you [can] swim?"
-        return f"'{facts.new}' makes its question without 'do': it comes before the subject itself."
-    # One half of a move, the first or the second; the other is an edit of its own.
-    if old[1:] == new:
-        return f"Inside another sentence a question keeps the order of a statement: '{old[0]}' follows the subject."
-    if new[:-1] == old:
-        return f"So '{new[-1]}' stands here, after the subject."
-    if new[1:] == old:
-        place = f"After '{facts.previous}'," if facts.previous in _INVERTING else "In a question"
-        return f"{place} '{new[0]}' comes before the subject."
-    if old[:-1] == new:
-        return f"So '{old[-1]}' does not stand here, after the subject."
+    if old[0] in word_sets.DO_PARTS and old[0] not in new:  # "[Do you can] swim?"
+        return f"'{new[0]}' makes its question without '{old[0]}': {facts.not_old}."
     first, *others = new
     if parts_of(first)[0] in word_sets.INVERTED_PARTS and others:
         place = f"After '{facts.previous}'," if facts.previous in _INVERTING else "In a question"
         return f"{place} '{first}' comes before the subject: {facts.not_old}."
-    if parts_of(facts.old.split(" ")[0])[0] in word_sets.INVERTED_PARTS:
+    if parts_of(old[0])[0] in word_sets.INVERTED_PARTS:
         return f"Inside another sentence a question keeps the order of a statement: {facts.not_old}."
     return f"The order of the words is {facts.not_old}."
 

@@ -31,11 +31,6 @@ def explain(facts: EditFacts) -> str:
     return _TEMPLATES[facts.reason](facts)
 
 
-def explain_the_rest(facts: EditFacts) -> str:
-    """Return the explanation of an edit that the one before has explained: "[are] you [knowing]"."""
-    return f"So here it is {facts.not_old}."
-
-
 def _irregular(short: str, forms_of: Callable[[VerbForms], tuple[str, ...]]) -> Callable[[EditFacts], str]:
     name = "past tense" if short == "past" else short
 
