@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from api.access.keys import new_key
 from tests.browser import PolicyWatch
+from tests.running_system import RunningSystem
 
 SIZES = {"wide": (1280, 800), "narrow": (375, 720)}
 
@@ -28,12 +31,12 @@ def form(page: Page, name: str) -> Locator:
     return page.get_by_role("form", name=f"Try {name}", exact=True)
 
 
-def send(page: Page, name: str) -> tuple[int, dict]:
+def send(page: Page, name: str, is_json: bool = True) -> tuple[int, dict]:
     form(page, name).get_by_role("button", name="Send").click()
     output = form(page, name).get_by_role("status")
     expect(output).to_contain_text("Content-Type")
     head, _, body = output.inner_text().partition("\n\n")
-    return int(head.split("\n")[0]), json.loads(body)
+    return int(head.split("\n")[0]), json.loads(body) if is_json else {}
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,6 +84,29 @@ def test_the_keyboard_alone_sends_a_request_and_a_wrong_one_shows_its_problem(do
     docs.keyboard.press("Enter")
 
     expect(form(docs, "POST /correct").get_by_role("status")).to_contain_text("urn:miniserve:problem:invalid-request")
+
+
+def test_a_key_is_sent_with_each_request_and_kept_nowhere(browser: Browser, tmp_path: Path) -> None:
+    (key, line), (unknown, _) = new_key("ana"), new_key("eve")
+    (tmp_path / "keys").write_text(f"{line}\n")
+    with RunningSystem("--api-keys-file", str(tmp_path / "keys")) as server:
+        page = browser.new_context().new_page()
+        watch = PolicyWatch(page, server.url)
+        page.goto(f"{server.url}/docs")
+        field = page.get_by_role("region", name="Authorize").get_by_label("API key")
+        statuses = []
+        for value in ("", unknown, key, f" {key} "):
+            field.fill(value)
+            statuses.append(send(page, "POST /correct")[0])
+        asked = send(page, "GET /metrics", is_json=False)[0]
+        kept = page.evaluate("[document.cookie, localStorage.length, sessionStorage.length, location.href]")
+        page.reload()
+        left = field.input_value()
+        page.context.close()
+
+    assert statuses == [401, 401, 200, 200] and asked == 200
+    assert (kept, left) == (["", 0, 0, f"{server.url}/docs"], "")
+    assert watch.faults == []
 
 
 def test_every_operation_is_a_link_away(docs: Page) -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from api.access.keys import new_key
+from ops.run.embedded_redis import free_port
 from tests import system_tools
+from tests.running_system import RunningSystem, send, wait_until
 
 DEPLOY = Path(__file__).resolve().parents[2] / "ops" / "deploy"
 PROMETHEUS = DEPLOY / "prometheus"
@@ -24,9 +30,53 @@ def _fault(*arguments: str | Path, folder: Path = PROMETHEUS) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-def test_prometheus_can_read_its_configuration_and_its_rules() -> None:
-    assert _fault("check", "config", "prometheus.yml") == ""
+def _configured(folder: Path, key: str, target: str = "balancer:8080") -> Path:
+    """A folder like the container's, with the secret and what is scraped in other places."""
+    shutil.copytree(PROMETHEUS, folder, dirs_exist_ok=True)
+    secret, config = folder / "prometheus-key", folder / "prometheus.yml"
+    secret.write_text(key)
+    text = config.read_text(encoding="utf-8")
+    assert text.count("/run/secrets/prometheus-key") == text.count("balancer:8080") == 1
+    config.write_text(text.replace("/run/secrets/prometheus-key", str(secret)).replace("balancer:8080", target))
+    return folder
+
+
+def test_prometheus_can_read_its_configuration_and_its_rules(tmp_path: Path) -> None:
+    assert _fault("check", "config", "prometheus.yml", folder=_configured(tmp_path, "none")) == ""
     assert _fault("check", "rules", "rules.yml") == ""
+
+
+@contextmanager
+def _prometheus(folder: Path) -> Iterator[str]:
+    """The URL of a Prometheus that runs with the configuration of a folder."""
+    port = free_port()
+    options = ["--config.file=prometheus.yml", f"--storage.tsdb.path={folder / 'data'}"]
+    command = [system_tools.find("prometheus"), *options, f"--web.listen-address=127.0.0.1:{port}"]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("asks_for_keys", [True, False])
+def test_prometheus_scrapes_a_server_whether_it_asks_for_keys_or_not(tmp_path: Path, asks_for_keys: bool) -> None:
+    key, line = new_key("prometheus")
+    (tmp_path / "keys").write_text(f"{line}\n")
+    options = ["--api-keys-file", str(tmp_path / "keys")] if asks_for_keys else []
+    secret = f"{key}\n" if asks_for_keys else (PROMETHEUS / "no-key").read_text(encoding="utf-8")
+    with RunningSystem(*options) as system:
+        folder = _configured(tmp_path / "configured", secret, urlsplit(system.url).netloc)
+        with _prometheus(folder) as url:
+            wait_until(lambda: _health(url) == ["up"], 30, lambda: (folder / "log").read_text()[-2000:])
+
+
+def _health(url: str) -> list[str]:
+    try:
+        targets = send(url, "GET", "/api/v1/targets?state=active").body["data"]["activeTargets"]
+    except (OSError, TypeError):  # it starts
+        return []
+    return [target["health"] for target in targets]
 
 
 def test_the_rules_are_raised_and_cleared_as_their_series_rise_and_fall() -> None:

@@ -140,6 +140,17 @@ def test_every_variable_is_in_the_documents_table() -> None:
     assert told == asked
 
 
+def test_prometheus_alone_gets_its_key_as_a_file_that_is_there_without_one() -> None:
+    ((name, secret),) = COMPOSE["secrets"].items()
+    config = yaml.safe_load((ROOT / "ops" / "deploy" / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+
+    assert [who for who, service in SERVICES.items() if name in service.get("secrets", ())] == ["prometheus"]
+    assert [job["authorization"] for job in config["scrape_configs"]] == [{"credentials_file": f"/run/secrets/{name}"}]
+    variable_name, default = re.fullmatch(r"\$\{(\w+):-(.+)\}", secret["file"]).groups()
+    assert variable_name == "MINISERVE_PROMETHEUS_KEY_FILE"
+    assert (ROOT / default).read_text().strip().isalnum()
+
+
 def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
     assert {name for name, service in SERVICES.items() if "profiles" in service} == set(OBSERVERS)
 
