@@ -10,8 +10,9 @@ TEST_PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
-# Drills take longer than the 150 s after which a test counts as hung elsewhere.
+# Drills take longer than the 150 s after which a test counts as hung elsewhere; in full they have limits of their own, 15 minutes at most.
 PATIENT := -o faulthandler_timeout=450
+MOST_PATIENT := -o faulthandler_timeout=960
 # An editor and its plug-in for LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
 UP_OPTIONS ?=
@@ -69,9 +70,9 @@ pictures: install ## draw the pictures of / and /ops and of the dashboard for th
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh
 
-test-nightly: install ## the drills in full, half an hour, and the tests of the training
+test-nightly: install ## the drills in full, three quarters of an hour, and the tests of the training
 	@./ops/deploy/system_tools.sh
-	@$(PYTEST) $(PATIENT) tests/nightly
+	@$(PYTEST) $(MOST_PATIENT) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 
 test-training: install ## the tests of the training and of its sentences; installs PyTorch

@@ -1,4 +1,4 @@
-"""The full form of every fault drill; of the soak three minutes. Somewhat less than half an hour."""
+"""The full form of every fault drill; of the soak three minutes. Forty minutes in all."""
 
 from __future__ import annotations
 
