@@ -21,10 +21,20 @@ from scheduler.messages import (
 )
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
+from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.memory import InMemoryMailbox
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox, WorkerReport
+from worker.mailbox.protocol import (
+    ApiMailbox,
+    CancelResult,
+    MailboxLimits,
+    Record,
+    Ticket,
+    WorkerMailbox,
+    WorkerReport,
+)
+from worker.mailbox.waiters import WaitingMailbox
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 T = TypeVar("T")
@@ -38,6 +48,35 @@ def a_request(request_id: str, num_prompt_tokens: int = 10, max_output_tokens: i
 
 def an_answer(request_id: str, *output_ids: int) -> Completion:
     return Completion(request_id, FinishReason.STOP, output_ids or (7, 1))
+
+
+def a_bare_record(requests: Sequence[CorrectionRequest]) -> Record:
+    """Of a request whose text no test asks for."""
+    return Record(requests[0].request_id if requests else "none", "", "fingerprint", digest="")
+
+
+class SubmittingMailbox(WaitingMailbox):
+    """Lets a test submit jobs by themselves, under ids that may be known already: so each waits until it is accepted."""
+
+    def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
+        return self.submit_all((request,), within_s)[0]
+
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
+        return self._submit(EnqueueRequest(a_bare_record(requests), tuple(requests), within_s)).tickets
+
+    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+        return self.wait_all((ticket,), timeout_s, has_left)[0]
+
+    def cancel(self, request_id: str) -> CancelResult:
+        return self.cancel_all([request_id])[0]
+
+
+class SubmittingRedisMailbox(SubmittingMailbox, RedisApiMailbox):
+    """Over Redis."""
+
+
+class SubmittingMemoryMailbox(SubmittingMailbox, InMemoryMailbox):
+    """Inside this process."""
 
 
 def ids_of(inbox: Inbox) -> list[str]:
@@ -79,7 +118,7 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
 class House(Protocol):
     """Mailboxes that share one queue."""
 
-    def api(self, limits: MailboxLimits | None = None) -> ApiMailbox: ...
+    def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox: ...
 
     def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox: ...
 
@@ -119,8 +158,8 @@ class RedisHouse:
         self._kind = kind
         self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
 
-    def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
-        self.mailboxes.append(mailbox := RedisApiMailbox(self.connect(), limits))
+    def api(self, limits: MailboxLimits | None = None) -> SubmittingRedisMailbox:
+        self.mailboxes.append(mailbox := SubmittingRedisMailbox(self.connect(), limits))
         return mailbox
 
     def worker(
@@ -151,10 +190,10 @@ class MemoryHouse:
     """Inside this process. There is one API end; limits count from its first mention."""
 
     def __init__(self) -> None:
-        self._mailbox: InMemoryMailbox | None = None
+        self._mailbox: SubmittingMemoryMailbox | None = None
 
-    def api(self, limits: MailboxLimits | None = None) -> InMemoryMailbox:
-        self._mailbox = self._mailbox or InMemoryMailbox(limits)
+    def api(self, limits: MailboxLimits | None = None) -> SubmittingMemoryMailbox:
+        self._mailbox = self._mailbox or SubmittingMemoryMailbox(limits)
         return self._mailbox
 
     def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox:

@@ -10,7 +10,7 @@ from redis import Redis
 
 from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
-from tests.mailbox_house import AMPLE, a_request
+from tests.mailbox_house import AMPLE, a_bare_record, a_request
 from worker.mailbox import formats
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
@@ -53,7 +53,7 @@ class ScriptedQueue:
         within_s: float | None = None,
         channel: str = "api",
     ) -> str:
-        wanted = EnqueueRequest(tuple(requests), within_s, record)
+        wanted = EnqueueRequest(record or a_bare_record(requests), tuple(requests), within_s)
         (reply,) = self.run(enqueue_command(channel, self.limits, [wanted]))
         return reply[0].decode()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.errors import NotReady
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, take
+from tests.mailbox_house import AMPLE, RedisHouse, SubmittingRedisMailbox, a_request, an_answer, take
 from worker.mailbox import api_end, api_threads
-from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import Command, RedisConnection, connect
 
 
@@ -55,7 +54,7 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_threads, "POLL_S", 60.0)  # only what the subscription brings counts
-    worker, api = house.worker(), RedisApiMailbox(connect(f"{redis_url}?protocol=3"))
+    worker, api = house.worker(), SubmittingRedisMailbox(connect(f"{redis_url}?protocol=3"))
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
 

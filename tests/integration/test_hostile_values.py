@@ -119,6 +119,7 @@ def test_a_record_that_is_broken_harms_only_who_asks_for_it(
     api, worker = house.api(), house.worker()
     api.submit_recorded(a_record("bad", key="key"), [a_request("bad")])
     good = api.submit_recorded(a_record("good"), [a_request("good")])
+    eventually(lambda: api.status().queue_depth == 2)
     client.hset("miniserve:request:bad", field, junk)
 
     answer(worker, *take(worker))
@@ -133,6 +134,7 @@ def test_a_record_of_another_type_harms_only_who_asks_for_it(house: RedisHouse, 
     api, worker = house.api(), house.worker()
     api.submit_recorded(a_record("bad", key="key"), [a_request("bad")])
     good = api.submit_recorded(a_record("good"), [a_request("good")])
+    eventually(lambda: api.status().queue_depth == 2)
     client.delete(key)
     client.lpush(key, "junk")
 

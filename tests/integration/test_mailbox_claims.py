@@ -11,7 +11,18 @@ from redis import Redis
 
 from scheduler.errors import DeadlineExceeded, QueueFull
 from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    a_bare_record,
+    a_request,
+    an_answer,
+    answer,
+    eventually,
+    ids_of,
+    take,
+    take_one,
+)
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import api_threads, worker_end
@@ -133,7 +144,8 @@ def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
 
 
 def test_of_requests_that_one_script_enqueues_each_is_refused_by_itself(queue: ScriptedQueue) -> None:
-    wanted = [EnqueueRequest(tuple(map(a_request, ids))) for ids in (("a", "b"), ("c", "d"), ("e",), ("f",))]
+    jobs = [tuple(map(a_request, ids)) for ids in (("a", "b"), ("c", "d"), ("e",), ("f",))]
+    wanted = [EnqueueRequest(a_bare_record(each), each) for each in jobs]
 
     replies = queue.run(enqueue_command("api", MailboxLimits(max_requests=3), wanted))
 

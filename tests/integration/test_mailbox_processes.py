@@ -14,13 +14,12 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventua
 PUSH_UNTIL_REFUSED = """
     import sys
     from scheduler.errors import QueueFull
-    from tests.mailbox_house import a_request
-    from worker.mailbox.api_end import RedisApiMailbox
+    from tests.mailbox_house import SubmittingRedisMailbox, a_request
     from worker.mailbox.connection import connect
     from worker.mailbox.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
-    api, num_accepted, num_refused = RedisApiMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
+    api, num_accepted, num_refused = SubmittingRedisMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
     for number in range(200):
         try:
             api.submit(a_request(f"{name}-{number}"))
@@ -35,13 +34,12 @@ GREENLETS = """
     monkey.patch_all()
     import sys, threading, time
     import gevent
-    from tests.mailbox_house import AMPLE, a_request, an_answer, ids_of
-    from worker.mailbox.api_end import RedisApiMailbox
+    from tests.mailbox_house import AMPLE, SubmittingRedisMailbox, a_request, an_answer, ids_of
     from worker.mailbox.connection import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
     url = sys.argv[1]
-    api, worker = RedisApiMailbox(connect(url)), RedisWorkerMailbox(connect(url))
+    api, worker = SubmittingRedisMailbox(connect(url)), RedisWorkerMailbox(connect(url))
     worker.open(lambda: True)
     answered = []
 

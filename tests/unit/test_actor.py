@@ -17,11 +17,12 @@ from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
 from scheduler.static import StaticBatching
+from tests.mailbox_house import SubmittingMemoryMailbox
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
-from worker.mailbox.memory import InMemoryMailbox
+
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
 from worker.model.forward import MiniGPT
@@ -37,7 +38,7 @@ def engine() -> Engine:
     return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
 
 
-def actor(subject: Engine, mailbox: InMemoryMailbox, grace_s: float) -> Actor:
+def actor(subject: Engine, mailbox: SubmittingMemoryMailbox, grace_s: float) -> Actor:
     return Actor(subject, mailbox.worker_end(), grace_s, idle_wait_s=0.02)
 
 
@@ -54,7 +55,7 @@ def running(worker: Actor) -> Iterator[None]:
 
 
 def test_every_request_is_answered_by_the_loop():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
 
     with running(actor(engine(), mailbox, grace_s=1.0)):
         tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
@@ -64,7 +65,7 @@ def test_every_request_is_answered_by_the_loop():
 
 
 def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     tickets = [mailbox.submit(request(f"r{i}")) for i in range(5)]
     patient = actor(engine(), mailbox, grace_s=5.0)
 
@@ -77,7 +78,7 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
 
 
 def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
     hurried.open()
@@ -90,7 +91,7 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
 
 
 def test_a_request_the_model_cannot_run_fails_alone():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     bad = CorrectionRequest("bad", (9999,), (0,), 4, "test-tokenizer")
 
     with running(actor(engine(), mailbox, grace_s=1.0)):
@@ -102,7 +103,7 @@ def test_a_request_the_model_cannot_run_fails_alone():
 
 
 def test_a_request_that_the_engine_cannot_compute_fails_after_three_attempts_and_its_neighbours_are_answered():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     subject = engine()
     subject.policy.plan = failing_for("poison", subject.policy.plan)
     names = ("before", "poison", "behind")
@@ -144,7 +145,7 @@ def test_room_that_was_planned_but_never_given_is_not_freed_twice():
 
 
 def test_requests_that_come_together_are_decoded_together():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     subject = engine()
     tickets = [mailbox.submit(request(f"r{i}")) for i in range(8)]
 
@@ -156,7 +157,7 @@ def test_requests_that_come_together_are_decoded_together():
 
 
 def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     end = FlakyEnd(mailbox.worker_end(), num_failures=5)
     worker = Actor(engine(), end, grace_s=1.0, idle_wait_s=0.02)
     ticket = mailbox.submit(request("r"))
@@ -170,7 +171,7 @@ def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
 
 
 def test_a_worker_that_never_reached_its_queue_is_never_ready():
-    worker = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, idle_wait_s=0.02)
+    worker = Actor(engine(), SubmittingMemoryMailbox().worker_end(), grace_s=1.0, idle_wait_s=0.02)
     never = patch.object(InMemoryWorkerMailbox, "open", side_effect=MailboxDown("made up by a test"))
 
     with never, capture_logs() as lines, running(worker):
@@ -204,7 +205,7 @@ def static_engine(max_batch: int, max_wait_s: float) -> Engine:
 
 
 def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() -> None:
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     subject = static_engine(max_batch=3, max_wait_s=60.0)
 
     with running(actor(subject, mailbox, grace_s=1.0)):
@@ -215,7 +216,7 @@ def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() ->
 
 
 def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> None:
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
 
     with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
         completion = mailbox.wait(mailbox.submit(request("alone")), timeout_s=5.0)
@@ -224,7 +225,7 @@ def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> Non
 
 
 def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
-    mailbox, subject = InMemoryMailbox(), static_engine(max_batch=3, max_wait_s=60.0)
+    mailbox, subject = SubmittingMemoryMailbox(), static_engine(max_batch=3, max_wait_s=60.0)
 
     with running(actor(subject, mailbox, grace_s=5.0)):
         ticket = mailbox.submit(request("r"))
@@ -234,7 +235,7 @@ def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
 
 
 def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> None:
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     end = FlakyEnd(mailbox.worker_end(), num_failures=0)
     worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
     mailbox.submit(request("r"))
@@ -257,7 +258,7 @@ class StuckBatching(ContinuousBatching):
 
 
 def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
-    mailbox = InMemoryMailbox()
+    mailbox = SubmittingMemoryMailbox()
     stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
@@ -278,7 +279,7 @@ def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkey
     ends: list[int] = []
     monkeypatch.setattr("worker.actor.os._exit", ends.append)
     time_s = 0.0
-    subject = Actor(engine(), InMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
+    subject = Actor(engine(), SubmittingMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
 
     time_s = 60.0  # it was stopped, say
     beats = [subject.is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]

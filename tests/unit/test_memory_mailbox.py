@@ -10,11 +10,11 @@ from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.capacity.observed import Observed
 from scheduler.errors import Cancelled, QueueFull, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
+from tests.mailbox_house import SubmittingMemoryMailbox
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request, running
 from worker.actor import Actor
 from worker.engine import Engine
-from worker.mailbox.memory import InMemoryMailbox
 from worker.mailbox.memory_queue import Ledger
 from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
 from worker.model.forward import MiniGPT
@@ -87,20 +87,20 @@ def test_history_holds_a_row_a_second_and_two_minutes_of_them() -> None:
     assert moment not in history
 
 
-def an_actor(mailbox: InMemoryMailbox) -> Actor:
+def an_actor(mailbox: SubmittingMemoryMailbox) -> Actor:
     engine = Engine(MiniGPT(random_weights(), 160), ContinuousBatching(BatchLimits(160, 1, 160)), clock=lambda: 0.0)
     engine.observer = EngineObserver(keeps_traces=True)
     return Actor(engine, mailbox.worker_end(), grace_s=1.0, idle_wait_s=0.02)
 
 
 @pytest.fixture
-def mailbox() -> Iterator[InMemoryMailbox]:
-    mailbox = InMemoryMailbox(MailboxLimits(max_requests=4, max_tokens=400))
+def mailbox() -> Iterator[SubmittingMemoryMailbox]:
+    mailbox = SubmittingMemoryMailbox(MailboxLimits(max_requests=4, max_tokens=400))
     yield mailbox
     mailbox.close()
 
 
-def test_the_accounts_balance_after_each_kind_of_end(mailbox: InMemoryMailbox) -> None:
+def test_the_accounts_balance_after_each_kind_of_end(mailbox: SubmittingMemoryMailbox) -> None:
     stranger = CorrectionRequest("s", (2,) * 6, (0,) * 6, 4, "another tokenizer")
     cancelled = mailbox.submit(request("c"))
     mailbox.cancel("c")
@@ -123,7 +123,7 @@ def test_the_accounts_balance_after_each_kind_of_end(mailbox: InMemoryMailbox) -
     assert seen.num_api_replicas == 1
 
 
-def test_a_refusal_is_counted_with_its_sentences_and_leaves_nothing(mailbox: InMemoryMailbox) -> None:
+def test_a_refusal_is_counted_with_its_sentences_and_leaves_nothing(mailbox: SubmittingMemoryMailbox) -> None:
     mailbox.submit_all([request(f"r{number}") for number in range(3)])
 
     with pytest.raises(QueueFull):
@@ -134,7 +134,7 @@ def test_a_refusal_is_counted_with_its_sentences_and_leaves_nothing(mailbox: InM
     assert_balanced(seen)
 
 
-def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox: InMemoryMailbox) -> None:
+def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox: SubmittingMemoryMailbox) -> None:
     record = Record("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.ASYNC)
     accepted = mailbox.submit_recorded(record, [request("r")])
     before = mailbox.find("r")
@@ -151,7 +151,7 @@ def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox
     assert mailbox.find("unknown") is None
 
 
-def test_a_followed_request_shows_what_is_written_before_it_ends(mailbox: InMemoryMailbox) -> None:
+def test_a_followed_request_shows_what_is_written_before_it_ends(mailbox: SubmittingMemoryMailbox) -> None:
     record = Record("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.FOLLOW)
     accepted = mailbox.submit_recorded(record, [request("r", max_output=16)])
 
@@ -162,7 +162,7 @@ def test_a_followed_request_shows_what_is_written_before_it_ends(mailbox: InMemo
     assert all(last[0].output_ids[: len(output)] == output for output in outputs)
 
 
-def test_the_first_to_look_sees_the_arrivals_of_before(mailbox: InMemoryMailbox) -> None:
+def test_the_first_to_look_sees_the_arrivals_of_before(mailbox: SubmittingMemoryMailbox) -> None:
     worker = mailbox.worker_end()
     worker.open(lambda: True)
     worker.exchange([], FreeCapacity(requests=0, tokens=0))

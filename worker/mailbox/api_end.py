@@ -109,12 +109,12 @@ class RedisApiMailbox(WaitingMailbox):
 
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
-        within_s, record = wanted.within_s, wanted.record
+        record, within_s = wanted.record, wanted.within_s
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
-        accepted = Accepted("" if record is None else record.request_id, self._waiters.add(wanted))
-        if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
+        accepted = Accepted(record.request_id, self._waiters.add(wanted))
+        if record.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
             self._sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
             return accepted
         try:
@@ -148,16 +148,17 @@ class RedisApiMailbox(WaitingMailbox):
 
     def _conclude(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
+        client = wanted.record.client
         if isinstance(reply, Exception):
             raise _not_ready(reply) from reply
         if reply[0] == b"conflict":
             raise admission.conflict()
         if reply[0] == b"full":
-            raise self._fullness.note(reply[1], reply[2], float(reply[3]), wanted.client)
+            raise self._fullness.note(reply[1], reply[2], float(reply[3]), client)
         if reply[0] == b"share":
-            raise self._fullness.note_share(reply[1], reply[2], float(reply[3]), wanted.client)
+            raise self._fullness.note_share(reply[1], reply[2], float(reply[3]), client)
         if reply[0] == b"limit":
-            raise self._fullness.note_limit(reply[1].decode(), float(reply[2]), reply[3] / 1e3, wanted.client)
+            raise self._fullness.note_limit(reply[1].decode(), float(reply[2]), reply[3] / 1e3, client)
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:
@@ -224,7 +225,7 @@ class RedisApiMailbox(WaitingMailbox):
         def on_reply(reply: Any, run_id: str) -> None:
             if isinstance(reply, Exception):
                 return  # the next poll tries again, until the deadline
-            if reply[0] in (b"known", b"conflict") and wanted.record is not None:
+            if reply[0] in (b"known", b"conflict"):
                 # Another request with the same key came first: these jobs run beside it.
                 wanted.record = replace(wanted.record, key="")
             elif reply[0] in (b"accepted", b"attached"):

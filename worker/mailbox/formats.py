@@ -128,23 +128,15 @@ def finish_arguments(completion: Completion, version: int = WIRE_VERSION) -> tup
 class EnqueueRequest:
     """What one call asks the queue to accept; kept while somebody waits, should Redis lose it."""
 
+    record: Record
     requests: tuple[CorrectionRequest, ...]
     within_s: float | None = None
-    record: Record | None = None
     may_be_known: bool = True  # else all its ids are random and were never sent
-
-    @property
-    def manner(self) -> ReplyMode:
-        return ReplyMode.WAIT if self.record is None else self.record.manner
-
-    @property
-    def client(self) -> str:
-        return "" if self.record is None else self.record.client
 
     @property
     def is_kept(self) -> bool:
         """Whether somebody may ask for its answers later."""
-        return self.record is not None and (self.record.manner is ReplyMode.ASYNC or bool(self.record.key))
+        return self.record.manner is ReplyMode.ASYNC or bool(self.record.key)
 
     def ttl_s(self, limits: MailboxLimits) -> int:
         """How long its answers are kept."""
@@ -152,26 +144,22 @@ class EnqueueRequest:
 
     def under(self, request_id: str) -> EnqueueRequest:
         """The same work in the name of the request that was there before."""
-        assert self.record is not None
         own = self.record.request_id
         requests = (replace(one, request_id=request_id + one.request_id.removeprefix(own)) for one in self.requests)
-        return EnqueueRequest(tuple(requests), self.within_s, replace(self.record, request_id=request_id))
+        return EnqueueRequest(replace(self.record, request_id=request_id), tuple(requests), self.within_s)
 
     def words(self, limits: MailboxLimits) -> list[Any]:
         """What ENQUEUE takes for it."""
         record, within_s, ttl_s = self.record, self.within_s, self.ttl_s(limits)
+        # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
+        record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
+        is_own_job = len(self.requests) == 1 and self.requests[0].request_id == record.request_id
         words: list[Any] = [len(self.requests), "1" if self.may_be_known else "", ttl_s]
         words.append("" if within_s is None else f"{within_s:.3f}")
-        if record is None:
-            words += ("", "", "", "", "", "", "", "", "", "", "")
-        else:
-            # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
-            record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
-            is_own_job = len(self.requests) == 1 and self.requests[0].request_id == record.request_id
-            words += ["1" if record.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
-            words += [record.request_id, record.document, record.digest, record.tokenizer_fingerprint]
-            words += ["" if is_own_job and not self.is_kept else "1", record_ttl_s, record.key, record.client]
-            words.append(record.limits)
+        words += ["1" if record.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
+        words += [record.request_id, record.document, record.digest, record.tokenizer_fingerprint]
+        words += ["" if is_own_job and not self.is_kept else "1", record_ttl_s, record.key, record.client]
+        words.append(record.limits)
         for request in self.requests:
             encoded = encode_request(request)
             words += [request.request_id, body_hash(encoded, request.request_id)]

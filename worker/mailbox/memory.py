@@ -58,12 +58,12 @@ class InMemoryMailbox(WaitingMailbox):
             for job in jobs:
                 if job.completion is not None:
                     self._waiters.resolve(job.request_id, job.completion)
-        return Accepted("" if wanted.record is None else wanted.record.request_id, tickets, time.perf_counter())
+        return Accepted(wanted.record.request_id, tickets, time.perf_counter())
 
     def _under_its_key(self, wanted: EnqueueRequest) -> EnqueueRequest:
         """In the name of the request that its key stands for, if there is one. Raises IdempotencyConflict."""
         own, queue = wanted.record, self._queue
-        if own is None or not own.key:
+        if not own.key:
             return wanted
         known = queue.requests.get(queue.keys.get(own.key, ""))
         if known is None:
@@ -78,8 +78,8 @@ class InMemoryMailbox(WaitingMailbox):
         queue, now, record = self._queue, time.monotonic(), wanted.record
         queue.forget_old(now)
         deadline_s = inf if wanted.within_s is None else now + wanted.within_s
-        ttl_s, streams = wanted.ttl_s(self._limits), wanted.manner is ReplyMode.FOLLOW
-        client = wanted.client
+        ttl_s, streams = wanted.ttl_s(self._limits), record.manner is ReplyMode.FOLLOW
+        client = record.client
         fresh: list[Job] = []
         for one in wanted.requests:
             body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
@@ -95,15 +95,14 @@ class InMemoryMailbox(WaitingMailbox):
             if client:
                 self._check_share(client, [job.request for job in fresh])
             self._check_room([job.request for job in fresh], wanted)
-            if record is not None and record.limits:
+            if record.limits:
                 self._check_limits(record, [job.request for job in fresh])
         for job in fresh:
             queue.open(job)
-        if record is not None:
-            job_ids = tuple(one.request_id for one in wanted.requests)
-            queue.requests.setdefault(record.request_id, StoredRequest(record, job_ids))
-            if record.key:
-                queue.keys[record.key] = record.request_id
+        job_ids = tuple(one.request_id for one in wanted.requests)
+        queue.requests.setdefault(record.request_id, StoredRequest(record, job_ids))
+        if record.key:
+            queue.keys[record.key] = record.request_id
         queue.arrived.notify(len(fresh))
         return [queue.jobs[one.request_id] for one in wanted.requests]
 
@@ -138,7 +137,7 @@ class InMemoryMailbox(WaitingMailbox):
 
     def _check_room(self, fresh: Sequence[CorrectionRequest], wanted: EnqueueRequest) -> None:
         queue, limits, rate = self._queue, self._limits, self._queue.service_rate()
-        within_s, part = wanted.within_s, _ASYNC_SHARE if wanted.manner is ReplyMode.ASYNC else 1
+        within_s, part = wanted.within_s, _ASYNC_SHARE if wanted.record.manner is ReplyMode.ASYNC else 1
         num_open, pending_tokens = len(queue.open_jobs), queue.reserved_tokens
         tokens = pending_tokens + sum(request.reserved_tokens for request in fresh)
         if num_open + len(fresh) > limits.max_requests * part or tokens > limits.max_tokens * part:

@@ -3,7 +3,7 @@
 Two implementations keep it: Redis (`RedisWorkerMailbox`, `RedisApiMailbox`) and one inside a process
 (`InMemoryMailbox`). tests/contract/ runs the same suite against both. Importing this opens nothing.
 
-A request is accepted by `submit` and ends in exactly one completion, also where processes die. It runs at least
+A request is accepted by `submit_recorded` and ends in exactly one completion, also where processes die. It runs at least
 once; of several answers the first one counts.
 """
 
@@ -203,25 +203,16 @@ class ApiMailbox(Protocol):
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
-    def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
-        """`submit_all` for one."""
-        return self.submit_all((request,), within_s)[0]
-
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        """Queue requests of different ids, in order: all or none. Every ticket goes to a `wait` or to `abandon`.
-
-        With `within_s` they are of no use later: refused where the load promises no answer by then, and not begun
-        after it. Raises QueueFull, RateLimited, DeadlineExceeded, NotReady, ShuttingDown, IdempotencyConflict;
-        InvalidRequest where they could never fit.
-        """
-
     def submit_recorded(
         self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
     ) -> Accepted:
-        """As `submit_all`, and `find` knows the request for some time. No tickets where it is asynchronous.
+        """Queue the jobs of a request, in order: all or none. Every ticket goes to `wait_all`, `follow` or `abandon`.
 
-        With a key that was used before: attaches to that request, or raises IdempotencyConflict for another body.
-        Without one and with a single ticket that is not followed, a refusal may also come out of the wait for it.
+        `find` knows the request for some time. No tickets where it is asynchronous. With `within_s` it is of no use
+        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
+        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
+        before: attaches to that request, or raises IdempotencyConflict for another body. Without one and with a single
+        ticket that is not followed, a refusal may also come out of the wait for it.
         """
 
     def find(self, request_id: str) -> Found | None:
@@ -232,10 +223,6 @@ class ApiMailbox(Protocol):
 
     def trace(self, request_id: str) -> FoundTrace | None:
         """What is kept of a request's trace; None where nothing is known of it. Raises NotReady."""
-
-    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
-        """`wait_all` for one."""
-        return self.wait_all((ticket,), timeout_s, has_left)[0]
 
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
@@ -259,10 +246,6 @@ class ApiMailbox(Protocol):
 
         The request is cancelled when no other is left, here or in another API process.
         """
-
-    def cancel(self, request_id: str) -> CancelResult:
-        """`cancel_all` for one."""
-        return self.cancel_all([request_id])[0]
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         """End the jobs for all who wait for them. Raises NotReady."""

@@ -137,7 +137,7 @@ class Waiters:
 
     def add(self, wanted: EnqueueRequest, run_id: str = "") -> tuple[Waiter, ...]:
         """One for each job, where somebody waits for them."""
-        if wanted.manner is ReplyMode.ASYNC:
+        if wanted.record.manner is ReplyMode.ASYNC:
             return ()
         waiters = tuple([Waiter(request.request_id, wanted, run_id) for request in wanted.requests])
         with self._lock:
@@ -221,13 +221,10 @@ class WaitingMailbox(ApiMailbox):
     def _accept(self, wanted: EnqueueRequest) -> Accepted:
         """The request may fit into an empty queue, and its ids are well-formed."""
 
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        return self._submit(EnqueueRequest(tuple(requests), within_s)).tickets
-
     def submit_recorded(
         self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
     ) -> Accepted:
-        return self._submit(EnqueueRequest(tuple(requests), within_s, record, may_be_known=bool(record.key)))
+        return self._submit(EnqueueRequest(record, tuple(requests), within_s, may_be_known=bool(record.key)))
 
     def _submit(self, wanted: EnqueueRequest) -> Accepted:
         if self._is_closed:

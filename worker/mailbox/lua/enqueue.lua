@@ -3,7 +3,7 @@
 -- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
 -- its own; then per HTTP request: number of jobs, '1'
 -- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
--- somebody follows the decoding, '1' where nobody waits, its id ('': not to be found later), document, digest of its body,
+-- somebody follows the decoding, '1' where nobody waits, its id, document, digest of its body,
 -- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none), number
 -- of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job, their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
@@ -177,7 +177,7 @@ local function enqueue(first, stop)
   local is_limited = client ~= '' and filled > FREE_SHARE
   if not is_limited then new_cost = 0 end
   local num_jobs = tonumber(ARGV[first])
-  local bytes = request_id == '' and 0 or #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
+  local bytes = #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
   local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1', is_async == '1' or key ~= '',
     within_s)
   if not refused and num_new > 0 and limits ~= '' then refused = over_limit(client, limits, num_new, new_tokens) end
@@ -187,8 +187,7 @@ local function enqueue(first, stop)
 
   local channel = is_async == '1' and NOBODY or own_channel
   local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-  local has_text = request_id ~= '' and has_record ~= '1'
-  local own_fields = request_id == '' and {} or has_text and { 'maker', tokenizer } or { 'request', request_id }
+  local own_fields = has_record == '1' and { 'request', request_id } or { 'maker', tokenizer }
   local ids = {}
   for at = first_job, stop, JOB_WORDS do
     local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
@@ -217,12 +216,12 @@ local function enqueue(first, stop)
     end
   end
   num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
-  if has_text then
-    redis.call('SET', 'miniserve:text:' .. request_id, document, 'EX', record_ttl)
-    keep(now + record_ttl, bytes)
-  elseif has_record == '1' then
+  if has_record == '1' then
     local record = { 'document', document, 'digest', digest, 'maker', tokenizer }
     keep_record(request_id, record, ids, num_running + num_new, tonumber(record_ttl), key, bytes)
+  else
+    redis.call('SET', 'miniserve:text:' .. request_id, document, 'EX', record_ttl)
+    keep(now + record_ttl, bytes)
   end
   return { num_known > 0 and 'attached' or 'accepted' }
 end
