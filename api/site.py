@@ -11,6 +11,7 @@ from api.http.app import Api, create_app
 from api.languagetool.routes import add_languagetool
 from api.learners.routes import add_learners
 from api.live.routes import add_live_view
+from api.observe.routes import add_observing
 from api.openapi.routes import add_openapi
 from api.pages.files import add_pages
 from api.service.corrector import Corrector
@@ -24,6 +25,7 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_cross_origin(app)
     add_access(app)
     add_learners(app)
+    add_observing(app)
     add_live_view(app, corrector)
     add_languagetool(app, corrector)
     add_openapi(app)

@@ -1,8 +1,7 @@
-"""The trace of a request, in the two parts that are kept of it: what its worker saw, and what its API replica saw.
+"""Writes the trace of a request, in the two parts that are kept of it: what its worker saw, and its API replica.
 
-A part is one short line of numbers, times in whole microseconds, and holds no word of a user. Each counts by one
-process's clock; where they meet is for the reader to say (api/telemetry/waterfall.py). Writing them is on every
-request's way, so the texts of iterations are made once for the whole batch.
+A part is one short line of numbers, times in whole microseconds, and holds no word of a user; scheduler/trace_parts.py
+reads it. Writing is on every request's way, so the texts of iterations are made once for the whole batch.
 
 A trace may be part of a larger system's, by W3C's Trace Context. Nothing here exports spans; `ops` does, where it is
 switched on.
@@ -11,31 +10,19 @@ switched on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from scheduler.batching import Sequence
-from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Phase, Timings, phase_of
+from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Timings
 
 _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
 # Filled by %, which takes half as long as an f-string.
 _SEQUENCE_FORM = "%d,%d,%d,%d,%s,%d,%d;%s"
 _REQUEST_FORM = "%s;%d,%s,%.6f;%d,%d,%d,%d,%d,%d"
-_OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
+OWN_ID = "."  # in a list of what follows a request's id in those of its jobs: the id itself
 # A later version may add fields behind a dash; of our own, 00, there are exactly four.
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
-
-
-class TraceError(ValueError):
-    """A part that cannot be read: of another version, or not ours."""
-
-
-class Step(NamedTuple):
-    """One iteration as one of its sequences sees it."""
-
-    seconds: float  # since the iteration before
-    batch_size: int
 
 
 class RecentIterations:
@@ -61,62 +48,6 @@ def sequence_text(sequence: Sequence, reason: FinishReason, timings: Timings, it
     return _SEQUENCE_FORM % (*facts, timings.queue_s * 1e6, timings.prefill_s * 1e6, iterations.last(num_tokens))
 
 
-@dataclass(frozen=True, slots=True)
-class SequencePart:
-    """What a worker saw of one job, in seconds since its acceptance."""
-
-    attempt: int
-    slot: int
-    prompt_tokens: int
-    output_tokens: int
-    finish_reason: FinishReason
-    queue_s: float
-    prefill_s: float
-    steps: tuple[Step, ...]  # the first is the prefill's; its own time is `prefill_s`
-
-    @classmethod
-    def from_text(cls, text: str) -> SequencePart:
-        """Raises TraceError."""
-        try:
-            facts, steps = text.split(";")
-            *counts, reason, queue_us, prefill_us = facts.split(",")
-            attempt, slot, prompt_tokens, output_tokens = map(int, counts)
-            counted = attempt, slot, prompt_tokens, output_tokens
-            pairs = [step.split(":") for step in steps.split()]
-            taken = tuple(Step(int(us) / 1e6, int(batch_size)) for us, batch_size in pairs)
-            return cls(*counted, FinishReason(reason), int(queue_us) / 1e6, int(prefill_us) / 1e6, taken)
-        except (ValueError, TypeError) as error:
-            raise TraceError(f"not what a worker saw: {error!r}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class RequestPart:
-    """What an API replica saw of one HTTP request, in seconds since it was received; 0: it never came to that."""
-
-    job_ids: tuple[str, ...]
-    status: int
-    slug: str
-    received_at_s: float  # since 1970
-    parsed_s: float
-    tokenized_s: float
-    sent_s: float
-    accepted_s: float
-    answered_s: float
-    delivered_s: float
-
-    @classmethod
-    def from_text(cls, request_id: str, text: str) -> RequestPart:
-        """Raises TraceError."""
-        try:
-            tails, about, times = text.split(";")
-            status, slug, received_at_s = about.split(",")
-            job_ids = tuple(request_id if tail == _OWN_ID else request_id + tail for tail in tails.split())
-            times_s = [int(us) / 1e6 for us in times.split(",")]
-            return cls(job_ids, int(status), slug, float(received_at_s), *times_s)
-        except (ValueError, TypeError) as error:
-            raise TraceError(f"not what an API replica saw: {error!r}") from error
-
-
 def request_text(
     request_id: str, job_ids: tuple[str, ...], end: tuple[int, str], received_at_s: float, times_s: tuple[float, ...]
 ) -> str:
@@ -124,41 +55,8 @@ def request_text(
     of its replica, and then when it came to each of the six points of `RequestPart`; 0: never."""
     zero, *points = times_s
     offsets = [(at_s - zero) * 1e6 if at_s else 0 for at_s in points]
-    tails = " ".join([job_id[len(request_id) :] or _OWN_ID for job_id in job_ids])
+    tails = " ".join([job_id[len(request_id) :] or OWN_ID for job_id in job_ids])
     return _REQUEST_FORM % (tails, *end, received_at_s, *offsets)
-
-
-@dataclass(frozen=True, slots=True)
-class TracedJob:
-    """One sentence of a request."""
-
-    job_id: str
-    part: SequencePart | None
-    state: Phase | FinishReason | None = None  # of its ends CANCELLED and EXPIRED alone: others leave a part
-
-    @property
-    def finish_reason(self) -> FinishReason | None:
-        if self.part is not None:
-            return self.part.finish_reason
-        return self.state if isinstance(self.state, FinishReason) else None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTrace:
-    """What is kept of the trace of a request."""
-
-    request: RequestPart | None
-    jobs: tuple[TracedJob, ...]
-
-    @property
-    def phase(self) -> Phase | None:
-        """None: the request is over."""
-        return phase_of([job.state for job in self.jobs])
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is nothing more to know: of a job that was cancelled no worker may have a part."""
-        return self.request is not None and all(job.finish_reason is not None for job in self.jobs)
 
 
 class TraceContext(NamedTuple):

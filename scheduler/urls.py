@@ -10,8 +10,7 @@ the primary is now. The form is that of rq-dashboard. Of a webhook's URL all may
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 SENTINEL_SCHEMES = ("redis+sentinel://", "rediss+sentinel://")
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", *SENTINEL_SCHEMES)
@@ -25,35 +24,10 @@ _OPTIONS = ("db", "username", "password")
 _TLS_OPTIONS = (
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_check_hostname", "ssl_cert_reqs",
 )  # fmt: skip
-_SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
+SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
 # As browsers send it: no path, no capitals.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
 _CERT_REQS = ("none", "optional", "required")
-
-
-@dataclass(frozen=True, slots=True)
-class SentinelUrl:
-    """A sound URL of one of SENTINEL_SCHEMES, taken apart."""
-
-    sentinels: tuple[tuple[str, int], ...]
-    service: str  # the name under which they watch the primary
-    redis_url: str = field(repr=False)  # the primary's, but with a sentinel's address in the place of its own
-    sentinel_username: str | None = None
-    sentinel_password: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def parse(cls, url: str) -> SentinelUrl:
-        """Raises ValueError where `redis_url_fault` finds one."""
-        if not is_sentinel_url(url) or (fault := redis_url_fault(url)):
-            raise ValueError(fault if is_sentinel_url(url) else "it names no sentinels")
-        scheme, authority, path, options = _split(url)
-        login, at, hosts = authority.rpartition("@")
-        sentinels = tuple(_address(host) for host in hosts.split(","))
-        _, service, *database = path.split("/")
-        of_sentinels = {name: value for name, value in options if name in _SENTINEL_OPTIONS}
-        of_redis = urlencode([option for option in options if option[0] not in _SENTINEL_OPTIONS])
-        plain = f"{scheme.removesuffix('+sentinel')}://{login}{at}{hosts.split(',')[0]}/{''.join(database)}"
-        return cls(sentinels, unquote(service), plain + (f"?{of_redis}" if of_redis else ""), **of_sentinels)
 
 
 def is_sentinel_url(url: str) -> bool:
@@ -66,7 +40,7 @@ def redis_url_fault(url: str) -> str | None:
         return None
     if not url.startswith(REDIS_SCHEMES):
         return f"it must begin with {', '.join(REDIS_SCHEMES[:-1])} or {REDIS_SCHEMES[-1]}"
-    scheme, authority, path, options = _split(url)
+    scheme, authority, path, options = split_url(url)
     return _place_fault(scheme, authority.rpartition("@")[2], path) or _options_fault(scheme, options)
 
 
@@ -79,7 +53,7 @@ def _place_fault(scheme: str, hosts: str, path: str) -> str | None:
         return "it names no host"
     try:
         for host in hosts.split(",") if is_watched else [hosts]:
-            _address(host)
+            host_and_port(host)
     except ValueError:  # also brackets that hold no IPv6 address
         return _NO_ADDRESS
     if is_watched:
@@ -89,7 +63,7 @@ def _place_fault(scheme: str, hosts: str, path: str) -> str | None:
 
 def _options_fault(scheme: str, options: list[tuple[str, str]]) -> str | None:
     known = _OPTIONS + (_TLS_OPTIONS if scheme.startswith("rediss") else ())
-    known += _SENTINEL_OPTIONS if scheme.endswith("+sentinel") else ()
+    known += SENTINEL_OPTIONS if scheme.endswith("+sentinel") else ()
     for name, value in options:
         if name in _TLS_OPTIONS and name not in known:
             return f"{name} is an option of rediss://"
@@ -130,7 +104,7 @@ def hide_secret(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/***"
 
 
-def _split(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
+def split_url(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
     """Scheme, authority, path, options. Not by `urlsplit`, which takes several hosts for one."""
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("#")[0].partition("?")
@@ -138,7 +112,7 @@ def _split(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
     return scheme, authority, slash + path, parse_qsl(query, keep_blank_values=True)
 
 
-def _address(host: str) -> tuple[str, int]:
+def host_and_port(host: str) -> tuple[str, int]:
     """Raises ValueError."""
     parts = urlsplit(f"//{host}")
     if not parts.hostname or parts.port == 0 or parts.path or "," in host:

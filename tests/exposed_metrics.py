@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.telemetry.metrics import metrics_text
+from api.observe.metrics import metrics_text
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from redis import Redis
 
+from scheduler.capacity.observed import Observed
 from scheduler.messages import (
     NO_CAPACITY,
     Completion,
@@ -19,12 +20,14 @@ from scheduler.messages import (
     Inbox,
     Progress,
 )
+from scheduler.trace_parts import FoundTrace
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.memory import InMemoryMailbox
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
+from worker.mailbox.observing import observer_of
 from worker.mailbox.protocol import (
     ApiMailbox,
     CancelResult,
@@ -56,7 +59,7 @@ def a_bare_record(requests: Sequence[CorrectionRequest]) -> Record:
 
 
 class SubmittingMailbox(WaitingMailbox):
-    """Lets a test submit jobs by themselves, under ids that may be known already: so each waits until it is accepted."""
+    """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted."""
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
         return self.submit_all((request,), within_s)[0]
@@ -72,7 +75,13 @@ class SubmittingMailbox(WaitingMailbox):
 
 
 class SubmittingRedisMailbox(SubmittingMailbox, RedisApiMailbox):
-    """Over Redis."""
+    """Over Redis; looks at all of it, too, as a mailbox inside one process does."""
+
+    def observe(self) -> Observed:
+        return observer_of(self).observe()
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        return observer_of(self).trace(request_id)
 
 
 class SubmittingMemoryMailbox(SubmittingMailbox, InMemoryMailbox):

@@ -25,7 +25,6 @@ from scheduler.messages import (
     Progress,
 )
 from scheduler.settings import Settings
-from scheduler.static import StaticBatching
 from worker.model.attention import context_width
 from worker.model.decoding import GreedyDecoder
 from worker.model.forward import MiniGPT, PackedBatch
@@ -189,6 +188,8 @@ def _policy_for(settings: Settings) -> ContinuousBatching:
         return ContinuousBatching(BatchLimits(MAX_TOTAL_TOKENS, max_slots=1, max_iteration_tokens=MAX_TOTAL_TOKENS))
     limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
     if settings.mode == "static":
+        from scheduler.static import StaticBatching  # seldom needed
+
         return StaticBatching(limits, settings.max_batch, settings.max_wait_ms / 1e3, settings.fixed_tokens)
     return ContinuousBatching(limits)
 

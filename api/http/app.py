@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import replace
 
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
 from api.http.correct import CorrectionEndpoint
-from api.http.replies import JSON, Reply, closing_headers, error_reply, json_reply, outcome_reply
+from api.http.replies import Reply, closing_headers, error_reply, json_reply, outcome_reply
 from api.service.corrector import Corrector
 from api.service.readiness import Readiness, check_status, ready_document
-from api.telemetry import metrics
-from api.telemetry.metrics_page import MetricsPage
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
-from api.telemetry.waterfall import waterfall_document, waterfall_text
-from scheduler.errors import InvalidRequest, MethodNotAllowed, NotFound
+from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
 from scheduler.traces import SpanSink
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox, Reports
 
-TEXT = "text/plain"
 
 
 class Api(Flask):
@@ -75,7 +70,7 @@ def _register_kept_requests(app: Api, corrector: Corrector) -> None:
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
-        _name_exchange(request_id)
+        name_exchange(request_id)
         g.exchange.client = app.corrections.client_of(g.exchange, request.environ)
         outcome = corrector.find(request_id, g.exchange)
         app.corrections.note_outcome(g.exchange, outcome, is_first=False)
@@ -83,27 +78,12 @@ def _register_kept_requests(app: Api, corrector: Corrector) -> None:
 
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Reply:
-        _name_exchange(request_id)
+        name_exchange(request_id)
         return json_reply({"request_id": request_id, "status": corrector.cancel(request_id).name.lower()})
-
-    @app.get("/requests/<request_id>/trace")
-    def trace(request_id: str) -> Reply:
-        _name_exchange(request_id)
-        if app.settings.traces == "off":
-            raise NotFound("This server keeps no traces: MINISERVE_TRACES is off.")
-        found, wants_text = app.mailbox.trace(request_id), _wants_text(request)
-        if found is None:
-            raise NotFound("No request has this id, or its trace is no longer kept.")
-        if found.phase is not None:
-            return outcome_reply(request_id, found.phase)
-        document = waterfall_document(request_id, found)
-        if wants_text:
-            return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])
-        return json_reply(document)
 
 
 def _register_probes(app: Api) -> None:
-    """The routes for probes, balancers and Prometheus."""
+    """The routes for probes and balancers."""
 
     @app.get("/healthz")
     def healthz() -> Reply:
@@ -114,18 +94,6 @@ def _register_probes(app: Api) -> None:
         if app.readiness:
             return json_reply(app.readiness.document())
         return json_reply(ready_document(check_status(app.mailbox.status())))
-
-    def metrics_text() -> bytes:
-        seen = app.mailbox.observe()
-        if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
-            seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
-        return metrics.metrics_text(seen, app.settings)
-
-    page = MetricsPage(metrics_text)
-
-    @app.get("/metrics")
-    def show_metrics() -> Reply:
-        return Reply(page.text(), 200, [("Content-Type", metrics.MEDIA_TYPE)])
 
 
 def _begin() -> None:
@@ -143,20 +111,10 @@ def _finish(response: Response, recorder: RequestRecorder) -> Response:
     return response
 
 
-def _name_exchange(request_id: str) -> None:
+def name_exchange(request_id: str) -> None:
     """Logs and problems are to name the request that is asked about, not the one that asks."""
     if is_request_id(request_id):
         g.exchange.request_id = request_id
-
-
-def _wants_text(request: Request) -> bool:
-    """Whether a trace is to be drawn for the terminal. Raises InvalidRequest."""
-    wanted = request.args.get("format")
-    if wanted is None:
-        return request.accept_mimetypes.best_match([JSON, TEXT]) == TEXT
-    if wanted not in ("json", "text"):
-        raise InvalidRequest("format", "`format` must be json or text; without it Accept decides.")
-    return wanted == "text"
 
 
 def _error_reply(error: Exception) -> Reply | HTTPException:

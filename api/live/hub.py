@@ -26,6 +26,7 @@ from scheduler.errors import NotFound, RateLimited, ServingError
 from scheduler.observations import ITERATIONS
 from worker.mailbox.connection import Command, script
 from worker.mailbox.heartbeat import LIVE
+from worker.mailbox.observing import observer_of
 from worker.mailbox.protocol import ApiMailbox
 
 MOST_VIEWERS = 32  # of one process
@@ -44,7 +45,7 @@ class Hub:
 
     def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Callable[[Command], Any] | None) -> None:
         """`ask` sends a command to Redis; None in the local modes, where no worker tells what it does."""
-        self._mailbox, self._goals, self._ask = mailbox, goals, ask
+        self._observer, self._goals, self._ask = observer_of(mailbox), goals, ask
         self._lock = threading.Lock()
         self._viewers: list[Queue[bytes]] = []
         self._is_looking = False  # a thread does
@@ -67,7 +68,7 @@ class Hub:
 
     def snapshot(self) -> bytes:
         """One event with the figures of now. Raises NotReady."""
-        seen = self._mailbox.observe()
+        seen = self._observer.observe()
         return _event("figures", json.dumps(figures(seen, seen, self._goals)))
 
     def replayed(self, pause: Callable[[], None]) -> dict[str, Any]:
@@ -83,7 +84,7 @@ class Hub:
         arrivals = self._arrivals(pause)
         if not arrivals:
             raise NotFound("No worker has begun a request in the last ten seconds: watch, send some, and try again.")
-        seen = self._mailbox.observe()
+        seen = self._observer.observe()
         sums = {name: seen.totals.get(f"{ITERATIONS}:{name}", 0.0) for name in _SUMS}
         budget = max([worker.kv_budget_tokens for worker in seen.workers], default=0) or 4096
         runs = replay(arrivals, fit_cost(sums), budget, pause)
@@ -127,7 +128,7 @@ class Hub:
         if number % _FIGURES_EVERY == 0:
             if self._ask is not None:
                 self._ask(script("watch"))
-            seen = self._mailbox.observe()
+            seen = self._observer.observe()
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
                 self._seen.popleft()

@@ -203,7 +203,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def run(self) -> None:
         # Imported here: redis imported before gevent patches would keep the blocking socket module.
         from worker.mailbox.connection import connect
-        from worker.mailbox.operator_end import StatusClient
+        from worker.mailbox.status_client import StatusClient
 
         self._is_stopping = Event()
         gc.collect()

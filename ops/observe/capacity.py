@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.top import words
 from ops.observe.top.alarms import alerts_of
@@ -118,7 +118,7 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.mailbox.connection import connect
-    from worker.mailbox.operator_end import SystemReader
+    from worker.mailbox.observing import SystemReader
 
     try:
         seen = SystemReader(connect(settings.redis_url)).observe()

@@ -13,7 +13,7 @@ from redis import Redis, RedisError
 from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
 from worker.mailbox.connection import connect, refusal_of
-from worker.mailbox.operator_end import DeadLetters, NoDeadLetter
+from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
 
 _FAILED = "rq:failed:correct"

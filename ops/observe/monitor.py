@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import click
 import structlog
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from ops.observe.heartbeat_file import HeartbeatFile
 from ops.observe.webhook import Webhook
 from ops.options import with_settings
@@ -54,7 +54,7 @@ def monitor(settings: Settings) -> None:
     """
     from ops.run import logs
     from worker.mailbox.connection import connect
-    from worker.mailbox.operator_end import SystemReader
+    from worker.mailbox.observing import SystemReader
 
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")

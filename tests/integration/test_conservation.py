@@ -15,7 +15,7 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapaci
 from tests.mailbox_house import AMPLE, RedisHouse, SteppedWorkerMailbox, a_request, eventually
 from tests.scripted_queue import assert_balanced
 from worker.mailbox.connection import connect
-from worker.mailbox.operator_end import SystemReader
+from worker.mailbox.observing import SystemReader
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.worker_end import RedisWorkerMailbox
 

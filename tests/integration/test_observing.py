@@ -12,7 +12,7 @@ from ops.run.embedded_redis import EmbeddedRedis
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import connect
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.operator_end import SystemReader
+from worker.mailbox.observing import SystemReader
 from worker.mailbox.protocol import MailboxDown
 
 

@@ -20,7 +20,7 @@ from rq.serializers import JSONSerializer
 from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
-from scheduler.traces import FoundTrace
+from scheduler.trace_parts import FoundTrace
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
@@ -28,7 +28,9 @@ from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually,
 from tests.recorded_requests import a_record
 from tests.running_system import send
 from worker.mailbox.connection import script_sources
-from worker.mailbox.operator_end import DeadLetters, StatusClient, SystemReader
+from worker.mailbox.dead_letters import DeadLetters
+from worker.mailbox.observing import SystemReader
+from worker.mailbox.status_client import StatusClient
 from worker.mailbox.protocol import CancelResult, Phase
 from worker.mailbox.worker_end import RedisWorkerMailbox
 

@@ -10,7 +10,8 @@ import pytest
 from redis import Redis
 
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase, Progress
-from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, request_text
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step
+from scheduler.traces import request_text
 from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests import request_path
+
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("api", "ops", "scheduler", "worker")
 RULED = {"numpy", "torch", "matplotlib", "flask", "rq"}  # other libraries are free outside scheduler/
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
+MAX_REQUEST_PATH_LINES = 8_950
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -185,3 +188,7 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
     lengths = [node.end_lineno - node.lineno + 1 for _, node in _functions()]
 
     assert sum(length <= 20 for length in lengths) >= 0.9 * len(lengths)
+
+
+def test_what_a_request_loads_does_not_grow() -> None:
+    assert sum(request_path.files().values()) <= MAX_REQUEST_PATH_LINES

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from scheduler.settings import Settings
-from scheduler.urls import SentinelUrl
 from tests.kustomize import build, containers
+from worker.mailbox.sentinel import SentinelUrl
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"

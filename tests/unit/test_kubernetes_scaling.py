@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from scheduler.settings import Settings
 from tests.kustomize import build
 
@@ -62,7 +62,7 @@ def test_workers_are_scaled_by_arithmetic_and_tokens_and_not_by_the_length_of_th
 
 
 def test_every_metric_that_is_asked_for_is_told_by_the_api(scaled: dict[str, dict[str, Any]]) -> None:
-    told = (ROOT / "api" / "telemetry" / "metrics.py").read_text()
+    told = (ROOT / "api" / "observe" / "metrics.py").read_text()
     names = re.findall(r"miniserve_(\w+)", str(queries(scaled["worker"])))
 
     assert len(set(names)) == 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from api.telemetry.metrics import metrics_text
+from api.observe.metrics import metrics_text
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of

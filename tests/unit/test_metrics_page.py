@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from api.telemetry.metrics_page import FRESH_PER_S, MetricsPage
+from api.observe.metrics_page import FRESH_PER_S, MetricsPage
 from scheduler.errors import NotReady
 from tests.fake_corrector import FakeCorrector
 

@@ -8,7 +8,7 @@ from math import isfinite
 import pytest
 from prometheus_client.metrics_core import Metric
 
-from api.telemetry.metrics import metrics_text
+from api.observe.metrics import metrics_text
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from ops.observe import heartbeat_file
 from ops.observe.heartbeat_file import HeartbeatFile, is_fresh
 from ops.observe.monitor import Watch, payload_of

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from api.http.schema import CorrectionBody, check_learner_id, check_sentence
 from api.openapi import models
 from api.openapi.problem_examples import ERRORS
-from api.telemetry.waterfall import waterfall_document
+from api.observe.waterfall import waterfall_document
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from tests.unit.test_waterfall import FOUND

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from ops.observe.capacity import METRICS
 from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
 from scheduler.capacity.measure import AUDIT_S

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.urls import SentinelUrl, hide_password, redis_url_fault
+from scheduler.urls import hide_password, redis_url_fault
+from worker.mailbox.sentinel import SentinelUrl
 
 
 @pytest.mark.parametrize(

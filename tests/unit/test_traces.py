@@ -6,14 +6,8 @@ import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
-from scheduler.traces import (
-    RecentIterations,
-    RequestPart,
-    SequencePart,
-    Step,
-    TraceError,
-    request_text,
-)
+from scheduler.trace_parts import RequestPart, SequencePart, Step, TraceError
+from scheduler.traces import RecentIterations, request_text
 from tests.unit.small_model import random_weights
 from worker.engine import Engine
 from worker.model.forward import MiniGPT

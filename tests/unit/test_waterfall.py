@@ -9,10 +9,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.http.app import create_app
-from api.telemetry.waterfall import waterfall_document, waterfall_text
+from api.observe.waterfall import waterfall_document, waterfall_text
 from scheduler.messages import FinishReason, Phase
 from scheduler.settings import Settings
-from scheduler.traces import FoundTrace, RequestPart, SequencePart, Step, TracedJob
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
 from tests.fake_corrector import FakeCorrector, assert_problem
 
 REQUEST = RequestPart(("r-1", "r-2"), 200, "", 1_700_000_000.0, 0.001, 0.003, 0.004, 0.006, 0.050, 0.052)

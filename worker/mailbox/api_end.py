@@ -16,10 +16,8 @@ from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.capacity.observed import Observed
 from scheduler.errors import NotReady, QueueFull, RateLimited, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
-from scheduler.traces import FoundTrace
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.api_threads import Listener, Sender
@@ -61,22 +59,7 @@ class RedisApiMailbox(WaitingMailbox):
         return None if self._is_closed else self._fullness.refusal(client, len(self._waiters))
 
     def find(self, request_id: str) -> Found | None:
-        reply, job_ids = self._look_up(request_id)
-        return replies.found_of(reply, job_ids) if job_ids else None
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        reply, job_ids = self._look_up(request_id)
-        if not job_ids:
-            return None
-        states = reply[-1] or self._ask(script("check", *job_ids))[0]
-        return replies.trace_of(request_id, reply, job_ids, states)
-
-    def _look_up(self, request_id: str) -> tuple[list[Any], list[str]]:
-        """FIND's reply, and the ids of the request's jobs."""
-        if not formats.is_request_id(request_id):
-            return [], []
-        reply = self._ask(script("find", request_id))[0]
-        return reply, replies.job_ids_of(request_id, reply)
+        return replies.found_of(self.ask(script("find", request_id))) if formats.is_request_id(request_id) else None
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
@@ -88,7 +71,7 @@ class RedisApiMailbox(WaitingMailbox):
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
-        ended = self._ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids))[0] if request_ids else []
+        ended = self.ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
         return [CancelResult(each.decode()) for each in ended]
 
     def status(self) -> MailboxStatus:
@@ -97,9 +80,6 @@ class RedisApiMailbox(WaitingMailbox):
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         return self.check_hearing(replies.status_of(reply))
-
-    def observe(self) -> Observed:
-        return replies.observed_of(self._ask(script("observe", READY_WITHIN_S))[0])
 
     def close(self) -> None:
         self._is_closed = True

@@ -19,12 +19,10 @@ from typing import Any
 from hiredis import pack_command
 from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
-from redis.connection import parse_url
 from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, ReadOnlyError, RedisError
 from redis.retry import Retry
-from redis.sentinel import MasterNotFoundError, Sentinel
 
-from scheduler.urls import SentinelUrl, is_sentinel_url
+from scheduler.urls import is_sentinel_url
 from worker.mailbox.protocol import MailboxDown
 
 # Each script, and what stands between common.lua and it.
@@ -72,7 +70,11 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
     if url.startswith("unix://"):
         return Redis.from_url(url, **options)
     options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
-    return _client_of_the_primary(url, options) if is_sentinel_url(url) else Redis.from_url(url, **options)
+    if is_sentinel_url(url):
+        from worker.mailbox.sentinel import client_of_the_primary  # seldom needed
+
+        return client_of_the_primary(url, options)
+    return Redis.from_url(url, **options)
 
 
 @cache
@@ -221,32 +223,3 @@ def _is_demoted(reply: Any) -> bool:
     if not isinstance(reply, ResponseError):
         return False
     return isinstance(reply, ReadOnlyError) or any(word in str(reply) for word in ("READONLY", "NOREPLICAS"))
-
-
-# A sentinel that does not answer costs this much before the next is asked. Three fit into the patience of a request.
-ASK_TIMEOUT_S = 0.5
-
-
-class _Sentinels(Sentinel):
-    """The sentinels that know where the primary is; their failure is one line instead of pages."""
-
-    def discover_master(self, service_name: str) -> tuple[str, int]:
-        try:
-            return super().discover_master(service_name)
-        except MasterNotFoundError:
-            reasons = "they elect one, or do not know that name, or cannot be reached"
-            raise MasterNotFoundError(f"no sentinel names a primary of {service_name!r}: {reasons}") from None
-
-
-def _client_of_the_primary(url: str, options: dict[str, Any]) -> Redis:
-    """`options` are those of each connection; to the sentinels they hold too, but for the timeouts."""
-    known = SentinelUrl.parse(url)
-    about = parse_url(known.redis_url)
-    tls = {name: value for name, value in about.items() if name.startswith("ssl_")}
-    if "connection_class" in about:  # redis-py's way to say TLS
-        tls["ssl"] = True
-    login = {"username": known.sentinel_username, "password": known.sentinel_password}
-    timeouts = {"socket_timeout": ASK_TIMEOUT_S, "socket_connect_timeout": ASK_TIMEOUT_S}
-    sentinels = _Sentinels(known.sentinels, sentinel_kwargs={**options, **tls, **login, **timeouts})
-    of_the_redis = {name: about[name] for name in ("db", "username", "password") if name in about}
-    return sentinels.master_for(known.service, **options, **tls, **of_the_redis)

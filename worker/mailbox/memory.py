@@ -14,7 +14,7 @@ from math import ceil, inf
 
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Phase
-from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 from worker.mailbox import admission, formats
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
@@ -38,7 +38,7 @@ _RUN_ID = "this process"  # in the place of the Redis process that accepted a re
 
 
 class InMemoryMailbox(WaitingMailbox):
-    """Keeps the ApiMailbox protocol; `worker_end()` gives the other end, one for each worker."""
+    """Keeps the protocols of ApiMailbox and Observer; `worker_end()` gives the other end, one for each worker."""
 
     def __init__(self, limits: MailboxLimits | None = None) -> None:
         self._queue = MemoryQueue()

@@ -3,8 +3,8 @@
 Two implementations keep it: Redis (`RedisWorkerMailbox`, `RedisApiMailbox`) and one inside a process
 (`InMemoryMailbox`). tests/contract/ runs the same suite against both. Importing this opens nothing.
 
-A request is accepted by `submit_recorded` and ends in exactly one completion, also where processes die. It runs at least
-once; of several answers the first one counts.
+A request is accepted by `submit_recorded` and ends in exactly one completion, also where processes die. It runs at
+least once; of several answers the first one counts.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from scheduler.capacity.observed import Observed
 from scheduler.errors import QueueFull, RateLimited, ServingError
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Phase, Progress
 from scheduler.settings import Settings
-from scheduler.traces import FoundTrace
 
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
@@ -221,9 +219,6 @@ class ApiMailbox(Protocol):
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""
 
-    def trace(self, request_id: str) -> FoundTrace | None:
-        """What is kept of a request's trace; None where nothing is known of it. Raises NotReady."""
-
     def wait_all(
         self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
@@ -252,9 +247,6 @@ class ApiMailbox(Protocol):
 
     def status(self) -> MailboxStatus:
         """One cheap round trip; never raises."""
-
-    def observe(self) -> Observed:
-        """Everything that metrics are made of, at one moment. Raises NotReady."""
 
     def close(self) -> None:
         """Stop; all who still wait get ShuttingDown. Does not need Redis."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from api.telemetry.metrics import goals_of
+from api.observe.metrics import goals_of
 from ops.observe.scrape import ScrapeError, metrics_url
 from ops.observe.top import screen
 from ops.observe.top.drawing import Picture

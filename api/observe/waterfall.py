@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler.messages import FinishReason
-from scheduler.traces import FoundTrace, RequestPart, SequencePart, TracedJob
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 
 Document = dict[str, Any]
 _BAR_WIDTH = 60

@@ -1,0 +1,59 @@
+"""GET /metrics and GET /requests/<id>/trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import Request, request
+
+from api.http.app import Api, name_exchange
+from api.http.replies import JSON, Reply, json_reply, outcome_reply
+from api.observe import metrics
+from api.observe.metrics_page import MetricsPage
+from api.observe.waterfall import waterfall_document, waterfall_text
+from scheduler.errors import InvalidRequest, NotFound
+from worker.mailbox.observing import observer_of
+
+TEXT = "text/plain"
+
+
+def add_observing(app: Api) -> None:
+    """Add the two routes."""
+    observer = observer_of(app.mailbox)
+
+    def metrics_text() -> bytes:
+        seen = observer.observe()
+        if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
+            seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
+        return metrics.metrics_text(seen, app.settings)
+
+    page = MetricsPage(metrics_text)
+
+    @app.get("/metrics")
+    def show_metrics() -> Reply:
+        return Reply(page.text(), 200, [("Content-Type", metrics.MEDIA_TYPE)])
+
+    @app.get("/requests/<request_id>/trace")
+    def trace(request_id: str) -> Reply:
+        name_exchange(request_id)
+        if app.settings.traces == "off":
+            raise NotFound("This server keeps no traces: MINISERVE_TRACES is off.")
+        found, wants_text = observer.trace(request_id), _wants_text(request)
+        if found is None:
+            raise NotFound("No request has this id, or its trace is no longer kept.")
+        if found.phase is not None:
+            return outcome_reply(request_id, found.phase)
+        document = waterfall_document(request_id, found)
+        if wants_text:
+            return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])
+        return json_reply(document)
+
+
+def _wants_text(request: Request) -> bool:
+    """Whether a trace is to be drawn for the terminal. Raises InvalidRequest."""
+    wanted = request.args.get("format")
+    if wanted is None:
+        return request.accept_mimetypes.best_match([JSON, TEXT]) == TEXT
+    if wanted not in ("json", "text"):
+        raise InvalidRequest("format", "`format` must be json or text; without it Accept decides.")
+    return wanted == "text"
