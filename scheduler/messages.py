@@ -71,7 +71,6 @@ class CorrectionRequest:
     word_numbers: tuple[int, ...]  # one per prompt token: word number + 1, 0 where the token belongs to no word
     max_output_tokens: int
     tokenizer_fingerprint: str
-    learner_id: str | None = None
     traceparent: str | None = None  # under which its spans belong (W3C Trace Context); None: it has none
     version: int = WIRE_VERSION  # of the message it came in, and of its answer
 
@@ -90,8 +89,6 @@ class CorrectionRequest:
             "max_output_tokens": self.max_output_tokens,
             "tokenizer": self.tokenizer_fingerprint,
         }
-        if self.learner_id is not None:
-            wire["learner_id"] = self.learner_id
         if self.traceparent is not None:
             wire["traceparent"] = self.traceparent
         return wire
@@ -108,7 +105,6 @@ class CorrectionRequest:
                 word_numbers=_unpacked("B", wire["words"]) if is_packed else _ids(wire["word_numbers"]),
                 max_output_tokens=int(wire["max_output_tokens"]),
                 tokenizer_fingerprint=str(wire["tokenizer" if is_packed else "tokenizer_fingerprint"]),
-                learner_id=wire.get("learner_id"),
                 traceparent=wire.get("traceparent"),
                 version=version,
             )

@@ -28,7 +28,6 @@ from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox, Reports
 
 
-
 class Api(Flask):
     """The application, with what a server needs of it."""
 

@@ -7,9 +7,9 @@ from flask import request
 from api.http.app import Api
 from api.http.replies import EVENTS, Reply, json_reply
 from api.live.hub import Hub
+from api.observe.metrics import goals_of
 from api.pages.files import STATIC, PageFile
 from api.service.corrector import Corrector
-from api.observe.metrics import goals_of
 from scheduler.errors import ServingError, Unauthorized
 
 

@@ -188,7 +188,6 @@ class Corrector:
                         word_numbers=sentence.prompt.word_numbers,
                         max_output_tokens=MAX_OUTPUT_TOKENS,
                         tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
-                        learner_id=job.learner_id,
                         traceparent=traceparent,
                     )
                 )

@@ -132,17 +132,17 @@ class OfflineCorrector:
     ) -> list[Correction | ServingError]:
         """One outcome for each sentence or text, in order; all run in the same batches.
 
-        `learner_ids`, one for each, are checked and passed along. Raises ValueError where their number differs.
+        `learner_ids`, one for each, are checked. Raises ValueError where their number differs.
         """
         learner_ids = [None] * len(sentences) if learner_ids is None else learner_ids
         pairs = list(zip(sentences, learner_ids, strict=True))
-        pending = [self._submit(partial(_checked, *pair), pair[1]) for pair in pairs]
+        pending = [self._submit(partial(_checked, *pair)) for pair in pairs]
         while self._engine.has_work:
             for completion in self._engine.step():
                 self._settle(completion)
         return [one.outcome for one in pending]
 
-    def _submit(self, read: Callable[[], str], learner_id: str | None = None) -> _Pending:
+    def _submit(self, read: Callable[[], str]) -> _Pending:
         pending = _Pending()
         try:
             pending.draft = self._pipeline.prepare_text(read())
@@ -150,14 +150,14 @@ class OfflineCorrector:
             pending.outcome = error
             return pending
         for number, sentence in enumerate(pending.draft.sentences):
-            request = self._request(sentence, learner_id)
+            request = self._request(sentence)
             self._running[request.request_id] = pending, number
             refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
             if refusal is not None:
                 self._settle(refusal)
         return pending
 
-    def _request(self, draft: Draft, learner_id: str | None) -> CorrectionRequest:
+    def _request(self, draft: Draft) -> CorrectionRequest:
         self._num_submitted += 1
         return CorrectionRequest(
             request_id=f"sentence-{self._num_submitted}",
@@ -165,7 +165,6 @@ class OfflineCorrector:
             word_numbers=draft.prompt.word_numbers,
             max_output_tokens=MAX_OUTPUT_TOKENS,
             tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
-            learner_id=learner_id,
         )
 
     def _settle(self, completion: Completion) -> None:

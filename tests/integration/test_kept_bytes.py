@@ -232,7 +232,7 @@ def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(
 
 
 def _a_request(request_id: str, num_prompt_tokens: int) -> CorrectionRequest:
-    return replace(a_request(request_id, num_prompt_tokens), learner_id="l" * 64, traceparent="t" * 55)
+    return replace(a_request(request_id, num_prompt_tokens), traceparent="t" * 55)
 
 
 def _one(queue: ScriptedQueue, name: str, is_async: bool = False, key: str = "") -> str:

@@ -30,8 +30,8 @@ from tests.running_system import send
 from worker.mailbox.connection import script_sources
 from worker.mailbox.dead_letters import DeadLetters
 from worker.mailbox.observing import SystemReader
-from worker.mailbox.status_client import StatusClient
 from worker.mailbox.protocol import CancelResult, Phase
+from worker.mailbox.status_client import StatusClient
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 WORKERS_PART = "1,3,11,3,stop,10000,5000;5100:4 3000:5 4000:6"

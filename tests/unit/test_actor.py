@@ -22,7 +22,6 @@ from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
-
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
 from worker.mailbox.protocol import MailboxDown
 from worker.model.forward import MiniGPT

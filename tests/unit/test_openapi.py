@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 from pydantic import BaseModel
 
 from api.http.schema import CorrectionBody, check_learner_id, check_sentence
+from api.observe.waterfall import waterfall_document
 from api.openapi import models
 from api.openapi.problem_examples import ERRORS
-from api.observe.waterfall import waterfall_document
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from tests.unit.test_waterfall import FOUND
