@@ -8,6 +8,7 @@ from __future__ import annotations
 from api.access.cross_origin import add_cross_origin
 from api.access.routes import add_access
 from api.http.app import Api, create_app
+from api.kept.routes import add_kept_requests
 from api.languagetool.routes import add_languagetool
 from api.learners.routes import add_learners
 from api.live.routes import add_live_view
@@ -15,6 +16,7 @@ from api.observe.routes import add_observing
 from api.openapi.routes import add_openapi
 from api.pages.files import add_pages
 from api.service.corrector import Corrector
+from api.streams.routes import add_streams
 from scheduler.settings import Settings
 from scheduler.traces import SpanSink
 
@@ -25,6 +27,8 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_cross_origin(app)
     add_access(app)
     add_learners(app)
+    add_kept_requests(app, corrector)
+    add_streams(app, corrector)
     add_observing(app)
     add_live_view(app, corrector)
     add_languagetool(app, corrector)

@@ -9,18 +9,17 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.pipeline import Correction, TextPipeline
+from api.grammar.pipeline import Correction, TextDraft, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.service.jobs import Job
 from api.site import create_site
-from api.telemetry.request_log import Exchange
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.errors import NotFound, QueueFull, ServingError
+from scheduler.errors import QueueFull, ServingError
 from scheduler.messages import ID_BITS, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus, Phase
+from worker.mailbox.protocol import Accepted, MailboxStatus, ReplyMode
 
 
 class FakeCorrector:
@@ -52,12 +51,14 @@ class FakeCorrector:
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
         return self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
 
-    def start(self, job: Job) -> Phase:
-        self.jobs.append(job)
-        return Phase.QUEUED
+    def drafts(self, job: Job) -> list[TextDraft | ServingError]:
+        return [text if isinstance(text, ServingError) else self._pipeline.prepare_text(text) for text in job.texts]
 
-    def find(self, request_id: str, exchange: Exchange) -> Correction:
-        raise NotFound("No request has this id, or its answer is no longer kept.")
+    def submit(self, job: Job, drafts: object, within_s: float, mode: ReplyMode) -> Accepted:
+        self.jobs.append(job)
+        return Accepted(job.exchange.request_id, ())
+
+    def find(self, request_id: str) -> None: ...
 
     def keep_trace(self, request_id: str, text: str) -> None: ...
 

@@ -16,7 +16,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
 from api.http.correct import CorrectionEndpoint
-from api.http.replies import Reply, closing_headers, error_reply, json_reply, outcome_reply
+from api.http.replies import Reply, closing_headers, error_reply, json_reply
 from api.service.corrector import Corrector
 from api.service.readiness import Readiness, check_status, ready_document
 from api.telemetry.recorder import RequestRecorder
@@ -59,26 +59,8 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     def correct_batch() -> Reply:
         return endpoint.correct_batch(g.exchange, request.environ)
 
-    _register_kept_requests(app, corrector)
     _register_probes(app)
     return app
-
-
-def _register_kept_requests(app: Api, corrector: Corrector) -> None:
-    """The routes of a request that was accepted before."""
-
-    @app.get("/requests/<request_id>")
-    def find(request_id: str) -> Reply:
-        name_exchange(request_id)
-        g.exchange.client = app.corrections.client_of(g.exchange, request.environ)
-        outcome = corrector.find(request_id, g.exchange)
-        app.corrections.note_outcome(g.exchange, outcome, is_first=False)
-        return outcome_reply(request_id, outcome)
-
-    @app.delete("/requests/<request_id>")
-    def cancel(request_id: str) -> Reply:
-        name_exchange(request_id)
-        return json_reply({"request_id": request_id, "status": corrector.cancel(request_id).name.lower()})
 
 
 def _register_probes(app: Api) -> None:

@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from api.grammar.pipeline import Correction
 from api.http import request_input
-from api.http.replies import (
-    EVENTS,
-    JSON,
-    STATUS_LINES,
-    Reply,
-    closing_headers,
-    error_reply,
-    event_stream,
-    outcome_reply,
-)
+from api.http.replies import EVENTS, JSON, STATUS_LINES, Reply, closing_headers, error_reply, outcome_reply
 from api.http.schema import BatchBody, CorrectionBody, parse_batch, parse_body
 from api.service.corrector import Corrector
 from api.service.jobs import Job, learner_of
@@ -32,8 +22,7 @@ from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
-from scheduler.errors import Overloaded, RateLimited, ServingError
-from scheduler.messages import Phase
+from scheduler.errors import Overloaded, RateLimited
 from scheduler.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,6 +48,8 @@ class CorrectionEndpoint:
         self._addresses = ClientAddresses(settings.trusted_proxies)
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
+        self.start: Callable[[Job], Reply] | None = None  # for a client that does not wait
+        self.stream: Callable[[Job], Reply] | None = None  # for one that wants each edit as it is decoded
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
@@ -133,29 +124,14 @@ class CorrectionEndpoint:
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
-        if request_input.prefers_async(environ):
-            outcome = self._corrector.start(job)
-            self.note_outcome(exchange, outcome)
-            reply = outcome_reply(exchange.request_id, outcome)
-            if isinstance(outcome, Phase):
-                location = ("Location", f"/requests/{exchange.request_id}")
-                reply.headers.extend([location, ("Preference-Applied", "respond-async")])
-            return reply
-        if not is_batch and _wants_stream(environ):
-            stream = event_stream(exchange, self._corrector.follow(job), self._finish_stream)
-            next(stream)  # from here on closing it abandons the request
-            exchange.is_stream = True
-            # The last one tells nginx to pass each event on at once.
-            headers = [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")]
-            return Reply(stream, 200, headers)
+        if self.start is not None and request_input.prefers_async(environ):
+            return self.start(job)
+        if self.stream is not None and not is_batch and _wants_stream(environ):
+            return self.stream(job)
         outcome = self._corrector.correct(job)
         exchange.is_answer = True
         self.note_outcome(exchange, outcome)
         return outcome_reply(exchange.request_id, outcome)
-
-    def _finish_stream(self, exchange: Exchange, end: Correction | ServingError | None) -> None:
-        self.note_outcome(exchange, end)
-        self._recorder.finish_stream(exchange, end)
 
     def note_outcome(self, exchange: Exchange, outcome: object, is_first: bool = True) -> None:
         """What the client is given, if it names a learner. `is_first`: not by GET of a request of before."""

@@ -40,13 +40,6 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
     return document if request_id is None else document | {"request_id": request_id}
 
 
-def refusal_of(document: dict[str, Any]) -> ServingError:
-    """The refusal of a text from the document that `problem` made of it."""
-    if document["type"] == TYPE_PREFIX + SentenceTooLong.slug:
-        return SentenceTooLong(document["num_words"], document.get("num_tokens"), document.get("sentence_number"))
-    return InvalidRequest(document["field"], document["detail"])
-
-
 def to_json(document: dict[str, Any]) -> str:
     """JSON as people read it: other scripts and emoji stay what they are."""
     return _ENCODER.encode(document)

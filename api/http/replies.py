@@ -1,13 +1,9 @@
-"""What clients get: answers, pending requests, problems and streams of events, as replies of Flask and of WSGI alike.
-
-A stream is of server-sent events (WHATWG HTML, 9.2): `edit` as each is decoded, then `done` with the JSON answer, or
-`problem`. Comments keep idle connections open, and tell us of clients that left.
-"""
+"""What clients get: answers, pending requests and problems, as replies of Flask and of WSGI alike."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -26,7 +22,6 @@ STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
 KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again
-_COMMENT = b": nothing new\n\n"
 logger = structlog.get_logger(__name__)
 Header = tuple[str, str]
 
@@ -54,7 +49,7 @@ def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | S
     if isinstance(outcome, Phase):
         return json_reply({"request_id": request_id, "status": outcome.value}, 202, LOOK_AGAIN)
     if isinstance(outcome, Correction):
-        return json_reply(_correction_document(outcome, request_id))
+        return json_reply(correction_document(outcome, request_id))
     results = [_item_document(item, f"{request_id}-{number}") for number, item in enumerate(outcome, start=1)]
     return json_reply({"results": results, "request_id": request_id})
 
@@ -62,7 +57,7 @@ def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | S
 def error_reply(exchange: Exchange, error: Exception) -> Reply:
     """The problem document of an error. Any but a ServingError is a bug: it is logged, and nothing of it is shown."""
     if not isinstance(error, ServingError):
-        error = _internal_error(error, exchange.request_id)
+        error = internal_error(error, exchange.request_id)
     exchange.slug = error.slug
     document = problems.problem(error, exchange.request_id)
     headers = [("Retry-After", str(document["retry_after_s"]))] if isinstance(error, Overloaded) else []
@@ -71,7 +66,7 @@ def error_reply(exchange: Exchange, error: Exception) -> Reply:
     return json_reply(document, error.status, *headers, media_type=problems.MEDIA_TYPE)
 
 
-def _internal_error(error: Exception, request_id: str) -> ServingError:
+def internal_error(error: Exception, request_id: str) -> ServingError:
     """Logs a bug and returns what clients see of it."""
     # Not the message of the exception: it may quote the user's text.
     where = "".join(traceback.format_tb(error.__traceback__))
@@ -89,38 +84,7 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
 
 
-def event_stream(
-    exchange: Exchange,
-    events: Generator[Edit | Correction | None],
-    on_over: Callable[[Exchange, Correction | ServingError | None], None],
-) -> Generator[bytes]:
-    """The body of a response. Closing it, as servers do when a client has left, abandons the request.
-
-    The first value is no part of the body: from there on `on_over` is called once, with what the stream ended in; None:
-    the client left.
-    """
-    end: Correction | ServingError | None = None
-    try:
-        yield b""
-        for event in events:
-            if isinstance(event, Correction):
-                end = event
-                yield _event("done", _correction_document(event, exchange.request_id))
-            else:
-                yield _COMMENT if event is None else _event("edit", edit_document(event))
-    except Exception as error:  # the status line is sent already, so the problem is the last event
-        end = error if isinstance(error, ServingError) else _internal_error(error, exchange.request_id)
-        yield _event("problem", problems.problem(end, exchange.request_id))
-    finally:
-        events.close()
-        on_over(exchange, end)
-
-
-def _event(name: str, document: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {problems.to_json(document)}\n\n".encode()
-
-
-def _correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
+def correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
     if correction.num_dropped:
         logger.info("edits dropped", request_id=request_id, num_dropped=correction.num_dropped)
     return {
@@ -141,7 +105,7 @@ def edit_document(edit: Edit) -> dict[str, Any]:
 
 def _item_document(item: Correction | ServingError, request_id: str) -> dict[str, Any]:
     if isinstance(item, Correction):
-        return _correction_document(item, request_id)
+        return correction_document(item, request_id)
     if item.status >= 500:
         logger.info("item failed", request_id=request_id, slug=item.slug)
     return problems.problem(item, request_id)

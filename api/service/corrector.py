@@ -6,38 +6,18 @@ Any worker on the same queue may run a sequence. The HTTP handlers know this cla
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, Edit, TextDraft, TextPipeline
-from api.service.jobs import EditStream, Job, job_of, longest, record_of
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextDraft, TextPipeline
+from api.service.jobs import Job, longest, record_of
 from api.telemetry.request_log import Exchange
-from scheduler.errors import DeadlineExceeded, InvalidRequest, NotFound, Overloaded, ServingError, ShuttingDown
-from scheduler.messages import (
-    MAX_OUTPUT_TOKENS,
-    MAX_SENTENCES,
-    Completion,
-    CorrectionRequest,
-    FinishReason,
-    Phase,
-    phase_of,
-)
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import (
-    HEARTBEAT_S,
-    KEPT_TTL_S,
-    Accepted,
-    ApiMailbox,
-    CancelResult,
-    Found,
-    FoundJob,
-    ReplyMode,
-    Ticket,
-)
-from worker.mailbox.waiters import completion_of
+from worker.mailbox.protocol import Accepted, ApiMailbox, FoundJob, ReplyMode, Ticket
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text of a job; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
@@ -49,19 +29,19 @@ class Corrector:
 
     def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
+        self.pipeline = pipeline
         self.pause = pipeline.pause  # for callers that cut long texts themselves
-        self._pipeline = pipeline
-        self._timeout_s = settings.request_timeout_s
+        self.timeout_s = settings.request_timeout_s
 
     def correct(self, job: Job) -> Correction | BatchOutcome:
         """Wait for the answer. Raises a ServingError; of a batch only what concerns all of it."""
-        job.limit_wait(self._timeout_s)
-        drafts = self._drafts(job)
+        job.limit_wait(self.timeout_s)
+        drafts = self.drafts(job)
         accepted = self.submit(job, drafts, job.left_s())
         complete = partial(self._completions, job, accepted)
         outcomes: list[Correction | ServingError] = []
         try:
-            for outcome in self._outcomes(job.exchange, drafts, accepted.tickets, complete):
+            for outcome in self.outcomes(job.exchange, drafts, accepted.tickets, complete):
                 if isinstance(outcome, ServingError) and _concerns_all(job, accepted, outcome):
                     raise outcome
                 outcomes.append(outcome)
@@ -70,70 +50,12 @@ class Corrector:
                 self.mailbox.abandon(ticket)
             raise
         job.exchange.request_id = accepted.request_id
-        return outcomes if job.is_batch else _only(outcomes)
+        return outcomes if job.is_batch else only(outcomes)
 
-    def follow(self, job: Job) -> Generator[Edit | Correction | None]:
-        """The edits as they are decoded, and then the correction; None while there is nothing new.
-
-        Raises a ServingError, and so does the generator. The caller has to close it.
-        """
-        job.limit_wait(self._timeout_s)
-        drafts = self._drafts(job)
-        accepted = self.submit(job, drafts, job.left_s(), ReplyMode.FOLLOW)
-        (draft,) = [draft for draft in drafts if isinstance(draft, TextDraft)]
-        events = self._events(job, accepted, draft)
-        next(events)  # from here on closing the generator abandons the request
-        job.exchange.request_id = accepted.request_id
-        return events
-
-    def start(self, job: Job) -> Correction | BatchOutcome | Phase:
-        """Submit the job and wait for nothing. Raises a ServingError."""
-        exchange, within_s = job.exchange, KEPT_TTL_S if job.within_s is None else job.within_s
-        drafts = self._drafts(job)
-        accepted = self.submit(job, drafts, within_s, ReplyMode.ASYNC)
-        exchange.accepted_s = accepted.accepted_s
-        if accepted.request_id != exchange.request_id:  # an earlier request with the same key
-            outcome = self.find(accepted.request_id, exchange)
-            exchange.request_id = accepted.request_id
-            return outcome
-        refusals = [draft for draft in drafts if isinstance(draft, ServingError)]
-        return refusals if len(refusals) == len(drafts) else Phase.QUEUED
-
-    def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
-        """What became of a request. Raises NotFound, and the error that the request itself ended in."""
-        found = self._found(request_id)
-        phase = phase_of([job.state for job in found.jobs])
-        if phase is not None:
-            return phase
-        job = job_of(exchange, found.document)
-        drafts = self._drafts(job)
-        if sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)) != len(found.jobs):
-            raise NotFound("The request was taken by another version of this server; send it again.")
-        complete = lambda jobs: [completion_of(one.state) for one in jobs]  # noqa: E731
-        outcomes = list(self._outcomes(exchange, drafts, found.jobs, complete))
-        return outcomes if job.is_batch else _only(outcomes)
-
-    def cancel(self, request_id: str) -> CancelResult:
-        """End what has no answer yet. Raises NotFound, NotReady."""
-        jobs = self._found(request_id).jobs
-        results = set(self.mailbox.cancel_all([job.job_id for job in jobs if isinstance(job.state, Phase)]))
-        if any(isinstance(job.state, Completion) and job.state.finish_reason is FinishReason.CANCELLED for job in jobs):
-            results.add(CancelResult.CANCELLED)
-        order = (CancelResult.CANCELLING, CancelResult.CANCELLED, CancelResult.DONE)
-        return min(results, key=order.index, default=CancelResult.DONE)
-
-    def _found(self, request_id: str) -> Found:
-        found = self.mailbox.find(request_id)
-        if found is None or found.tokenizer_fingerprint != self._pipeline.tokenizer_fingerprint:
-            raise NotFound("No request has this id, or its answer is no longer kept.")
-        return found
-
-    def _drafts(self, job: Job) -> list[TextDraft | ServingError]:
+    def drafts(self, job: Job) -> list[TextDraft | ServingError]:
         """One for each text. Raises what is wrong with the whole job."""
         if not job.is_batch:
-            return [
-                self._pipeline.prepare_text(text, job.min_confidence) for text in job.texts if isinstance(text, str)
-            ]
+            return [self.pipeline.prepare_text(text, job.min_confidence) for text in job.texts if isinstance(text, str)]
         num_characters = sum(len(text) for text in job.texts if isinstance(text, str))
         if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
             raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
@@ -147,7 +69,7 @@ class Corrector:
         if isinstance(text, ServingError):
             return text
         try:
-            return self._pipeline.prepare_text(text, min_confidence)
+            return self.pipeline.prepare_text(text, min_confidence)
         except ServingError as error:
             return error
 
@@ -158,7 +80,7 @@ class Corrector:
         requests = self._requests(job, drafts)
         if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
             return Accepted(exchange.request_id, ())
-        record = record_of(job, drafts, self._pipeline.tokenizer_fingerprint, mode)
+        record = record_of(job, drafts, self.pipeline.tokenizer_fingerprint, mode)
         exchange.is_kept_longer = bool(record.key) or mode is ReplyMode.ASYNC
         exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
         exchange.sent_s = time.perf_counter()
@@ -187,7 +109,7 @@ class Corrector:
                         prompt_ids=sentence.prompt.token_ids,
                         word_numbers=sentence.prompt.word_numbers,
                         max_output_tokens=MAX_OUTPUT_TOKENS,
-                        tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
+                        tokenizer_fingerprint=self.pipeline.tokenizer_fingerprint,
                         traceparent=traceparent,
                     )
                 )
@@ -203,7 +125,7 @@ class Corrector:
         job.exchange.note_answers(completions)
         return completions
 
-    def _outcomes(
+    def outcomes(
         self,
         exchange: Exchange,
         drafts: Drafts,
@@ -214,40 +136,19 @@ class Corrector:
         rest, timings = iter(parts), []
         for number, draft in enumerate(drafts, start=1):
             if number % PAUSE_AFTER == 0:
-                self._pipeline.pause()
+                self.pipeline.pause()
             try:
                 if isinstance(draft, ServingError):
                     raise draft
                 completions = complete(tuple(islice(rest, len(draft.sentences))))
                 timings += [completion.timings for completion in completions]
-                yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+                yield self.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
             except ServingError as error:
                 yield error
         exchange.timings = longest(timings)
 
-    def _events(self, job: Job, accepted: Accepted, draft: TextDraft) -> Generator[Edit | Correction | None]:
-        states = self.mailbox.follow(accepted.tickets, job.left_s(), job.has_left)
-        with closing(states):
-            try:
-                first = next(states)
-                yield None
-                stream, sent_s = EditStream(self._pipeline, draft), time.monotonic()
-                for outputs in chain((first,), states):
-                    edits = stream.new_edits(outputs)
-                    if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
-                        yield from edits or (None,)
-                        sent_s = time.monotonic()
-            except DeadlineExceeded as error:
-                raise job.explained(error) from None
-            finally:
-                job.exchange.accepted_s = accepted.accepted_s
-        completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
-        job.exchange.note_answers(completions)
-        job.exchange.timings = longest([completion.timings for completion in completions])
-        yield self._pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
 
-
-def _only(outcomes: BatchOutcome) -> Correction:
+def only(outcomes: BatchOutcome) -> Correction:
     """The one of a request that is no batch. Raises what it has ended in."""
     (outcome,) = outcomes
     if isinstance(outcome, ServingError):

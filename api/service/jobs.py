@@ -1,22 +1,22 @@
 """What a client asks for: the value between the HTTP handlers and the corrector, and what the queue keeps of it.
 
-The record that the queue keeps of a job is enough to make the job again, so any replica can give the answer later.
+The record that the queue keeps of a job is enough to make the job again (api/kept/requests.py), so any replica can give
+the answer later.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from api.grammar.pipeline import Edit, TextDraft, TextPipeline
+from api.grammar.pipeline import TextDraft
 from api.http import problems
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError
-from scheduler.messages import Completion, Timings
+from scheduler.messages import Timings
 from worker.mailbox.protocol import Record, ReplyMode
 
 
@@ -51,32 +51,6 @@ class Job:
         return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
 
 
-class EditStream:
-    """The edits of a text in the order in which they become certain, each once."""
-
-    def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
-        self._pipeline = pipeline
-        self._sentences = draft.sentences
-        self._outputs: Sequence[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
-        self._num_sent = [0] * len(draft.sentences)
-
-    def new_edits(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
-        """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
-        new = []
-        for at, (sentence, output, known) in enumerate(zip(self._sentences, outputs, self._outputs, strict=True)):
-            if output is known:
-                continue
-            if isinstance(output, Completion):
-                edits = self._pipeline.conclude(sentence, output.output_ids).edits
-            else:
-                edits = self._pipeline.certain_edits(sentence, output)
-            for edit in edits[self._num_sent[at] :]:
-                new.append(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start))
-            self._num_sent[at] = max(len(edits), self._num_sent[at])
-        self._outputs = outputs
-        return new
-
-
 def record_of(
     job: Job, drafts: Sequence[TextDraft | ServingError], tokenizer_fingerprint: str, mode: ReplyMode
 ) -> Record:
@@ -99,18 +73,6 @@ def record_of(
     exchange = job.exchange
     limits = "" if exchange.account is None else exchange.account.limits
     return Record(exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, exchange.client, limits)
-
-
-def job_of(exchange: Exchange, document: str) -> Job:
-    """The job that `record_of` has kept, for an exchange that asks for its answer."""
-    content = json.loads(document)
-    if content.get("learner_id") is not None:
-        exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
-    min_confidence = content.get("min_confidence", 0.0)
-    if "sentence" in content:
-        return Job(exchange, (content["sentence"],), min_confidence=min_confidence)
-    texts = tuple(item if isinstance(item, str) else problems.refusal_of(item) for item in content["items"])
-    return Job(exchange, texts, is_batch=True, min_confidence=min_confidence)
 
 
 def learner_of(learner_id: str, account: str) -> str:

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from api.access.keys import new_key
 from api.grammar.pipeline import Correction
 from api.grammar.reasons import Reason
+from api.kept.requests import KeptRequests
 from api.learners.routes import document_of
 from api.telemetry.request_log import Exchange
 from scheduler.settings import Settings
@@ -163,15 +164,17 @@ def test_a_client_that_brings_many_learners_to_a_process_pushes_out_its_own_alon
 
 
 @pytest.mark.parametrize("way", ["POST", "GET"])
-def test_a_learner_is_held_by_who_asks(corrector: FakeCorrector, two_keys: tuple[str, str, str], way: str) -> None:
+def test_a_learner_is_held_by_who_asks(
+    corrector: FakeCorrector, two_keys: tuple[str, str, str], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other, path = two_keys
     noted: list[str] = []
 
-    def found(_: str, exchange: Exchange) -> Correction:
+    def found(_: KeptRequests, request_id: str, exchange: Exchange) -> Correction:
         exchange.learner = "x"
         return Correction("He went home", (), "", 0)
 
-    corrector.find = found  # type: ignore[method-assign]
+    monkeypatch.setattr(KeptRequests, "find", found)
     for keys_file, senders in (("", ("", "")), (path, (one, other))):
         client = client_of(corrector, settings=Settings(mode="sync", api_keys_file=keys_file))
         client.application.corrections.note_learner = lambda exchange, *_: noted.append(exchange.client)

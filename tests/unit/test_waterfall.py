@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.app import create_app
 from api.observe.waterfall import waterfall_document, waterfall_text
+from api.site import create_site
 from scheduler.messages import FinishReason, Phase
 from scheduler.settings import Settings
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
@@ -37,7 +37,7 @@ def corrector() -> TracingCorrector:
 
 @pytest.fixture
 def client(corrector: TracingCorrector) -> FlaskClient:
-    return create_app(corrector, Settings()).test_client()
+    return create_site(corrector, Settings()).test_client()
 
 
 def test_every_event_of_a_request_is_told_since_it_was_received(client: FlaskClient) -> None:
@@ -110,7 +110,7 @@ def test_a_request_nobody_knows_has_no_trace(client: FlaskClient) -> None:
 
 
 def test_a_server_without_traces_says_why() -> None:
-    client = create_app(TracingCorrector(), Settings(traces="off")).test_client()
+    client = create_site(TracingCorrector(), Settings(traces="off")).test_client()
 
     assert "MINISERVE_TRACES" in assert_problem(client.get("/requests/r/trace"), 404, "not-found")["detail"]
 

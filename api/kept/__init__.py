@@ -1,0 +1,1 @@
+"""Requests that nobody waits for, and those that are asked about later."""

@@ -1,0 +1,1 @@
+"""POST /correct as a stream of events."""

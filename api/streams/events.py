@@ -1,0 +1,122 @@
+"""The edits of a text as they are decoded: server-sent events (WHATWG HTML, 9.2).
+
+They are `edit` for each, then `done` with the JSON answer, or `problem`. Comments keep idle connections open, and show
+that a client has left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from api.grammar.pipeline import Correction, Edit, TextDraft, TextPipeline
+from api.http import problems
+from api.http.replies import correction_document, edit_document, internal_error
+from api.service.corrector import Corrector
+from api.service.jobs import Job, longest
+from api.telemetry.request_log import Exchange
+from scheduler.errors import DeadlineExceeded, ServingError
+from scheduler.messages import Completion
+from worker.mailbox.protocol import HEARTBEAT_S, Accepted, ReplyMode
+
+_COMMENT = b": nothing new\n\n"
+
+
+def event_stream(
+    exchange: Exchange,
+    events: Generator[Edit | Correction | None],
+    on_over: Callable[[Exchange, Correction | ServingError | None], None],
+) -> Generator[bytes]:
+    """The body of a response. Closing it, as servers do when a client has left, abandons the request.
+
+    The first value is no part of the body: from there on `on_over` is called once, with what the stream ended in; None:
+    the client left.
+    """
+    end: Correction | ServingError | None = None
+    try:
+        yield b""
+        for event in events:
+            if isinstance(event, Correction):
+                end = event
+                yield _event("done", correction_document(event, exchange.request_id))
+            else:
+                yield _COMMENT if event is None else _event("edit", edit_document(event))
+    except Exception as error:  # the status line is sent already, so the problem is the last event
+        end = error if isinstance(error, ServingError) else internal_error(error, exchange.request_id)
+        yield _event("problem", problems.problem(end, exchange.request_id))
+    finally:
+        events.close()
+        on_over(exchange, end)
+
+
+def _event(name: str, document: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {problems.to_json(document)}\n\n".encode()
+
+
+def follow(corrector: Corrector, job: Job) -> Generator[Edit | Correction | None]:
+    """The edits as they are decoded, and then the correction; None while there is nothing new.
+
+    Raises a ServingError, and so does the generator. The caller has to close it.
+    """
+    job.limit_wait(corrector.timeout_s)
+    drafts = corrector.drafts(job)
+    accepted = corrector.submit(job, drafts, job.left_s(), ReplyMode.FOLLOW)
+    (draft,) = [draft for draft in drafts if isinstance(draft, TextDraft)]
+    events = _events(corrector, job, accepted, draft)
+    next(events)  # from here on closing the generator abandons the request
+    job.exchange.request_id = accepted.request_id
+    return events
+
+
+def _events(
+    corrector: Corrector, job: Job, accepted: Accepted, draft: TextDraft
+) -> Generator[Edit | Correction | None]:
+    states = corrector.mailbox.follow(accepted.tickets, job.left_s(), job.has_left)
+    with closing(states):
+        try:
+            first = next(states)
+            yield None
+            stream, sent_s = EditStream(corrector.pipeline, draft), time.monotonic()
+            for outputs in chain((first,), states):
+                edits = stream.new_edits(outputs)
+                if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
+                    yield from edits or (None,)
+                    sent_s = time.monotonic()
+        except DeadlineExceeded as error:
+            raise job.explained(error) from None
+        finally:
+            job.exchange.accepted_s = accepted.accepted_s
+    completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
+    job.exchange.note_answers(completions)
+    job.exchange.timings = longest([completion.timings for completion in completions])
+    yield corrector.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+
+
+class EditStream:
+    """The edits of a text in the order in which they become certain, each once."""
+
+    def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
+        self._pipeline = pipeline
+        self._sentences = draft.sentences
+        self._outputs: Sequence[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
+        self._num_sent = [0] * len(draft.sentences)
+
+    def new_edits(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
+        """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
+        new = []
+        for at, (sentence, output, known) in enumerate(zip(self._sentences, outputs, self._outputs, strict=True)):
+            if output is known:
+                continue
+            if isinstance(output, Completion):
+                edits = self._pipeline.conclude(sentence, output.output_ids).edits
+            else:
+                edits = self._pipeline.certain_edits(sentence, output)
+            for edit in edits[self._num_sent[at] :]:
+                new.append(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start))
+            self._num_sent[at] = max(len(edits), self._num_sent[at])
+        self._outputs = outputs
+        return new

@@ -1,0 +1,29 @@
+"""Adds streams of events to POST /correct."""
+
+from __future__ import annotations
+
+from api.grammar.pipeline import Correction
+from api.http.app import Api
+from api.http.replies import EVENTS, Reply
+from api.service.corrector import Corrector
+from api.service.jobs import Job
+from api.streams.events import event_stream, follow
+from api.telemetry.request_log import Exchange
+from scheduler.errors import ServingError
+
+
+def add_streams(app: Api, corrector: Corrector) -> None:
+    """For clients that prefer events to JSON."""
+
+    def finish(exchange: Exchange, end: Correction | ServingError | None) -> None:
+        app.corrections.note_outcome(exchange, end)
+        app.recorder.finish_stream(exchange, end)
+
+    def reply(job: Job) -> Reply:
+        stream = event_stream(job.exchange, follow(corrector, job), finish)
+        next(stream)  # from here on closing it abandons the request
+        job.exchange.is_stream = True
+        # The last one tells nginx to pass each event on at once.
+        return Reply(stream, 200, [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")])
+
+    app.corrections.stream = reply
