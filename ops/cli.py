@@ -6,7 +6,6 @@ OPENBLAS_NUM_THREADS is set before NumPy is there to read it.
 
 from __future__ import annotations
 
-import importlib
 import os
 from dataclasses import replace
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from difflib import get_close_matches
 import click
 from click.core import ParameterSource
 
+from ops.commands_elsewhere import CommandsElsewhere
 from ops.options import ALL_SETTINGS, check_keys, check_spans, option, with_settings
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
@@ -39,22 +39,20 @@ _COMMANDS_ELSEWHERE = {
     "chaos": ("drills.command", "chaos", "Kill processes under load, and show that nothing is lost."),
     "train": ("training.commands", "train", "Train the Mini-GPT from sentences."),
     "eval": ("training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
+    "training": ("training.tools", "training", "Make the other files and figures of the model."),
 }
 
 
-class _Commands(click.Group):
-    """Commands of other modules are imported when they are run, not when the help lists them."""
+class _Commands(CommandsElsewhere):
+    """Settings are judged before a command runs, and a name that does not exist has a nearest one."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_COMMANDS_ELSEWHERE]
+    ELSEWHERE = _COMMANDS_ELSEWHERE
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS_ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        module, attribute, _ = _COMMANDS_ELSEWHERE[cmd_name]
-        if not module.startswith("training."):  # those do it when they run: PyTorch may want its threads
+        # Those of the training do it when they run: PyTorch may want its threads.
+        if cmd_name in self.ELSEWHERE and not self.ELSEWHERE[cmd_name][0].startswith("training."):
             configure_blas(os.environ)
-        return getattr(importlib.import_module(f"ops.{module}"), attribute)
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -69,12 +67,6 @@ class _Commands(click.Group):
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))
         return name, command, rest
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
-        rows += [(name, summary) for name, (_, _, summary) in _COMMANDS_ELSEWHERE.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
 
 
 class _TakesSentence(click.Command):

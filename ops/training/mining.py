@@ -1,4 +1,4 @@
-"""Finds right sentences that the model changes: `python -m ops.training.mining CORPUS... --out mined.tsv`.
+"""Finds right sentences that the model changes: `miniserve training mine CORPUS... --out mined.tsv`.
 
 `miniserve train --mined mined.tsv` learns from them that they are right. Some hold a mistake of their own, and what
 corrects it is mostly the surest, so `read_mined` leaves those out that are too sure for their reason and source. Look

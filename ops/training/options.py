@@ -22,4 +22,4 @@ class TrainOptions:
     start_from: Path | None = None  # weights file to begin with instead of random weights
     top_rate: float = 1.0  # share of the full learning rates to come down from; less keeps more of good weights
     tokens_per_batch: int = 4000
-    mined: tuple[Path, ...] = ()  # what `ops.training.mining` wrote: right sentences of the corpus, met more often
+    mined: tuple[Path, ...] = ()  # what `miniserve training mine` wrote: right sentences of the corpus, met more often

@@ -1,4 +1,4 @@
-"""Counts the mistakes that answers add: `python -m ops.training.evaluation.added CORPUS...`.
+"""Counts the mistakes that answers add: `miniserve training added CORPUS...`.
 
 Held-out sentences are broken in one to three places. An answer adds a mistake where it differs from the right sentence
 in a way in which the broken one did not, and which is itself a mistake that the training's rules make there: "where

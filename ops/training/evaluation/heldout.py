@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -153,9 +152,8 @@ def _without_reasons(edits: Sequence[ScriptEdit]) -> list[tuple[int, int, str]]:
     return [(edit.word, edit.num_words, edit.replacement) for edit in edits]
 
 
-def main() -> None:
-    """`... evaluation.heldout OUT.jsonl CORPUS...` writes the evaluation file of the model card, 3,000 of each."""
-    out, *corpora = map(Path, sys.argv[1:])
+def write_held_out(out: Path, corpora: Sequence[Path]) -> None:
+    """Write the evaluation file of the model card, 3,000 of each."""
     options = HeldOutOptions(num_wrong=3000, num_clean=3000, is_for_test=True)
     write_items((_item(example) for example in held_out_examples(corpora, options)), out)
 
@@ -165,7 +163,3 @@ def _item(example: Example) -> Item:
     if "\u2019" in example.sentence:  # the model writes straight apostrophes, the pipeline those of the sentence
         edits = tuple(replace(edit, replacement=edit.replacement.replace("'", "\u2019")) for edit in edits)
     return Item(example.sentence, apply_edits(example.sentence, edits), tuple(edit.reason for edit in edits))
-
-
-if __name__ == "__main__":
-    main()

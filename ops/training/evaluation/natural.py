@@ -1,4 +1,4 @@
-"""Natural text that no training sees, as evaluation files: `python -m ops.training.evaluation.natural OUT CORPUS...`.
+"""Natural text that no training sees, as evaluation files: `miniserve training natural OUT CORPUS...`.
 
 `natural.jsonl` is every 20th sentence as it stands, `natural-wrong.jsonl` the same with one mistake each, where the
 rules can make one: for the figures. `calibration.jsonl` and `calibration-wrong.jsonl` are another tenth, and of the

@@ -1,4 +1,4 @@
-"""Redraws the figures of the model card from the data beside them: `python -m ops.training.evaluation.plots [FOLDER]`.
+"""Redraws the figures of the model card from the data beside them: `miniserve training plots [FOLDER]`.
 
 | figure | drawn from |
 |---|---|
@@ -18,11 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-
-try:
-    import matplotlib
-except ModuleNotFoundError:
-    raise ModuleNotFoundError("the figures need matplotlib: pip install '.[plots]'") from None
+import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""Scores the product at many strictnesses: `python -m ops.training.evaluation.sweep FILE... --out eos_bias-NAME.csv`.
+"""Scores the product at many strictnesses: `miniserve training sweep FILE... --out eos_bias-NAME.csv`.
 
 The same columns as the `eos_bias.csv` that training writes, but of the whole product, guard included, and of any file
-of sentences. `python -m ops.training.evaluation.plots` draws both.
+of sentences. `miniserve training plots` draws both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes `tests/unit/golden_logits.npz`: `python -m ops.training.model.golden`.
+"""Writes `tests/unit/golden_logits.npz`: `miniserve training golden`.
 
 A small twin with random weights, some prompts with outputs, and the logits PyTorch gives for them, so that the NumPy
 model can be checked against the training code where PyTorch is not installed.
@@ -52,10 +52,6 @@ def random_twin(generator: torch.Generator) -> Twin:
     return twin.eval()
 
 
-def main() -> None:
+def write_golden() -> None:
     """Write the file."""
     np.savez_compressed(PATH, **golden_arrays())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The mean of two models that descend from each other, with a bias of its own: `python -m ops.training.model.mean`.
+"""The mean of two models that descend from each other, with a bias of its own: `miniserve training mean`.
 
 A training that goes on with new sentences forgets some of the old; halfway back it keeps most of both (Wortsman et al.,
 2022, "Robust fine-tuning of zero-shot models").
@@ -6,8 +6,8 @@ A training that goes on with new sentences forgets some of the old; halfway back
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from safetensors import safe_open
@@ -36,22 +36,16 @@ def _trained(one: Path, other: Path, share: float) -> str:
     return json.dumps(trained | {"mean": {"with": weights_origin(one), "share_of_this_training": share}})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the mean of two weights files, with a bias chosen for it.")
-    parser.add_argument("one", type=Path, help="the weights that the training began with")
-    parser.add_argument("other", type=Path, help="what it made of them")
-    parser.add_argument("out", type=Path, help="folder for mini-gpt.safetensors and the tables of the bias")
-    parser.add_argument("--corpus", type=Path, action="append", required=True, help="as for `miniserve train`")
-    parser.add_argument("--share", type=float, default=0.5, help="of the other, 0 to 1 (default 0.5)")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    tokenizer, twin = Tokenizer.load(), mean_of(options.one, options.other, options.share)
-    held_out = tuning_set(options.corpus, tokenizer)
-    bias = tuned_bias(twin, held_out, options.corpus, options.out)
-    trained = _trained(options.one, options.other, options.share)
-    write_weights(twin, options.out / "mini-gpt.safetensors", tokenizer.fingerprint, bias, trained)
-    print(f"{options.out / 'mini-gpt.safetensors'}: bias {bias:g}, held-out loss {held_out.output_loss(twin):.4f}")
+def write_mean(one: Path, other: Path, share: float, corpora: Sequence[Path], out: Path) -> str:
+    """Write the mean, with a bias chosen for it, and the tables of the bias into the folder; returns what was done."""
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer, twin = Tokenizer.load(), mean_of(one, other, share)
+    held_out = tuning_set(corpora, tokenizer)
+    bias = tuned_bias(twin, held_out, corpora, out)
+    path = out / "mini-gpt.safetensors"
+    write_weights(twin, path, tokenizer.fingerprint, bias, _trained(one, other, share))
+    return f"{path}: bias {bias:g}, held-out loss {held_out.output_loss(twin):.4f}"
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit("this is `miniserve training mean` now")

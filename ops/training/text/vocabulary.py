@@ -1,4 +1,4 @@
-"""Trains the tokenizer that ships as `api/grammar/tokenizer.json`: `python -m ops.training.text.vocabulary CORPUS...`.
+"""Trains the tokenizer that ships as `api/grammar/tokenizer.json`: `miniserve training vocabulary CORPUS...`.
 
 Byte-level BPE over pieces as `api.grammar.tokenizer` cuts them. Two things help the model to see through mistakes: a
 final -ed or -ing is a token of its own (walk|ed, shak|ed, swimm|ing), and so is every form of the irregular verbs and
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import click
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from api.grammar.edit_script import special_tokens
@@ -95,7 +95,7 @@ def _repeated(counts: Counter[str]) -> Iterator[str]:
         yield from itertools.repeat(piece, count)
 
 
-def _training_text(corpora: list[Path], verbs: VerbTable, seed: int) -> Iterator[str]:
+def _training_text(corpora: Sequence[Path], verbs: VerbTable, seed: int) -> Iterator[str]:
     """Every sentence of the text, right and perhaps wrong; none that the generator rewrote, whose few time words and
     frames would crowd out words of the language."""
     sentences = [sentence for sentence in read_corpus(corpora) if not sentence.is_held_out]
@@ -105,10 +105,12 @@ def _training_text(corpora: list[Path], verbs: VerbTable, seed: int) -> Iterator
         yield maker.make(sentence, rng).sentence
 
 
-def main() -> None:
-    """Retrain the tokenizer that ships; the corpora are the arguments."""
+@click.command()
+@click.argument("corpora", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+def main(corpora: tuple[Path, ...]) -> None:
+    """Train the tokenizer that ships again, from the sentences of CORPORA."""
     verbs = VerbTable.load()
-    text = _training_text([Path(name) for name in sys.argv[1:]], verbs, seed=0)
+    text = _training_text(corpora, verbs, seed=0)
     train_tokenizer(text, verbs, Path(__file__).parents[3] / "api" / "grammar" / "tokenizer.json")
 
 

@@ -1,4 +1,4 @@
-"""Tells what is wrong with files of written sentences: `python -m ops.training.text.written.check FILE...`.
+"""Finds what is wrong with files of written sentences: `miniserve training check-lines FILE...`.
 
 A line is at fault if it cannot be parsed, if a correction of it is one the guard refuses, if it is too long, or if it
 stands among the held-out sentences.
@@ -6,15 +6,15 @@ stands among the held-out sentences.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, combinations
 from pathlib import Path
+
+import click
 
 from api.grammar.guard import Guard
 from api.grammar.verb_words import VerbWords
@@ -102,34 +102,35 @@ def _show(lines: list[WrittenLine], num_shown: int) -> None:
         print(right)
 
 
-def main() -> int:
-    """Print faults, counts and, where asked, examples; the exit status is 1 if there is a fault."""
-    parser = argparse.ArgumentParser(description="Check files of written training sentences.")
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N random examples")
-    parser.add_argument("--held-out", type=Path, default=Path("tests/heldout"), help="folder of sentences to avoid")
-    options = parser.parse_args()
-    guard, held_out = Guard(VerbWords(VerbTable.load())), HeldOutSentences.of_folder(options.held_out)
+@click.command()
+@click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+@click.option("--show", type=click.IntRange(0), default=0, metavar="N", help="Print N random examples.")
+@click.option("--held-out", type=click.Path(exists=True, file_okay=False, path_type=Path),
+              default=Path("tests/heldout"), show_default=True, help="Folder of sentences to avoid.")  # fmt: skip
+def main(files: tuple[Path, ...], show: int, held_out: Path) -> None:
+    """Print the faults of FILES and what they hold; the exit status is 1 if there is a fault."""
+    guard, to_avoid = Guard(VerbWords(VerbTable.load())), HeldOutSentences.of_folder(held_out)
     counts, good, num_faulty = Counter(), [], 0
-    for path in options.files:
+    for path in files:
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if not is_line(text):
                 continue
-            found = list(dict.fromkeys(faults(text, guard, held_out)))
+            found = list(dict.fromkeys(faults(text, guard, to_avoid)))
             num_faulty += bool(found)
             for fault in found:
-                print(f"{path.name}:{number}: {fault}")
+                click.echo(f"{path.name}:{number}: {fault}")
             if not found:
                 good.append(parse(text))
                 counts.update(
                     reason for place in good[-1].places for variant in place.variants[:1] for reason, _ in variant.wrong
                 )
-    _show(good, options.show)
+    _show(good, show)
     for reason, count in counts.most_common():
-        print(f"{count:5d} {reason.value}")
-    print(f"{len(good)} good lines ({sum(not line.can_break for line in good)} right only), {num_faulty} with faults")
-    return 1 if num_faulty else 0
+        click.echo(f"{count:5d} {reason.value}")
+    num_right = sum(not line.can_break for line in good)
+    click.echo(f"{len(good)} good lines ({num_right} right only), {num_faulty} with faults")
+    raise SystemExit(1 if num_faulty else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

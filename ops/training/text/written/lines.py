@@ -3,8 +3,8 @@
     [My uncle/The nurse] {has worked|perfect_tense:works} here since [May/2015].
 
 `[a/b]` is a free choice. In `{right|reason:wrong|reason:wrong}` the right text comes first; `/` inside braces parts
-parallel lists, of which one place is drawn. A line without braces is right and tempting. `python -m
-ops.training.text.written.check FILE...` tells what is wrong with a file.
+parallel lists, of which one place is drawn. A line without braces is right and tempting. `miniserve
+training check-lines FILE...` says what is wrong with a file.
 """
 
 from __future__ import annotations
