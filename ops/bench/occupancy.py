@@ -110,13 +110,17 @@ def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
+def num_iterations(rows: Sequence[Row], policy: str) -> int:
+    """Until no request waited any more."""
+    return 1 + max(row["iteration"] for row in rows if row["policy"] == policy and row["slot"] != "")
+
+
 def summary(rows: list[Row]) -> list[str]:
     facts = {(row["policy"], row["state"]): row["number"] for row in rows if row["slot"] == ""}
-    iterations = {row["policy"]: row["iteration"] + 1 for row in rows if row["slot"] != ""}
     lines = [f"  {SLOTS} places, the sentences of {_NUM_REQUESTS} requests, all waiting from the start"]
     for policy, share in shares(rows).items():
         lines.append(
-            f"  {policy:<14} {iterations[policy]:>6.0f} iterations; slot-steps idle {share['idle']:.1%}, "
+            f"  {policy:<14} {num_iterations(rows, policy):>6.0f} iterations; slot-steps idle {share['idle']:.1%}, "
             f"wasted {share['waste']:.1%}; with places in plenty at most {facts[policy, 'places']:.0f} at once, "
             f"{facts[policy, 'peak tokens']:,.0f} of {facts[policy, 'budget']:,.0f} tokens"
         )
