@@ -40,7 +40,7 @@ def git_commit(folder: Path = _ROOT) -> str:
 
 
 def cpu_name() -> str:
-    """The processor's name as the system tells it."""
+    """The processor's name as the system reports it."""
     if _CPU_INFO.exists():
         for line in _CPU_INFO.read_text().splitlines():
             label, _, name = line.partition(":")
@@ -50,7 +50,7 @@ def cpu_name() -> str:
 
 
 def weights_origin(path: Path) -> dict[str, object]:
-    """What to say of the weights another run began from: their digest and, where they tell, their own training."""
+    """The digest of the weights that another run began from and, where it is known, their own training."""
     with safe_open(path, framework="numpy") as file:
         metadata = file.metadata() or {}
     try:

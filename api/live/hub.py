@@ -138,7 +138,7 @@ class Hub:
             self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
 
     def _read_news(self, ask: Callable[[Command], Any]) -> list[str]:
-        """What workers have told since the last look."""
+        """What workers have sent since the last look."""
         if self._last_id == "$":  # what others watched before is no news
             newest = ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
             self._last_id = newest[0][0].decode() if newest else "0-0"

@@ -94,7 +94,7 @@ def _heartbeat() -> HeartbeatFile | None:
 
 
 class Watch:
-    """One look after the other; tells what has changed."""
+    """One look after the other; reports what has changed."""
 
     def __init__(self, observatory: Observatory, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
         self._observatory = observatory

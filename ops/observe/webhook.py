@@ -50,7 +50,7 @@ class Webhook:
         self._thread: threading.Thread | None = None
 
     def post(self, payload: Mapping[str, Any]) -> None:
-        """Returns at once. Beyond the bound the oldest is given up: the newest tells how things stand."""
+        """Returns at once. Beyond the bound the oldest is given up: the newest says how things stand."""
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 self._say_given_up(self._waiting.popleft(), f"{self._most_waiting} newer ones wait")

@@ -52,7 +52,7 @@ def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:
 
 
 def _moment(scrape: Scrape, at_s: float) -> Moment:
-    """What tells whether the load is steady, which the rule of Little's law asks for."""
+    """Shows whether the load is steady, which the rule of Little's law asks for."""
     ended = scrape.total("miniserve_request_success_total") + scrape.total("miniserve_request_failure_total")
     return Moment(at_s, accepted=int(scrape.total("miniserve_requests_accepted_total")), ended=int(ended))
 

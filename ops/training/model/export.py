@@ -58,7 +58,7 @@ def export(checkpoint: Path, path: Path, options: TrainOptions, choice: Choice |
 
 
 def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[str, object]:
-    """What the model card tells about a run, and what one needs to repeat it."""
+    """What the model card says about a run, and what is needed to repeat it."""
     state = torch.load(checkpoint, map_location="cpu", weights_only=True)
     device = torch.cuda.get_device_name() if options.device == "cuda" else cpu_name()
     return {
