@@ -34,7 +34,8 @@ _OTHER_OPTIONS = frozenset(
 # Read by docker-compose.yml, where a shell has them set for it.
 _OF_COMPOSE = frozenset(
     """
-    dashboard_username dashboard_password dashboard_disable_delete prometheus_port grafana_port grafana_password
+    dashboard_username dashboard_password dashboard_disable_delete prometheus_port prometheus_key_file grafana_port
+    grafana_password
     """.split()
 )
 KNOWN = frozenset(map(variable, {spec.name for spec in fields(Settings)} | _OTHER_OPTIONS | _OF_COMPOSE))
