@@ -21,6 +21,7 @@ from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_t
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import match_case
+from api.grammar.surroundings import speak_against
 from api.grammar.tokenizer import Prompt, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -98,6 +99,7 @@ class TextPipeline:
         words = VerbWords(verbs)
         self.pause = pause
         self._tokenizer = tokenizer
+        self._words = words
         self._guard = Guard(words)
         self._facts = FactFinder(words)
 
@@ -252,6 +254,8 @@ class TextPipeline:
         """Tell whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
         previous = previous_word(draft.sentence, draft.prompt.words, edit.word)
         if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
+            return False
+        if speak_against(draft.sentence, edit, self._words.may_be_past):
             return False
         return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
 

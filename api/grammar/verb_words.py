@@ -23,6 +23,7 @@ _AUXILIARIES = {
     "'s": ("be", "have"), "'d": ("have", "will"), "ai": ("be", "have"), "must": ("must",), "ought": ("ought",),
 }  # fmt: skip
 _MODAL_FORMS = frozenset(["can", "may", "must", "shall", "should", "will", "could", "might", "would"])
+_PASTS = frozenset(["was", "were", "been"])  # of the one verb that no table holds
 AUXILIARY_LEMMAS = frozenset(lemma for lemmas in _AUXILIARIES.values() for lemma in lemmas)
 NEGATIONS = frozenset(["not", "n't"])
 # As many type them. "wont" and "cant" are words of their own.
@@ -74,6 +75,13 @@ class VerbWords:
     def is_right_form(self, part: str) -> bool:
         """Tell whether the part is an auxiliary or a right form of a known verb."""
         return part in _AUXILIARIES or self.verbs.is_form(part)
+
+    def may_be_past(self, part: str) -> bool:
+        """Tell whether the part may be a past form or a participle."""
+        if part in _PASTS:
+            return True
+        known = (self.verbs.verbs[lemma] for lemma in self.verbs.lemmas_of(part) if lemma in self.verbs.verbs)
+        return any(part in (*forms.pasts, *forms.participles) for forms in known)
 
     def _lemmas_of(self, part: str) -> frozenset[str]:
         """Return the verbs this part may be a form of; the rules of spelling find those of parts outside the table."""

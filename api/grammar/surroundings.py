@@ -1,0 +1,82 @@
+"""Refuses edits that the words around them speak against: "I really are", "it remains high in 1973".
+
+The guard judges which words an edit puts in the place of which. An edit that it allows may still be a mistake in its
+sentence. Here the closed lists tell which ones are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from api.grammar import word_sets
+from api.grammar.proposals import Proposal
+from api.grammar.reasons import Reason
+from api.grammar.verb_words import parts_of
+
+_NEAR = 120  # characters that are read on either side
+_TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+_PERSONS = {"i": "first", "he": "singular", "she": "singular", "we": "plural", "they": "plural"}
+_NOT_BE = {
+    "first": frozenset(["is", "are", "isn't", "aren't"]),
+    "singular": frozenset(["am", "are", "aren't"]),
+    "plural": frozenset(["am", "is", "was", "isn't", "wasn't"]),
+}
+_NOT_FOR = {Reason.SVA_SG: ("first", "plural"), Reason.SVA_PL: ("singular",)}
+_JOINING = frozenset(["and", "or", "nor", "than", "as", "like", "&"])  # "Ann and I are", "people like he"
+_PERIOD = "(?:night|week|month|year|summer|winter|spring|autumn)"
+_FINISHED = re.compile(rf"\b(?:yesterday|ago|last {_PERIOD}|in (?:1[5-9]\d\d|20[01]\d))\b")
+_COMING = re.compile(rf"\b(?:tomorrow|next {_PERIOD})\b")
+_NEW_CLAUSE = (
+    word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
+) | {"to"}  # fmt: skip
+_SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
+
+
+def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool]) -> bool:
+    """Tell whether the words around the edit show that it would be a mistake.
+
+    `is_past` tells which words may be pasts or participles.
+    """
+    before, after = sentence[max(0, edit.start - _NEAR) : edit.start], sentence[edit.end : edit.end + _NEAR]
+    if edit.reason is Reason.TENSE_FUT:
+        return _starts_a_clause_before(_COMING, after)
+    if edit.reason is Reason.SVA_BE:
+        return _disagrees(before, edit)
+    if edit.reason in _NOT_FOR:
+        is_present = not is_past(parts_of(edit.replacement[0])[0])
+        return is_present and (_disagrees(before, edit) or _is_over(after, is_past))
+    return False
+
+
+def _disagrees(before: str, edit: Proposal) -> bool:
+    """Tell whether a pronoun right before the verb asks for another form: "they [walks]"."""
+    words = _TOKEN.findall(before.lower())
+    while words and words[-1] in word_sets.ADVERBS:
+        words.pop()
+    person = _PERSONS.get(words[-1]) if words else None
+    if person is None or (len(words) > 1 and words[-2] in _JOINING):
+        return False
+    if edit.reason is Reason.SVA_BE:
+        return edit.replacement[0].lower() in _NOT_BE[person]
+    return person in _NOT_FOR[edit.reason]
+
+
+def _is_over(after: str, is_past: Callable[[str], bool]) -> bool:
+    """Tell whether the time that follows in the same clause is over: "[remains] high in 1973"."""
+    time = _FINISHED.search(after)
+    if time is None:
+        return False
+    words = _TOKEN.findall(after[: time.start()].lower())
+    return words[-1:] != ["from"] and not any(_may_be_a_verb(word, is_past) for word in words)
+
+
+def _may_be_a_verb(word: str, is_past: Callable[[str], bool]) -> bool:
+    return word.endswith(("ing", "ed")) or not _NEW_CLAUSE.isdisjoint(parts_of(word)) or is_past(word)
+
+
+def _starts_a_clause_before(time: re.Pattern[str], after: str) -> bool:
+    """Tell whether the time is that of a later clause: "[will announce] that he fights next week"."""
+    match = time.search(after)
+    words = _TOKEN.findall(after[: match.start()].lower()) if match else ()
+    return any(parts_of(word)[0] in _SUBJECTS for word in words)

@@ -1,0 +1,57 @@
+"""An edit that the words around it speak against is refused; where they do not, it is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
+from tests.unit.test_pipeline import conclude
+
+R = Reason
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit"),
+    [
+        ("I really is offering lunch", ScriptEdit(2, 1, "are", R.SVA_BE)),
+        ("they often is late", ScriptEdit(2, 1, "was", R.SVA_BE)),
+        ("She am late", ScriptEdit(1, 1, "are", R.SVA_BE)),
+        ("We sings well", ScriptEdit(1, 1, "sings", R.SVA_SG)),
+        ("They never sing", ScriptEdit(2, 1, "sings", R.SVA_SG)),
+        ("he sings", ScriptEdit(1, 1, "sing", R.SVA_PL)),
+        ("The rate remain high, with peaks in 1973", ScriptEdit(2, 1, "remains", R.SVA_SG)),
+        ("He receive his degree from the School of Arts in 2000", ScriptEdit(1, 1, "receives", R.SVA_SG)),
+        ("The boys leaves two years ago", ScriptEdit(2, 1, "leave", R.SVA_PL)),
+        ("He don't go there last week", ScriptEdit(1, 1, "doesn't", R.SVA_SG)),
+        ("He has announced that he'll fight next month", ScriptEdit(1, 2, "will announce", R.TENSE_FUT)),
+    ],
+)
+def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: ScriptEdit) -> None:
+    assert conclude(sentence, edit).corrected == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit", "corrected"),
+    [
+        ("I really is late", ScriptEdit(2, 1, "am", R.SVA_BE), "I really am late"),
+        ("Ann and I is late", ScriptEdit(3, 1, "are", R.SVA_BE), "Ann and I are late"),
+        ("The girls he loves is here", ScriptEdit(4, 1, "are", R.SVA_BE), "The girls he loves are here"),
+        ("They often is late", ScriptEdit(2, 1, "are", R.SVA_BE), "They often are late"),
+        ("He sing", ScriptEdit(1, 1, "sings", R.SVA_SG), "He sings"),
+        (
+            "His next works is two books in 1968",
+            ScriptEdit(3, 1, "are", R.SVA_BE),
+            "His next works are two books in 1968",
+        ),
+        ("I called you tomorrow", ScriptEdit(1, 1, "will call", R.TENSE_FUT), "I will call you tomorrow"),
+        ("He live in a house built in 1950", ScriptEdit(1, 1, "lives", R.SVA_SG), "He lives in a house built in 1950"),
+        ("He know that I came yesterday", ScriptEdit(1, 1, "knows", R.SVA_SG), "He knows that I came yesterday"),
+        ("They don't want it", ScriptEdit(1, 1, "didn't", R.SVA_SG), "They didn't want it"),
+        ("He swum last week", ScriptEdit(1, 1, "swam", R.PAST_NOT_PART), "He swam last week"),
+        ("He went there tomorrow", ScriptEdit(1, 1, "will go", R.TENSE_FUT), "He will go there tomorrow"),
+        ("He like it. I left yesterday", ScriptEdit(1, 1, "likes", R.SVA_SG), "He likes it. I left yesterday"),
+    ],
+)
+def test_what_nothing_speaks_against_is_mended(sentence: str, edit: ScriptEdit, corrected: str) -> None:
+    assert conclude(sentence, edit).corrected == corrected
