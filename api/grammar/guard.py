@@ -154,15 +154,18 @@ class Guard:
         )
 
     def _moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
-        """Tell whether two edits put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]"."""
+        """Tell whether two edits put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]".
+
+        A 'do' before them may be there already: "does [means a] [word]" > "does [a] [word mean]".
+        """
         (one_old, one_new), (other_old, other_new) = (
             [list(map(plain, words)) for words in edit] for edit in (one, other)
         )
-        if len(one_old) != len(one_new) or one_old[1:] != one_new[1:] or other_new[:-1] != other_old:
+        leaves = one_old[1:] == one_new or (one_old[1:] == one_new[1:] and one_new[0] in word_sets.DO_PARTS)
+        if not leaves or other_new[:-1] != other_old:
             return False
         verbs = self._words.lemmas_of(one_old[0]) & self._words.lemmas_of(other_new[-1])
-        is_base = other_new[-1] in verbs and verbs.isdisjoint(AUXILIARY_LEMMAS)
-        return one_new[0] in word_sets.DO_PARTS and is_base
+        return other_new[-1] in verbs and verbs.isdisjoint(AUXILIARY_LEMMAS)
 
     def _is_modal(self, word: str) -> bool:
         return not self._words.lemmas_of(parts_of(word)[0]).isdisjoint(_MODALS)

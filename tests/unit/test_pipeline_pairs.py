@@ -151,6 +151,17 @@ def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_th
     assert PIPELINE.certain_edits(PIPELINE.prepare(sentence), ids) == ()
 
 
+def test_behind_a_do_that_is_there_a_verb_goes_behind_its_subject():
+    correction = corrected_by(Reason.DO_SUPPORT, "What does means this word?", (2, 2, "this"), (4, 1, "word mean"))
+
+    assert correction.corrected == "What does this word mean?"
+    assert correction.explanation == (
+        "After 'do' comes the subject, so 'means' does not stand here. "
+        "After 'do' and the subject comes the base form of the verb: 'mean'."
+    )
+    assert not corrected_by(Reason.DO_SUPPORT, "What does means this word?", (2, 2, "this")).edits
+
+
 @pytest.mark.parametrize(
     "edits",
     [

@@ -70,4 +70,6 @@ def parts(wrongs: Sequence[str], rights: Sequence[str]) -> list[Part]:
         return [(0, 1, rights[0]), (len(wrongs) - 2, 2, wrongs[-2])]
     if wrongs[1:] == list(rights[1:-1]):  # "means this word" > "does this word mean"
         return [(0, 1, rights[0]), (len(wrongs) - 1, 1, f"{wrongs[-1]} {rights[-1]}")]
+    if wrongs[1:] == list(rights[:-1]):  # (does) "means this word" > "this word mean"
+        return [(0, 2, wrongs[1]), (len(wrongs) - 1, 1, f"{wrongs[-1]} {rights[-1]}")]
     raise ValueError(f"{' '.join(wrongs)!r} is more than {MOST_WORDS} words")
