@@ -11,6 +11,7 @@ from api.grammar import word_sets
 from api.grammar.memo import memo
 from api.grammar.verb_words import parts_of, plain
 
+_DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did", "not")}
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
 _NEVER_NAMES = frozenset(
@@ -37,6 +38,8 @@ def match_case(
 @memo
 def _matched(edit: tuple[tuple[str, ...], tuple[str, ...], bool, bool, bool]) -> tuple[str, ...]:
     source, replacement, has_curly, is_start, is_upper = edit
+    if plain(source[0]) == "not" and replacement[0] in _DO_NOT:  # who writes 'not' keeps it
+        replacement = (*_DO_NOT[replacement[0]], *replacement[1:])
     letters = "".join(source)
     if letters.isupper() and (is_upper or sum(map(str.isalpha, letters)) > 1):
         cased = [word.upper() for word in replacement]

@@ -53,6 +53,9 @@ WALKS = ScriptEdit(1, 1, "walks", R.SVA_SG)
         ("I\u2019m agree", [ScriptEdit(0, 2, "i agree", R.EXTRA_BE)], "I agree"),
         ("Birds singing outside", [ScriptEdit(1, 1, "are singing", R.MISSING_BE)], "Birds are singing outside"),
         ("Singing outside", [ScriptEdit(0, 1, "are singing", R.MISSING_BE)], "Are singing outside"),
+        ("He not like it", [ScriptEdit(1, 2, "doesn't like", R.DO_SUPPORT)], "He does not like it"),
+        ("He no like it", [ScriptEdit(1, 2, "doesn't like", R.DO_SUPPORT)], "He doesn't like it"),
+        ("NOT GO!", [ScriptEdit(0, 2, "don't go", R.DO_SUPPORT)], "DO NOT GO!"),
         ("Ann walk, sing", [WALKS, ScriptEdit(2, 1, "sings", R.SVA_SG)], "Ann walks, sings"),
     ],
 )  # fmt: skip
