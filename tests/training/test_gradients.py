@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from ops.training.model.batches import Batch, Encoded, collate
 from ops.training.model.golden import CONFIG
 from ops.training.model.gradients import BatchLosses
 from ops.training.model.trainer import Trainer
-from ops.training.model.twin import Twin
+from ops.training.model.twin import Layer, Twin
 from ops.training.options import TrainOptions
 
 
@@ -46,12 +47,27 @@ def test_two_processes_learn_what_one_learns_from_both_batches():
 
 
 def test_a_batch_of_one_row_is_computed_without_the_compiler():
-    losses = BatchLosses(Twin(replace(CONFIG, num_layers=1)), "cpu", torch.float32, compiles=False)
-    losses._hidden = None  # what the compiler made
+    def backend(graph: torch.fx.GraphModule, inputs: object) -> NoReturn:
+        raise RuntimeError("compiled")
+
+    twin = Twin(replace(CONFIG, num_layers=1))
+    losses = BatchLosses(twin, "cpu", torch.float32, compiles=False)
+    twin.layers[0].compile(backend=backend)
 
     assert all(map(math.isfinite, losses.backward(batch_of(70))))
-    with pytest.raises(TypeError):
+    with pytest.raises(Exception, match="compiled"):
         losses.backward(batch_of(70, 80))
+
+
+def test_each_layer_is_compiled_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six layers compiled as one gave NaN for every batch."""
+    compiled = []
+    monkeypatch.setattr(Layer, "compile", lambda self, **options: compiled.append(self))
+    twin = Twin(CONFIG)
+
+    BatchLosses(twin, "cpu", torch.float32, compiles=True)
+
+    assert compiled == [*twin.layers]
 
 
 def test_a_helper_that_dies_is_told_and_not_waited_for():

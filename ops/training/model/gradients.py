@@ -29,17 +29,16 @@ class BatchLosses:
         self._device = device
         self._is_mixed = precision == torch.bfloat16
         self._twin = twin
-        # The part that runs over the padded batch; the rest has shapes that depend on what is in it.
-        self._hidden = torch.compile(twin.hidden, dynamic=True) if compiles else twin.hidden
+        if compiles:
+            for layer in twin.layers:  # each by itself: PyTorch 2.13 compiles six at once to code that gives NaN
+                layer.compile(dynamic=True)
 
     def backward(self, batch: Batch) -> Means:
         """Add the batch's gradients to those of the weights."""
         with torch.autocast(self._device, torch.bfloat16, enabled=self._is_mixed):
             tensors = to_tensors(batch, self._device)
-            # PyTorch 2.13 compiles a batch of one row to code that gives NaN.
-            make_hidden = self._hidden if len(batch) > 1 else self._twin.hidden
-            hidden = make_hidden(tensors.tokens, tensors.word_numbers, tensors.prompt_lengths)
-            losses = self._twin.losses_of(hidden, tensors)
+            with torch.compiler.set_stance("default" if len(batch) > 1 else "force_eager"):  # of one row: NaN, too
+                losses = self._twin.losses(tensors)
         losses.total.backward()
         return losses.output.item(), losses.detection.item()
 
