@@ -156,9 +156,9 @@ def test_behind_a_do_that_is_there_a_verb_goes_behind_its_subject():
 
     assert correction.corrected == "What does this word mean?"
     assert correction.explanation == (
-        "After 'do' comes the subject, so 'means' does not stand here. "
-        "After 'do' and the subject comes the base form of the verb: 'mean'."
+        "After 'do' comes the subject, and then the base form of the verb: 'this word mean', not 'means this word'."
     )
+    assert_one_edit(correction, "What does means this word?")
     assert not corrected_by(Reason.DO_SUPPORT, "What does means this word?", (2, 2, "this")).edits
 
 

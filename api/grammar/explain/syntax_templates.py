@@ -125,8 +125,8 @@ def _do_support(facts: EditFacts) -> str:
         if is_subject_asked:
             return f"Where the question word is the subject, no '{first}' comes before the verb: {facts.not_old}."
         return f"Inside another sentence a question keeps the order of a statement, without '{first}': {facts.not_old}."
-    if at is None and rest == words:  # the first half of "does [means this] [word]?"
-        return f"After 'do' comes the subject, so '{first}' does not stand here."
+    if at is None and rest and rest == words[:-1]:  # "does [means this word]?"
+        return f"After 'do' comes the subject, and then the base form of the verb: {facts.not_old}."
     if at is None:
         return f"A question or a negative sentence needs a form of 'do' here: {facts.not_old}."
     if _has(facts.old, word_sets.BE_PARTS):
