@@ -234,8 +234,8 @@ class TextPipeline:
         """Tell whether two edits that move nothing mend one mistake, so that either alone would leave another."""
         if other is None:
             return False
-        if self._guard.needs_the_verb(one.source, one.replacement, one.reason):
-            return may_move(sentence, one, other)
+        if self._needs_the_verb(one):
+            return one.reason is other.reason and not self._needs_the_verb(other)
         return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
 
     def _is_move(self, one: Proposal, other: Proposal) -> bool:
@@ -246,9 +246,10 @@ class TextPipeline:
     def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
         """Tell whether the edit needs a later one of the same reason, and there is none."""
         edit = proposals[rank]
-        if not self._guard.needs_the_verb(edit.source, edit.replacement, edit.reason):
-            return False
-        return all(other.reason is not edit.reason for other in proposals[rank + 1 :])
+        return self._needs_the_verb(edit) and all(other.reason is not edit.reason for other in proposals[rank + 1 :])
+
+    def _needs_the_verb(self, edit: Proposal) -> bool:
+        return self._guard.needs_the_verb(edit.source, edit.replacement, edit.reason)
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Tell whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""

@@ -19,6 +19,10 @@ SCRIPTS = [
     ("Are you eat meat and do he likes it?", [(0, 1, "Do", Reason.DO_SUPPORT), (5, 1, "does", Reason.SVA_SG),
                                              (7, 1, "like", Reason.BASE_DO)]),
     ("Are you eating meat when he come?", [(0, 1, "Do", Reason.TENSE_PERF), (2, 1, "eat", Reason.TENSE_PERF)]),
+    ("Where your brother lives and he go?", [(1, 1, "does your", Reason.DO_SUPPORT), (3, 1, "live", Reason.BASE_DO),
+                                             (6, 1, "goes", Reason.SVA_SG)]),
+    ("Are you knowing him and he know me?", [(0, 1, "Do", Reason.STATIVE), (2, 1, "know", Reason.STATIVE),
+                                             (6, 1, "knows", Reason.SVA_SG)]),
     ("Where the new bank is?", [(1, 1, "is the", Reason.QUESTION_ORDER), (3, 2, "bank", Reason.QUESTION_ORDER)]),
 ]  # fmt: skip
 

@@ -82,6 +82,7 @@ def test_no_auxiliary_moves_over_a_mark_or_far_away(sentence: str) -> None:
     [
         ("Are you often singing?", Reason.HABIT, [(0, 1, "do"), (3, 1, "sing")], "Do you often sing?"),
         ("I am not knowing him.", Reason.STATIVE, [(1, 2, "don't"), (3, 1, "know")], "I don't know him."),
+        ("Are you, dear, knowing him?", Reason.STATIVE, [(0, 1, "do"), (3, 1, "know")], "Do you, dear, know him?"),
         ("Are you often singing?", Reason.HABIT, [(0, 1, "do")], "Are you often singing?"),
         ("He is a teacher.", Reason.STATIVE, [(1, 1, "does")], "He is a teacher."),
         ("She was not happy.", Reason.STATIVE, [(1, 2, "didn't")], "She was not happy."),
