@@ -233,6 +233,7 @@ def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
     client.set("miniserve:request:r1", "not a hash")
     client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y", "holder": ":z"})
     client.set("miniserve:learner:c", "not a hash")
+    assert replica.learners.find("c") == {}
     for learner in "abcd":
         replica.note(learner, f"of-{learner}", ("habit", "go"))
     replica.note("e", "r1")

@@ -96,7 +96,7 @@ class RedisLearners:
             self._number += 1
 
     def find(self, learner: str) -> Mapping[str, str]:
-        flat = self._ask(("HGETALL", f"miniserve:learner:{learner}"))  # a mapping, where the URL has protocol=3
+        flat = self._ask(script("learner", learner))  # a mapping, where the URL has protocol=3
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
 
