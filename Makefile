@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Many tests wait for processes that start or die: one more than two cores keeps both at work.
+# Many tests wait for processes that start or die: with one more than two cores both have work.
 TEST_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
@@ -60,7 +60,7 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
-	@$(PYTEST_PARALLEL) --dist loadfile $(PATIENT) -m 'not alone' tests/system
+	@$(PYTEST) -n 2 --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 
 pictures: install ## draw the pictures of / and /ops and of the dashboard for the documents

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -170,6 +170,15 @@ class Server:
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
+
+
+@contextmanager
+def all_at_once(*servers: Server) -> Iterator[list[Server]]:
+    """All of them, each of which starts while the others do."""
+    with ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.__exit__)
+        yield [server.__enter__() for server in servers]
 
 
 class ApiProcess(Server):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from ops.cli import main
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.command import expected_answers
 from ops.load.connection import Target
 from ops.load.generator import Expected, Generator
-from ops.run import processes
 from scheduler.settings import MODES, QUEUE_MODES, Settings
 from tests.e2e.test_bad_input import BAD_BODIES, JSON
 from tests.exposed_metrics import families_of
@@ -97,12 +97,12 @@ def test_an_unreadable_request_is_answered_with_a_problem_document(other: Runnin
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"].endswith("invalid-header")
 
 
-@pytest.mark.parametrize("mode", LOCAL_MODES)
-def test_without_a_queue_there_is_the_api_process_alone(mode: str) -> None:
-    with RunningSystem("--mode", mode) as running:
-        pids = {role: len(running.pids(role)) for role in ("api", "worker", "redis")}
+def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, request: pytest.FixtureRequest) -> None:
+    has_queue = request.node.callspec.params["other"] in QUEUE_MODES
 
-    assert pids == {"api": 1, "worker": 0, "redis": 0}
+    pids = {role: len(other.pids(role)) for role in ("api", "worker", "redis")}
+
+    assert pids == {"api": 1, "worker": int(has_queue), "redis": int(has_queue)}
 
 
 @pytest.mark.parametrize("mode", LOCAL_MODES)
@@ -127,18 +127,14 @@ def _num_open_files(running: RunningSystem) -> int:
 
 @pytest.mark.parametrize("options", [("--workers", "2"), ("--redis-url", "redis://127.0.0.1:1/0"), ("--dashboard",)])
 def test_what_needs_a_queue_is_refused_in_a_mode_without_one(options: tuple[str, ...]) -> None:
-    command = processes.miniserve_command("up", "--mode", "sync", *options)
+    refused = CliRunner().invoke(main, ["up", "--mode", "sync", *options])
 
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
-
-    assert refused.returncode == 2
-    assert options[0] in refused.stderr and "--mode continuous or static" in refused.stderr
+    assert refused.exit_code == 2
+    assert options[0] in refused.output and "--mode continuous or static" in refused.output
 
 
 def test_a_worker_without_a_queue_is_refused() -> None:
-    command = processes.miniserve_command("worker", "--mode", "threaded")
+    refused = CliRunner().invoke(main, ["worker", "--mode", "threaded", "--redis-url", "redis://127.0.0.1:1/0"])
 
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
-
-    assert refused.returncode == 2
-    assert "--mode threaded has no workers" in refused.stderr
+    assert refused.exit_code == 2
+    assert "--mode threaded has no workers" in refused.output

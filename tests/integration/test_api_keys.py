@@ -14,7 +14,7 @@ import pytest
 from redis import Redis
 
 from api.access.keys import LOOK_EVERY_S, new_key
-from tests.running_system import ApiProcess, Reply, real_worker, send, wait_until
+from tests.running_system import ApiProcess, Reply, all_at_once, real_worker, send, wait_until
 
 KEY, LINE = new_key("school")
 SLOW, SLOW_LINE = new_key("slow")
@@ -35,7 +35,8 @@ def replicas(redis_server: object, path: Path) -> Iterator[list[ApiProcess]]:
     with Redis.from_url(url) as client:
         client.flushall()
     options = ("--api-keys-file", str(path), "--log-format", "json")
-    with ApiProcess(url, *options) as one, ApiProcess(url, *options) as other, real_worker(url):
+    processes = ApiProcess(url, *options), ApiProcess(url, *options)
+    with real_worker(url), all_at_once(*processes) as (one, other):
         one.wait_until_ready(40)
         other.wait_until_ready()
         yield [one, other]

@@ -244,7 +244,7 @@ def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
 
 
 def test_a_replica_that_is_stopped_again_and_again_never_ends_by_a_fault(redis_url: str) -> None:
-    for _ in range(4):
+    for _ in range(2):
         with ApiProcess(redis_url) as api:
             assert api.status_of("/nowhere") == 404
 

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from tests.learner_traffic import LearnerTraffic
-from tests.running_system import ApiProcess, Reply, RunningSystem, real_worker, send, wait_until
+from tests.running_system import ApiProcess, Reply, RunningSystem, all_at_once, real_worker, send, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def replicas(redis_server: object) -> Iterator[list[ApiProcess]]:
     url = redis_server.url
     with Redis.from_url(url) as client:
         client.flushall()
-    with ApiProcess(url) as one, ApiProcess(url) as other, real_worker(url):
+    with real_worker(url), all_at_once(ApiProcess(url), ApiProcess(url)) as (one, other):
         one.wait_until_ready(40)
         other.wait_until_ready()
         yield [one, other]
@@ -92,7 +92,7 @@ def test_a_learner_is_forgotten_on_every_replica_and_no_text_is_kept(
 def test_counts_equal_the_answers_while_replicas_are_killed() -> None:
     with RunningSystem("--api-processes", "2") as system:
         traffic = LearnerTraffic(system, num_learners=40, rate_per_s=60)
-        traffic.run(duration_s=6.0, kill_every_s=2.0)
+        traffic.run(duration_s=5.0, kill_every_s=2.0)
         system.wait_until_ready()
         traffic.ask("last")
         wait_until(lambda: traffic.counted(["last"])["last"] == 1, 10, "the last report")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,7 +14,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import RedisHouse, a_request, eventually, take
-from tests.running_system import ApiProcess, post_sentence, real_worker, send
+from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
 from worker.mailbox.connection import connect
 from worker.mailbox.observing import SystemReader
@@ -28,8 +28,8 @@ OF_THE_MOMENT = ("redis_memory", "arrival_rate", "littles_law", "number_in_syste
 
 @contextmanager
 def replicas(redis_url: str, number: int) -> Iterator[list[ApiProcess]]:
-    with ExitStack() as stack:
-        yield [stack.enter_context(ApiProcess(redis_url)) for _ in range(number)]
+    with all_at_once(*(ApiProcess(redis_url) for _ in range(number))) as processes:
+        yield processes
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def scrape(api: ApiProcess) -> dict[str, float]:
 
 def test_every_replica_tells_the_same_of_the_whole_system(private_redis: EmbeddedRedis) -> None:
     url = private_redis.url
-    with replicas(url, 2) as apis, real_worker(url):
+    with real_worker(url), replicas(url, 2) as apis:
         for _ in range(5):
             for api in apis:
                 assert post_sentence(api.url, GOED).status == 200
@@ -122,7 +122,7 @@ def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: li
 
 def test_who_stops_in_order_reports_to_the_last(private_redis: EmbeddedRedis) -> None:
     url = private_redis.url
-    with replicas(url, 1) as (api,), real_worker(url) as worker:
+    with real_worker(url) as worker, replicas(url, 1) as (api,):
         for _ in range(4):
             assert post_sentence(api.url, GOED).status == 200
         for process in (api.process, worker):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +91,11 @@ def test_a_redis_that_is_away_is_one_fault_without_its_password() -> None:
 
 
 def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
-    with socket.socket() as taken, small_servers() as start:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        ours = start(lambda _: http(200, {})).url.rsplit(":", 1)[1]
+    with small_servers() as start:
+        ours, other = (start(lambda _, status=status: http(status, {})).url.rsplit(":", 1)[1] for status in (200, 404))
 
         assert run(MINISERVE_PORT=ours)[1]["API port"]["ok"]
-        status, findings = run(MINISERVE_MODE="sync", MINISERVE_PORT=str(taken.getsockname()[1]))
+        status, findings = run(MINISERVE_MODE="sync", MINISERVE_PORT=other)
 
     assert status == 1 and "choose another with --port" in findings["API port"]["remedy"]
 
