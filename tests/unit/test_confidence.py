@@ -9,7 +9,8 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, TAG_IDS, ScriptEdit, parse_script
 from api.grammar.reasons import Reason
-from api.service.jobs import Job, job_of, record_of
+from api.kept.requests import job_of
+from api.service.jobs import Job, record_of
 from api.telemetry.request_log import Exchange
 from scheduler.messages import ID_BITS, ID_MASK, WITHDRAWN_ID
 from tests.fake_tokenizer import FakeTokenizer
