@@ -7,10 +7,10 @@ Concluding never raises: an edit without sense is dropped and counted. Outside o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from api.grammar.edit_script import TokenDecoder, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
@@ -29,13 +29,13 @@ from api.grammar.words import count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import MAX_SENTENCES, MAX_WORDS
 
-_LONG = 2_000  # characters; no usual sentence of 64 words is as long, so the words of longer ones are counted first
-# The longest sentence; 64 words or 128 tokens are shorter. 250 kB without a blank would take 190 ms of the process.
-MAX_CHARACTERS = 8_000
+_LONG = 2_000  # characters; no usual sentence of 64 words is as long, and to refuse one takes 2 ms
+MAX_CHARACTERS = 8_000  # of a sentence; 64 words or 128 tokens are shorter
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
-PAUSE_AFTER = 4  # sentences concluded; one with many edits takes a millisecond
+PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
+_T = TypeVar("_T")
 
 
 class PromptTokenizer(TokenDecoder, Protocol):
@@ -108,6 +108,13 @@ class TextPipeline:
         """Load the tokenizer and the verb table that ship with the package."""
         return cls(Tokenizer.load(), VerbTable.load(), pause)
 
+    def in_steps(self, items: Iterable[_T]) -> Iterator[_T]:
+        """Return the items, with a pause behind every few of them."""
+        for number, item in enumerate(items, start=1):
+            yield item
+            if number % PAUSE_AFTER == 0:
+                self.pause()
+
     @property
     def tokenizer_fingerprint(self) -> str:
         """Return what each request carries, so that no model reads ids of another vocabulary."""
@@ -128,7 +135,7 @@ class TextPipeline:
         return TextDraft(text, tuple(self._prepare_numbered(text, places, min_confidence)))
 
     def _prepare_numbered(self, text: str, places: Sequence[tuple[int, int]], min_confidence: float) -> Iterator[Draft]:
-        for number, (start, end) in enumerate(places, start=1):
+        for number, (start, end) in enumerate(self.in_steps(places), start=1):
             try:
                 yield self.prepare(text[start:end], start, min_confidence)
             except SentenceTooLong as error:
@@ -144,8 +151,6 @@ class TextPipeline:
             raise InvalidRequest("sentence", f"{problem} read. Leave out blanks.")
         if len(sentence) > _LONG:
             self.pause()
-            if (num_words := count_words(sentence)) > MAX_WORDS:
-                raise SentenceTooLong(num_words)
         return Draft(sentence, self._encode(sentence), start, min_confidence)
 
     def _encode(self, sentence: str) -> Prompt:
@@ -160,11 +165,8 @@ class TextPipeline:
 
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
-        parts: list[Correction] = []
-        for sentence, ids in zip(draft.sentences, outputs, strict=True):
-            parts.append(self.conclude(sentence, ids))
-            if len(parts) % PAUSE_AFTER == 0:
-                self.pause()
+        pairs = self.in_steps(zip(draft.sentences, outputs, strict=True))
+        parts = [self.conclude(sentence, ids) for sentence, ids in pairs]
         if len(parts) == 1:
             return parts[0]
         edits = tuple(

@@ -9,6 +9,7 @@ same ids. The training uses the same code; `fingerprint` shows whether model and
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,7 @@ from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 # Everyday text has some 20,000 different words. Long pieces are not cached, so that the memory is bounded.
 _CACHED_PIECES = 32_768
 _LONGEST_CACHED_PIECE = 48
+_NO_PIECE = re.compile(r"[\s_]+")
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class Tokenizer:
         self._tokenizer = tokenizers.Tokenizer.from_str(serialized.decode("utf-8"))
         self.vocab_size = self._tokenizer.get_vocab_size()
         self._token_bytes = _read_token_bytes(self._tokenizer)
+        self._most_characters = MAX_PROMPT_TOKENS * max(map(len, self._token_bytes))  # no token stands for more
         self._chunk = memo(self._encode_chunk)
         self._encode_cached = lru_cache(_CACHED_PIECES)(self._encode_piece)
 
@@ -59,11 +62,16 @@ class Tokenizer:
 
     def encode(self, sentence: str) -> Prompt:
         """Return the prompt for a sentence. Raises SentenceTooLong over the model's limits."""
+        if len(sentence) > self._most_characters and len(_NO_PIECE.sub("", sentence)) > self._most_characters:
+            raise SentenceTooLong(count_words(sentence))
         token_ids: list[int] = []
         word_numbers: list[int] = []
         words: list[Piece] = []
         at = 0
         for chunk in sentence.split(" "):
+            if not chunk:  # there may be thousands
+                at += 1
+                continue
             ids, numbers, pieces = self._chunk(chunk)
             num_words = len(words)
             token_ids += ids

@@ -35,15 +35,19 @@ _FRAMING_STEP_BYTES = 2048  # of heads and chunks, which are parsed: 340 chunks 
 _poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
 _POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 _turn = Semaphore()
+_NEXT_ITERATION_S = 1e-9  # gevent.sleep(0) comes back up to fifty times before the event loop looks at a socket
 
 
 def let_others_go_first() -> None:
     """Called by whoever has more to do than one usual request.
 
-    Of those only one goes on in an iteration of the event loop, so that all others wait for one of them at most.
+    Of those only one goes on in an iteration of the event loop, each in its turn, so that all others wait for one of
+    them at most.
     """
-    with _turn:
+    if _turn.linkcount():  # the first of them is woken only later, and would find the turn taken again
         gevent.sleep(0)
+    with _turn:
+        gevent.sleep(_NEXT_ITERATION_S)
 
 
 class ClientSocket(socket.socket):

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextDraft, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextDraft, TextPipeline
 from api.service.jobs import Job, longest, record_of
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
@@ -59,7 +59,7 @@ class Corrector:
         num_characters = sum(len(text) for text in job.texts if isinstance(text, str))
         if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
             raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-        drafts = [self._draft(text, job.min_confidence) for text in job.texts]
+        drafts = [self._draft(text, job.min_confidence) for text in self.pipeline.in_steps(job.texts)]
         num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
         if num_sentences > MAX_SENTENCES:
             raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
@@ -134,9 +134,7 @@ class Corrector:
     ) -> Iterator[Correction | ServingError]:
         """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
         rest, timings = iter(parts), []
-        for number, draft in enumerate(drafts, start=1):
-            if number % PAUSE_AFTER == 0:
-                self.pipeline.pause()
+        for draft in self.pipeline.in_steps(drafts):
             try:
                 if isinstance(draft, ServingError):
                     raise draft

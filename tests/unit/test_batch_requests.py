@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextPipeline
 from api.grammar.verbs import VerbTable
 from api.http.app import create_app
 from api.service.corrector import Corrector
@@ -133,6 +133,15 @@ def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
     assert [type(outcome) for outcome in outcomes] == [Correction, InvalidRequest, Correction, SentenceTooLong]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
     assert job.exchange.timings == Timings(1.1, 0.2, 3.3)
+
+
+def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_answers() -> None:
+    mailbox, pauses = FailingMailbox({}), []
+    pipeline = TextPipeline(FakeTokenizer(), VerbTable.load(), pause=lambda: pauses.append(len(mailbox.submissions)))
+
+    Corrector(pipeline, mailbox, Settings()).correct(batch(*["He came."] * 60, *["word " * 65] * 4))
+
+    assert [pauses.count(0), pauses.count(1)] == [64 // PAUSE_AFTER] * 2
 
 
 @pytest.mark.parametrize("error", [RequestFailed("gave up"), DeadlineExceeded("late"), Cancelled("by hand")])

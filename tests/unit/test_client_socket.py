@@ -100,14 +100,17 @@ def test_of_those_with_much_to_do_one_goes_on_at_a_time() -> None:
             client_socket.let_others_go_first()
             steps.append(name)
 
-    def small() -> None:
-        for _ in range(12):
-            gevent.sleep(0)
+    def talk(own: gevent.socket.socket) -> None:
+        while own.recv(1) and len(steps) < 40:  # each time the event loop has to see that something has come
             steps.append(".")
+            own.sendall(b"x")
+        own.close()
 
-    gevent.joinall([gevent.spawn(work, "a"), gevent.spawn(work, "b"), gevent.spawn(work, "c"), gevent.spawn(small)])
+    one, other = gevent.socket.socketpair()
+    one.sendall(b"x")
+    gevent.joinall([gevent.spawn(work, name) for name in "abc"] + [gevent.spawn(talk, end) for end in (one, other)])
 
-    assert sorted("".join(steps).replace(".", "")) == list("aaabbbccc")
+    assert "".join(steps).replace(".", "") == "abcabcabc"
     assert not re.search("[abc][abc]", "".join(steps))
 
 

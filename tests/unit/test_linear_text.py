@@ -46,18 +46,27 @@ UNITS = {
     "verbs": "goed ", "contractions": "don't ", "moves": "I goed to school yesterday. ",
 }  # fmt: skip
 ALL = 10**6
+BOUNDS = [
+    (module, name, getattr(module, name))
+    for module, name in (
+        (pipeline, "MAX_WORDS"), (pipeline, "MAX_CHARACTERS"), (pipeline, "MAX_SENTENCES"),
+        (tokenizer, "MAX_WORDS"), (tokenizer, "MAX_PROMPT_TOKENS"),
+    )
+]  # fmt: skip
+MOST_LINES = 40_000  # of Python in a row, two milliseconds
 
 
 class Meter:
-    """Counts the operations of a block."""
+    """Counts the operations of a block, and those that are lines of Python."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.lines = 0
 
     def trace(self, frame: FrameType, event: str, argument: object) -> Any:
         if "grammar" not in frame.f_code.co_filename:
             return None
         self.count += event == "line"
+        self.lines += event == "line"
         return self.trace
 
 
@@ -121,16 +130,13 @@ def _counting(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern):
                 monkeypatch.setattr(module, name, CountedPattern(value))
-    for module in (pipeline, tokenizer):
-        monkeypatch.setattr(module, "MAX_WORDS", ALL)
-    monkeypatch.setattr(tokenizer, "MAX_PROMPT_TOKENS", ALL)
-    monkeypatch.setattr(pipeline, "MAX_CHARACTERS", ALL)
-    monkeypatch.setattr(pipeline, "MAX_SENTENCES", ALL)
+    for module, name, _ in BOUNDS:
+        monkeypatch.setattr(module, name, ALL)
 
 
 @contextmanager
 def counted() -> Iterator[Meter]:
-    METER.count = 0
+    METER.count = METER.lines = 0
     before = sys.gettrace()
     sys.settrace(METER.trace)
     try:
@@ -194,6 +200,34 @@ def test_a_long_text_lets_others_go_first_every_few_milliseconds(unit: str) -> N
     longest = max(longest, meter.count)
 
     assert 0 < longest < 150_000, "characters and lines; without a pause it would be up to a million"
+
+
+TEXTS = {unit: UNITS[unit] * (12_000 // len(UNITS[unit])) for unit in UNITS} | {
+    "rare words": " ".join(f"Zq{number:x} vx{number * 7:x}jk wq{number * 13:x}." for number in range(64)),
+    "long words": " ".join(f"{'qzxv' * 1_900}{number}. A" for number in range(5)),
+}
+
+
+@pytest.mark.parametrize("name_of_text", TEXTS)
+def test_between_two_pauses_any_text_takes_a_bounded_number_of_lines(
+    name_of_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TEXTS[name_of_text]
+    for module, name, bound in BOUNDS:
+        monkeypatch.setattr(module, name, bound)
+    longest: list[int] = []
+
+    def pause() -> None:
+        longest.append(METER.lines)
+        METER.lines = 0
+
+    monkeypatch.setattr(PIPELINE, "pause", pause)
+    with counted():
+        for whole in (f"A {text} Go.", f"A {text[:7_900]}"):
+            correct(whole)
+            pause()
+
+    assert 0 < max(longest) <= MOST_LINES
 
 
 def test_a_text_of_many_sentences_pauses_before_and_after_the_model() -> None:
