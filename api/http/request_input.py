@@ -25,7 +25,7 @@ MAX_KEY_CHARACTERS = 255
 MAX_HEADER_CHARACTERS = 1024
 _ONLY_TENANT = "default"
 # Those that are parsed and have no smaller bound of their own; lines of one name count together.
-_PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST")
+_PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST", "HTTP_IF_NONE_MATCH")
 
 
 def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:

@@ -85,7 +85,7 @@ def test_a_body_in_chunks_of_a_byte_is_refused_for_its_framing(api: ApiProcess) 
     assert (status, problem["type"]) == (413, "urn:miniserve:problem:body-too-large")
 
 
-@pytest.mark.parametrize("name", ["Accept", "Prefer", "Content-Type", "traceparent"])
+@pytest.mark.parametrize("name", ["Accept", "Prefer", "Content-Type", "traceparent", "If-None-Match"])
 @pytest.mark.parametrize("path", ["/correct", "/requests/abc"])
 def test_a_header_that_would_have_to_be_parsed_is_refused_over_a_kilobyte(
     api: ApiProcess, name: str, path: str
