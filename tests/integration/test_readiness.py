@@ -263,3 +263,18 @@ def test_a_503_says_why_and_when_to_come_back(api: ApiProcess, redis_url: str) -
     assert (reply.status, reply.slug) == (503, "not-ready")
     assert reply.headers["Content-Type"] == "application/problem+json"
     assert reply.headers["Retry-After"] == "1"
+
+
+def test_a_replica_without_a_place_for_a_connection_is_not_ready_until_one_is_free(redis_url: str) -> None:
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))  # 108 places
+        held = []
+        for number in range(150):
+            held.append(stack.enter_context(api.connect(f"127.0.1.{1 + number // 5}")))
+            held[-1].sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")  # before the next: few may wait that have sent nothing
+
+        eventually(lambda: "as many connections" in send(api.url, "GET", "/readyz").body["detail"])
+        assert send(api.url, "GET", "/healthz").status == 200
+        for connection in held:
+            connection.close()
+        eventually(lambda: "as many connections" not in send(api.url, "GET", "/readyz").body["detail"])

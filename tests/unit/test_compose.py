@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from ops.run import embedded_redis, health
+from scheduler.addresses import ClientAddresses
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
 
@@ -121,6 +122,15 @@ def test_grafana_gets_the_given_password_or_one_of_its_own_that_stays(given: str
     assert first == second
     assert password == given if given else len(password) == 24 and f"password {password}," in first
     assert SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "${MINISERVE_GRAFANA_PASSWORD:-}"
+
+
+def test_behind_the_balancer_the_api_knows_the_clients_apart() -> None:
+    given = SERVICES["api"]["environment"]["MINISERVE_TRUSTED_PROXIES"]
+    default = re.fullmatch(r"\$\{MINISERVE_TRUSTED_PROXIES:-(.+)\}", given).group(1)
+    addresses = ClientAddresses(default)
+
+    assert addresses.of("172.18.0.5", "203.0.113.9") == "203.0.113.9"
+    assert addresses.of("203.0.113.9", "192.0.2.1") == "203.0.113.9"
 
 
 def test_only_settings_that_exist_are_passed_on() -> None:
