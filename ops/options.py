@@ -24,9 +24,15 @@ _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve u
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
 
 
-def with_settings(*names: str, is_redis_required: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of these settings; the function receives one finished `settings` instead of them."""
-    help_texts = {"redis_url": _SHARED_REDIS} if is_redis_required else {}
+def with_settings(
+    *names: str, is_redis_required: bool = False, **help_texts: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of these settings; the function receives one finished `settings` instead of them.
+
+    `help_texts` are those of settings that mean something narrower to this command.
+    """
+    if is_redis_required:
+        help_texts["redis_url"] = _SHARED_REDIS
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -93,7 +93,7 @@ METRICS = {
 @option("--url", show_default=f"{DEFAULT_URL} without --redis-url")
 @option("--api-key", default="")
 @option("--json", is_flag=True)
-@with_settings("redis_url", "slo_ms", "request_timeout_s")
+@with_settings("redis_url", "slo_ms", "request_timeout_s", redis_url="Redis to read without a replica.")
 def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> None:
     """Print Little's law of the running system, and whether it needs another worker.
 

@@ -27,9 +27,11 @@ _THREADS = 8
 
 
 @click.command()
-@with_settings("redis_url", "host", "dashboard_port", is_redis_required=True)
-@option("--dashboard-username", default="operator", show_default=True, help="Of the log-in.")
-@option("--dashboard-password", default="", help="Of the log-in; use the variable, ps shows options. Empty: a new one.")
+@with_settings("redis_url", "host", "dashboard_port", is_redis_required=True,
+               host="Address the dashboard listens on.", dashboard_port="Its port. From 1 to 65,535.")  # fmt: skip
+@option("--dashboard-username", default="operator", show_default=True, help="User name of the log-in.")
+@option("--dashboard-password", default="",
+        help="Password of the log-in; use the variable, ps shows options. Empty: a new one.")  # fmt: skip
 @option("--dashboard-hosts", default="", metavar="NAME,...",
         help="Host names that it is reached by, besides localhost and addresses.")  # fmt: skip
 @click.option("--dashboard-disable-delete/--dashboard-delete", "is_delete_disabled", default=True,

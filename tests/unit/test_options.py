@@ -152,6 +152,13 @@ def test_a_missing_sentence_is_answered_with_both_ways_to_give_one() -> None:
     assert 'no sentence is given: name it in quotes, or "-" for standard input' in result.output
 
 
+@pytest.mark.parametrize(("command", "of_others"), [("capacity", "embedded"), ("dashboard", "the API listens")])
+def test_the_help_of_a_command_speaks_of_no_other(command: str, of_others: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"])
+
+    assert of_others not in " ".join(result.output.split())
+
+
 def test_the_help_shows_choices_as_they_are_to_be_typed() -> None:
     result = CliRunner().invoke(main, ["worker", "--help"])
 

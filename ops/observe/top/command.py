@@ -37,7 +37,7 @@ _SVG_WIDTH = 100
 def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) -> None:
     """Watch a running system: workers and slots, queue, rates, latency percentiles, Little's law.
 
-    It reads GET /metrics and nothing else, so the system may be anywhere. Any replica tells of the whole system. Rates
+    It reads GET /metrics and nothing else, so the system may be anywhere. Any replica reports the whole system. Rates
     and percentiles are of the last ten seconds, with --once of the time between its two readings. The screen goes away
     at q or Ctrl-C. If the server goes away, the last values stay, with the time since when. Alerts are those that hold
     at this moment; give --slo-ms as the server has it.
