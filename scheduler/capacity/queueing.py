@@ -19,14 +19,6 @@ def littles_residual(number: float, arrival_rate: float, time_s: float) -> float
     return abs(number - arrival_rate * time_s) / number if number > 0 else 0.0
 
 
-def residual_life_s(mean_s: float, mean_square_s2: float) -> float:
-    """E[t^2] / 2 E[t]: mean rest of the interval that a random moment falls into (Cox, Renewal Theory, 1962, ch. 5).
-
-    More than half the mean interval, because long ones are met more often.
-    """
-    return mean_square_s2 / (2 * mean_s) if mean_s > 0 else 0.0
-
-
 def squared_variation(mean: float, mean_square: float) -> float:
     """C^2 = variance / mean^2: 0 for what never varies, 1 for the exponential distribution."""
     return max(0.0, mean_square / mean**2 - 1.0) if mean > 0 else 0.0
@@ -35,13 +27,6 @@ def squared_variation(mean: float, mean_square: float) -> float:
 def allen_cunneen(markov_wait_s: float, arrivals_c2: float, service_c2: float) -> float:
     """Wait of G/G/m from that of M/M/m: times (Ca^2 + Cs^2) / 2 (Allen, Probability, Statistics and Queueing, 1990)."""
     return markov_wait_s * (arrivals_c2 + service_c2) / 2
-
-
-def erlang_c(num_servers: int, offered: float) -> float:
-    """Probability of waiting in M/M/m at `offered` = lambda / mu erlangs (Erlang 1917; Kleinrock, vol. 1, 3.5)."""
-    if offered >= num_servers:
-        return 1.0
-    return steady_state(offered, lambda n: n, num_servers).wait_probability
 
 
 @dataclass(frozen=True, slots=True)

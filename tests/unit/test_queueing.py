@@ -40,9 +40,14 @@ def two_kinds(dice: random.Random) -> float:
     return dice.expovariate(1 / 3) if dice.random() < 0.2 else dice.expovariate(1 / 0.5)
 
 
+def erlang_c(num_servers: int, offered: float) -> float:
+    """Probability of waiting in M/M/m at `offered` = lambda / mu erlangs (Erlang 1917; Kleinrock, vol. 1, 3.5)."""
+    return queueing.steady_state(offered, lambda n: n, num_servers).wait_probability
+
+
 def erlangs_wait_s(arrival_rate: float, num_servers: int) -> float:
     """Of M/M/m with a mean service of one second."""
-    return queueing.erlang_c(num_servers, arrival_rate) / (num_servers - arrival_rate)
+    return erlang_c(num_servers, arrival_rate) / (num_servers - arrival_rate)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,7 @@ def erlangs_wait_s(arrival_rate: float, num_servers: int) -> float:
     [(1, 0.7, 0.7), (2, 1.5, 9 / 14), (3, 2.0, 4 / 9), (10, 7.0, 0.2217), (5, 6.0, 1)],
 )
 def test_the_probability_of_waiting_is_erlangs(servers: int, offered: float, expected: float) -> None:
-    assert queueing.erlang_c(servers, offered) == pytest.approx(expected, abs=1e-4)
+    assert erlang_c(servers, offered) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize(("servers", "rate"), [(1, 0.5), (1, 0.8), (3, 2.4), (8, 6.0)])
@@ -104,18 +109,14 @@ def test_nobody_waits_where_nobody_comes() -> None:
     assert queueing.steady_state(0.0, lambda n: 0.0, 4) == queueing.SteadyState()
 
 
-def test_a_random_moment_falls_into_long_intervals_more_often() -> None:
-    assert queueing.residual_life_s(2.0, 4.0) == 1.0  # all equal: half of it
-    assert queueing.residual_life_s(2.0, 8.0) == 2.0  # exponential: the whole mean, it has no memory
-    assert queueing.residual_life_s(0.0, 0.0) == 0.0
-
-
-def test_the_turn_of_one_worker_is_the_residual_life_of_its_iterations() -> None:
-    busy_s, mean_s, mean_square_s2 = 0.7, 2.0, 6.0
+@pytest.mark.parametrize("mean_square_s2", [4.0, 6.0, 8.0])
+def test_the_turn_of_one_worker_is_the_residual_life_of_its_iterations(mean_square_s2: float) -> None:
+    """E[t^2] / 2 E[t] (Cox, Renewal Theory, 1962, ch. 5): a random moment falls into long ones more often."""
+    busy_s, mean_s = 0.7, 2.0
 
     turn_s = queueing.wait_for_turn_s(1, busy_s, mean_square_s2 / mean_s, arrivals=5.0)
 
-    assert turn_s == pytest.approx(busy_s * queueing.residual_life_s(mean_s, mean_square_s2))
+    assert turn_s == pytest.approx(busy_s * mean_square_s2 / (2 * mean_s))
 
 
 @pytest.mark.parametrize("arrivals", [0.0, 0.1, 10.0])
