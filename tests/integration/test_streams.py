@@ -31,6 +31,7 @@ class Stream:
         self.connection.request("POST", "/correct", json.dumps({"sentence": sentence}), told)
 
     def open(self) -> http.client.HTTPResponse:
+        """The head comes with the first news, or after two seconds without any."""
         self.response = self.connection.getresponse()
         return self.response
 
@@ -55,9 +56,9 @@ def tell(worker: WorkerMailbox, request_id: str, num_tokens: int) -> None:
 def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, house: RedisHouse) -> None:
     worker, stream = house.worker(), Stream(api)
     delivery = take_one(worker)
-    response = stream.open()
 
     tell(worker, delivery.request.request_id, len(OUTPUT) - 1)  # all but <eos>: the second may yet be half of a move
+    response = stream.open()
     name, first = stream.next()
     worker.exchange([an_answer(delivery.request.request_id, *OUTPUT)], NO_CAPACITY)
     rest = stream.rest()
@@ -80,8 +81,8 @@ def test_an_edit_is_sent_once_although_the_worker_dies_and_another_begins_anew(
 ) -> None:
     one, stream = house.worker(), Stream(api)
     request_id = take_one(one).request.request_id
-    stream.open()
     tell(one, request_id, len(OUTPUT) - 1)
+    stream.open()
     sent = [stream.next()]
     house.kill(one)
 
@@ -101,9 +102,9 @@ def test_sentences_of_a_text_are_told_as_they_are_done_at_their_places(api: ApiP
     worker, stream = house.worker(), Stream(api, f"He came. {SENTENCE}")
     taken: list[str] = []
     eventually(lambda: taken.extend(ids_of(worker.exchange((), AMPLE))) or len(taken) == 2)
-    stream.open()
 
     worker.exchange([an_answer(taken[1], *OUTPUT)], NO_CAPACITY)
+    stream.open()
     early = [stream.next(), stream.next()]
     worker.exchange([an_answer(taken[0], EOS_ID)], NO_CAPACITY)
     (name, done), *_ = stream.rest()
@@ -128,6 +129,7 @@ def test_comments_come_while_nothing_happens(api: ApiProcess, house: RedisHouse)
 def test_a_follower_who_leaves_takes_its_request_along(api: ApiProcess, house: RedisHouse) -> None:
     worker, stream = house.worker(), Stream(api)
     request_id = take_one(worker).request.request_id
+    tell(worker, request_id, len(OUTPUT) - 1)
     stream.open()
 
     stream.response.close()
@@ -139,10 +141,11 @@ def test_a_follower_who_leaves_takes_its_request_along(api: ApiProcess, house: R
 def test_what_fails_in_the_middle_ends_the_stream_with_its_problem(api: ApiProcess, house: RedisHouse) -> None:
     worker, stream = house.worker(), Stream(api)
     request_id = take_one(worker).request.request_id
+    tell(worker, request_id, len(OUTPUT) - 1)
     stream.open()
 
     worker.exchange([Completion(request_id, FinishReason.ERROR, error="broke")], NO_CAPACITY)
-    ((name, problem),) = stream.rest()
+    _, (name, problem) = stream.rest()
 
     assert (name, problem["type"], problem["status"]) == ("problem", "urn:miniserve:problem:request-failed", 502)
 
@@ -182,6 +185,7 @@ def test_two_who_follow_by_the_same_key_hear_the_same_story(api: ApiProcess, hou
 def test_a_follower_who_leaves_is_noticed_while_tokens_come(api: ApiProcess, house: RedisHouse) -> None:
     worker, stream = house.worker(), Stream(api)
     request_id = take_one(worker).request.request_id
+    tell(worker, request_id, len(OUTPUT) - 1)
     stream.open()
     stream.response.close()
     stream.connection.close()
