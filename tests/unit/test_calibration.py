@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ from api.grammar.edit_script import TAG_IDS
 from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
 from ops.training.evaluation import natural
-from ops.training.evaluation.calibration import certainty_steps, tally, thresholds, write_calibrated
+from ops.training.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
 from ops.training.evaluation.items import Item, read_items
 from ops.training.evaluation.scores import Answer, Result
 from ops.training.mining import Mined, is_probably_right, mine, read_mined, write_mined
 from ops.training.text.corpus import TaggedSentence, read_corpus
+from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT
 from worker.model.weights import load_weights
 
 CONFIDENCES = {1: 0.6225, 2: 0.7311, 4: 0.8808, 8: 0.982, 15: 0.9994}
@@ -45,12 +47,22 @@ def test_a_reason_that_spoils_right_sentences_has_to_be_surer_than_one_that_does
     assert asked[R.PAST_IRREG] <= 0.5
 
 
+def test_the_certainty_of_a_long_sentence_counts_less_as_it_is_asked_for_more() -> None:
+    short = result(R.PAST_IRREG, 8, is_clean=False)
+    long = replace(short, item=replace(short.item, sentence="Be " * 40))
+
+    (short_step,), (long_step,) = (tally([one]).right.sum(axis=0).nonzero()[0] for one in (short, long))
+
+    assert short_step - long_step == LONG_BIAS * CERTAINTY_STEPS_PER_LOGIT
+
+
 def test_what_is_written_asks_so_much_at_the_strictness_that_ships(tmp_path: Path) -> None:
     write_calibrated(dict.fromkeys(Reason, 2.5) | {R.MISSING_BE: 6.0}, tmp_path / "w.safetensors")
 
     config = load_weights(tmp_path / "w.safetensors").config
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.MISSING_BE])] == 6.0
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.PAST_IRREG])] == 2.5
+    assert config.long_bias == LONG_BIAS
 
 
 M2 = """S He go to school , did n't he ?

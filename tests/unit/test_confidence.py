@@ -22,7 +22,7 @@ PLACE, WORD, SURE_TAG, DOUBTED_TAG = 5, 60, 70, 71
 BIASED = replace(CONFIG, eos_bias=2.0, reason_biases={str(SURE_TAG): -1.0, str(DOUBTED_TAG): 2.0})
 
 
-def decoded(decoder: GreedyDecoder, tokens: list[int], margins: list[float]) -> list[int]:
+def decoded(decoder: GreedyDecoder, tokens: list[int], margins: list[float], num_prompt: int = 7) -> list[int]:
     """What becomes of a sequence whose most likely tokens are these, each so much likelier than <eos>."""
     ids: list[int] = []
     for step, (token, margin) in enumerate(zip(tokens, margins, strict=True)):
@@ -30,7 +30,8 @@ def decoded(decoder: GreedyDecoder, tokens: list[int], margins: list[float]) -> 
         logits[0, EOS_ID] = 0.0
         logits[0, token] += 50.0 + margin
         last = np.array([ids[-1] & ID_MASK if ids else 0])
-        ids.append(int(decoder.next_ids(logits, np.array([3]), last, num_first=int(step == 0))[0]))
+        prompt_lengths = np.array([] if step else [num_prompt], dtype=np.intp)
+        ids.append(int(decoder.next_ids(logits, np.array([3]), last, prompt_lengths)[0]))
         if ids[-1] & ID_MASK == EOS_ID:
             break
     return ids
@@ -48,6 +49,14 @@ def test_each_reason_asks_for_its_own_certainty() -> None:
 
     assert decoded(GreedyDecoder(BIASED, 8), [PLACE, WORD, SURE_TAG, EOS_ID], margins)[-1] == EOS_ID
     assert decoded(GreedyDecoder(BIASED, 8), [PLACE, WORD, DOUBTED_TAG, EOS_ID], margins)[-1] == WITHDRAWN_ID
+
+
+@pytest.mark.parametrize(("num_prompt", "asked"), [(5, 1.0), (12, 1.0), (16, 2.0), (20, 3.0), (99, 3.0)])
+def test_a_long_sentence_asks_for_more_than_a_short_one(num_prompt: int, asked: float) -> None:
+    decoder, tokens = GreedyDecoder(replace(BIASED, long_bias=2.0), 8), [PLACE, WORD, SURE_TAG, EOS_ID]
+
+    kept = [len(decoded(decoder, tokens, [margin, 9.0, 9.0, 0.0], num_prompt)) for margin in (asked - 0.1, asked + 0.1)]
+    assert kept[0] < kept[1] == len(tokens)
 
 
 def test_strictness_moves_what_every_reason_asks() -> None:

@@ -2,7 +2,7 @@
 
 An edit begins at the first output step or behind the tag of another. There the model chooses between an edit and
 <eos>; the difference of the two logits is its certainty. The tag that ends the edit carries it in the upper bits of its
-output id. An edit that is less certain than its reason asks is withdrawn: `WITHDRAWN_ID` takes the place of its tag.
+output id, or `WITHDRAWN_ID` takes its place: for an edit less certain than its reason and the sentence's length ask.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import numpy as np
 
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, EOS_ID, ID_BITS, MOST_CERTAINTY, WITHDRAWN_ID
 from worker.model.weights import ModelConfig
+
+LENGTH_SHARE = ((np.arange(256) - 12) / 8).clip(0.0, 1.0)  # of `long_bias`, by prompt tokens: all of it from 20 on
 
 
 class GreedyDecoder:
@@ -23,16 +25,16 @@ class GreedyDecoder:
         self._asked[list(shifts)] = [config.eos_bias + shift for shift in shifts.values()]
         self._is_tag = self._asked > -np.inf
         self._certainty = np.zeros(max_slots, dtype=np.float32)  # of the edit that is being written
+        self._by_length, self._more = LENGTH_SHARE * config.long_bias, np.zeros(max_slots)  # asked besides, by slot
         self._has_edit = np.zeros(max_slots, dtype=bool)  # a finished one
 
-    def next_ids(self, logits: np.ndarray, slots: np.ndarray, last_tokens: np.ndarray, num_first: int) -> np.ndarray:
-        """Output ids of the next tokens, of `logits` (S, V). (S,)
-
-        The first `num_first` rows are first output steps; `last_tokens` (S,) are what the others wrote before.
-        """
-        begins = self._is_tag[last_tokens]
+    def next_ids(self, logits: np.ndarray, slots: np.ndarray, last: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Output ids of the next tokens (S,), behind the `last` ones. The first rows end prompts of `lengths` (F,)."""
+        num_first = len(lengths)
+        begins = self._is_tag[last]
         begins[:num_first] = True
         self._has_edit[slots[:num_first]] = False
+        self._more[slots[:num_first]] = self._by_length[lengths]
         first_steps = begins.nonzero()[0]
         no_edit = logits[first_steps, EOS_ID]
         tokens = greedy(logits, num_first, self._first_bias)
@@ -42,7 +44,7 @@ class GreedyDecoder:
             return tokens
         certainty = self._certainty[slots]
         # Once one is certain, the sentence is known to be wrong, and the next edit may be its other half.
-        is_doubtful = ends & ~self._has_edit[slots] & (certainty < self._asked[tokens])
+        is_doubtful = ends & ~self._has_edit[slots] & (certainty < self._asked[tokens] + self._more[slots])
         tokens[is_doubtful], ends[is_doubtful] = WITHDRAWN_ID, False
         self._has_edit[slots[ends]] = True
         steps = (certainty[ends] * CERTAINTY_STEPS_PER_LOGIT).clip(1, MOST_CERTAINTY).astype(tokens.dtype)

@@ -42,6 +42,7 @@ class ModelConfig:
     num_word_rows: int
     eos_bias: float  # added to the <eos> logit at the first output step: certainty asked before a change
     reason_biases: dict[str, float] = field(default_factory=dict)  # by token id of its tag: more or less than that
+    long_bias: float = 0.0  # more than that for a long sentence
 
 
 class BlockedMatrix:
@@ -104,7 +105,7 @@ def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = 
 
 def fingerprint(config: ModelConfig, tokenizer_fingerprint: str) -> str:
     """Ties weights to their config and tokenizer: the first 16 hex digits of a SHA-256."""
-    values = {name: value for name, value in asdict(config).items() if value != {}}  # files up to 0.7 have no biases
+    values = {name: each for name, each in asdict(config).items() if each or name == "eos_bias"}  # as older files
     canonical = json.dumps(values, sort_keys=True) + tokenizer_fingerprint
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 

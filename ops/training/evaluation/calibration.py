@@ -2,7 +2,7 @@
 
 One threshold for all makes agreement pay for participles: a reason that is often wrong on right text needs a high one,
 one that is hardly ever wrong a low one. Every reason gives up corrections for silence at the same price. The price is
-the lowest at which few enough right sentences are changed.
+the lowest at which few enough right sentences are changed. What a long sentence asks for besides is given.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from math import log
 from pathlib import Path
 
@@ -19,11 +20,15 @@ from safetensors.numpy import save_file
 
 from api.grammar.edit_script import REASONS, TAG_IDS
 from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from ops.training.evaluation.scores import Result
+from scheduler.errors import SentenceTooLong
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, MOST_CERTAINTY
+from worker.model.decoding import LENGTH_SHARE
 from worker.model.weights import DEFAULT_PATH, Weights, digest, fingerprint, load_weights
 
 NUM_STEPS = MOST_CERTAINTY + 1
+LONG_BIAS = 2.5  # 0 to 2.5 were tried: docs/model-log.md
 SERVED_CERTAINTY = 3.0  # the number that --strictness is compared with: its default
 _SHARED = 1000.0  # sentences worth of what all reasons have in common, added to what is known of one: fewer chose worse
 _PRICES = tuple(1.1**power for power in range(-40, 60))  # exact corrections that a right sentence is worth
@@ -32,7 +37,7 @@ _PRICES = tuple(1.1**power for power in range(-40, 60))  # exact corrections tha
 def uncalibrated(weights: Weights) -> Weights:
     """The weights that change all they would change, and say how certain they are."""
     tags = {str(tag): 0.0 for tag in TAG_IDS.values()}
-    return replace(weights, config=replace(weights.config, eos_bias=0.0, reason_biases=tags))
+    return replace(weights, config=replace(weights.config, eos_bias=0.0, reason_biases=tags, long_bias=0.0))
 
 
 @dataclass(slots=True)
@@ -49,7 +54,7 @@ class Tally:
         if not result.answer.edits:
             return
         first = result.answer.edits[0]
-        place = REASONS.index(first.reason), certainty_steps(first.confidence)
+        place = REASONS.index(first.reason), max(0, certainty_steps(first.confidence) - _more_steps(result))
         if result.item.is_clean:
             self.false[place] += 1
         elif not result.is_miss:
@@ -79,6 +84,20 @@ def certainty_steps(confidence: float) -> int:
     return round(CERTAINTY_STEPS_PER_LOGIT * log(confidence / (1 - confidence)))
 
 
+def _more_steps(result: Result) -> int:
+    """What the length of its sentence asks for besides."""
+    try:
+        share = float(LENGTH_SHARE[len(_tokenizer().encode(result.item.sentence).token_ids)])
+    except SentenceTooLong:  # a text of several sentences
+        share = 1.0
+    return round(share * LONG_BIAS * CERTAINTY_STEPS_PER_LOGIT)
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    return Tokenizer.load()
+
+
 def thresholds(counts: Tally, most_changed: float) -> dict[Reason, float]:
     """The certainty to ask of each reason, so that at most this share of the right sentences is changed."""
     num_all = max(1.0, counts.right.sum() + counts.false.sum())
@@ -101,7 +120,7 @@ def write_calibrated(asked: dict[Reason, float], path: Path) -> None:
     """Write the shipped weights with these thresholds."""
     config = load_weights().config
     biases = {str(TAG_IDS[reason]): certainty - SERVED_CERTAINTY for reason, certainty in asked.items()}
-    config = replace(config, eos_bias=SERVED_CERTAINTY, reason_biases=biases)
+    config = replace(config, eos_bias=SERVED_CERTAINTY, reason_biases=biases, long_bias=LONG_BIAS)
     with safe_open(DEFAULT_PATH, framework="numpy") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
