@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from ops.run import processes
+from ops.run.embedded_redis import free_port
 
 START_PATIENCE_S = 40.0
 
@@ -115,21 +115,11 @@ def descendants(pid: int, recursive: bool = True) -> list[int]:
         return []
 
 
-def _own_port() -> int:
-    """A free one below those that Linux gives to connections: one of these may be gone when the server binds it."""
-    dice = random.SystemRandom()
-    while True:
-        port = dice.randrange(15_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 class Server:
     """A `miniserve` process with a port of its own, as a child; use it as a context manager."""
 
     def __init__(self, *command: str, env: Mapping[str, str] | None = None, max_files: int | None = None) -> None:
-        self.port = _own_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         limit = ["sh", "-c", f'ulimit -n {max_files} && exec "$@"', "sh"] if max_files is not None else []

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import random
 import re
 import shutil
 import socket
@@ -24,7 +25,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,7 @@ MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 # Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO, that tells how full it is.
 _ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"
 _POLL_S = 0.005
+_PORTS = (15_000, 32_000)
 # The directory is tried again for a while: a Redis that is being killed may still be writing into it.
 _SWEEP = """read -r _
 n=0
@@ -183,10 +185,15 @@ def link_redis_server(directory: Path) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of the loopback interface that nobody listens on at this moment.
+
+    It lies below those that Linux gives to connections: one of these may be taken before a server binds it.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until_up(server: EmbeddedRedis, patience_s: float = START_PATIENCE_S) -> bool:
