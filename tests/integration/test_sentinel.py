@@ -95,7 +95,7 @@ def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: R
     wait_until(lambda: guarded_fleet.primary() is not first, FAILOVER_S, "another primary")
     guarded_fleet.bring_back(first)
     last, line = guarded_fleet.primary(), RedisConnection(connect(guarded_fleet.url("api:api-secret@")))
-    line.ask(("SET", "miniserve:x", "kept"))
+    wait_until(lambda: asked(line, ("SET", "miniserve:x", "kept")), 10, "a primary that counts its replica as good")
 
     for node in (*guarded_fleet.sentinels, *guarded_fleet.nodes):
         processes.stop(node.process, 10)  # in order: what the append-only file may lack is not asked here
