@@ -208,8 +208,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._is_stopping = Event()
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
-        # gunicorn reads some thirty of its settings a request, each by way of __getattr__: 20 us.
-        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
         redis = connect(settings.redis_url, _STATUS_TIMEOUT_S)
         status_client = StatusClient(redis, recorder.tallies.totals, self.wsgi.reports)
