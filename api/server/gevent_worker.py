@@ -28,6 +28,7 @@ from gunicorn.util import http_date
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
+import worker.mailbox.waiters  # noqa: F401  before gevent patches: its lock is the kernel's
 from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
 from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
