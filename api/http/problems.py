@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Any
 
 from scheduler.errors import InvalidRequest, Overloaded, SentenceTooLong, ServingError
@@ -15,7 +16,9 @@ from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:miniserve:problem:"
-_ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps would make a new one every time
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+# The part of it in C, which `encode` would make for each document: half of the time that a short one takes.
+_chunks = c_make_encoder(None, _ENCODER.default, encode_basestring, None, ": ", ", ", False, False, True)
 
 
 def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any]:
@@ -42,4 +45,4 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
 
 def to_json(document: dict[str, Any]) -> str:
     """JSON as people read it: other scripts and emoji stay what they are."""
-    return _ENCODER.encode(document)
+    return "".join(_chunks(document, 0))
