@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from api.access.cross_origin import add_cross_origin
 from api.access.routes import add_access
+from api.batch.routes import add_batches
 from api.http.app import Api, create_app
 from api.kept.routes import add_kept_requests
 from api.languagetool.routes import add_languagetool
@@ -27,6 +28,7 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_cross_origin(app)
     add_access(app)
     add_learners(app)
+    add_batches(app)
     add_kept_requests(app, corrector)
     add_streams(app, corrector)
     add_observing(app)

@@ -18,7 +18,7 @@ import click
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
 from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
-from scheduler.urls import webhook_fault
+from scheduler.web_urls import webhook_fault
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))

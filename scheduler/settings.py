@@ -13,7 +13,7 @@ from typing import Any
 from scheduler.addresses import proxies_fault
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
-from scheduler.urls import hide_password, origins_fault, redis_url_fault, webhook_fault
+from scheduler.urls import hide_password, redis_url_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
@@ -130,10 +130,13 @@ class Settings:
             raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
         if fault := proxies_fault(self.trusted_proxies):
             raise SettingsError(f"{variable('trusted_proxies')} is {self.trusted_proxies!r}; {fault}")
-        if fault := origins_fault(self.cors_origins):
-            raise SettingsError(f"{variable('cors_origins')}: {fault}")
-        if fault := webhook_fault(self.alert_webhook):
-            raise SettingsError(f"{variable('alert_webhook')} {fault}")
+        if self.cors_origins or self.alert_webhook:
+            from scheduler.web_urls import origins_fault, webhook_fault  # seldom needed
+
+            if fault := origins_fault(self.cors_origins):
+                raise SettingsError(f"{variable('cors_origins')}: {fault}")
+            if fault := webhook_fault(self.alert_webhook):
+                raise SettingsError(f"{variable('alert_webhook')} {fault}")
 
     @property
     def uses_queue(self) -> bool:

@@ -1,10 +1,10 @@
-"""URLs of a Redis and of a webhook, and origins of pages: what a sound one is, and how it may be shown.
+"""URLs of a Redis: what a sound one is, and how it may be shown.
 
 Text only: nothing here connects.
 
 Beside the URLs that redis-py knows there are two for a Redis watched by sentinels, `redis+sentinel://` and
 `rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and a client asks those where
-the primary is now. The form is that of rq-dashboard. Of a webhook's URL all may be a secret.
+the primary is now. The form is that of rq-dashboard.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl, urlsplit
 SENTINEL_SCHEMES = ("redis+sentinel://", "rediss+sentinel://")
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", *SENTINEL_SCHEMES)
 SENTINEL_PORT = 26379
-ANY_ORIGIN = "*"
 _NO_ADDRESS = "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
 _NO_DATABASE = "after the host comes the number of a database, as in /0"
 _NO_SERVICE = "after the sentinels comes the name they know the Redis by, and perhaps a database, as in /mymaster/0"
@@ -25,8 +24,6 @@ _TLS_OPTIONS = (
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_check_hostname", "ssl_cert_reqs",
 )  # fmt: skip
 SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
-# As browsers send it: no path, no capitals.
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
 _CERT_REQS = ("none", "optional", "required")
 
 
@@ -82,28 +79,6 @@ def hide_password(url: str) -> str:
     return re.sub(r"(password=)[^&]*", r"\1***", url)
 
 
-def webhook_fault(url: str) -> str | None:
-    """What it must be and is not, without a word of the URL itself; None for a sound one and for none at all."""
-    if not url:
-        return None
-    if not re.fullmatch(r"https?://[!-~]+", url):
-        return "must begin with http:// or https:// and hold no blanks"
-    try:
-        parts = urlsplit(url)
-        is_sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_sound = False
-    if not is_sound:
-        return "must name a host, or HOST:PORT, the port a whole number, 1 to 65,535"
-    return "must hold its secret in the path or the query, not before an @" if "@" in parts.netloc else None
-
-
-def hide_secret(url: str) -> str:
-    """Where it leads, and nothing of the rest."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/***"
-
-
 def split_url(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
     """Scheme, authority, path, options. Not by `urlsplit`, which takes several hosts for one."""
     scheme, _, rest = url.partition("://")
@@ -118,16 +93,3 @@ def host_and_port(host: str) -> tuple[str, int]:
     if not parts.hostname or parts.port == 0 or parts.path or "," in host:
         raise ValueError(_NO_ADDRESS)
     return parts.hostname, parts.port or SENTINEL_PORT
-
-
-def origins_of(text: str) -> frozenset[str]:
-    """The origins of a list with commas between them."""
-    return frozenset(part.strip() for part in text.split(",") if part.strip())
-
-
-def origins_fault(text: str) -> str | None:
-    """What a list of origins must be and is not; None for a sound one and for none at all."""
-    wrong = [one for one in sorted(origins_of(text)) if one != ANY_ORIGIN and not _ORIGIN.fullmatch(one)]
-    if not wrong:
-        return None
-    return f"{wrong[0]!r} is none of: an origin as browsers send it, such as https://app.example:8443, and {ANY_ORIGIN}"

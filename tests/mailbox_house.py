@@ -27,7 +27,7 @@ from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.memory import InMemoryMailbox
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
-from worker.mailbox.observing import observer_of
+from worker.mailbox.observing import Found
 from worker.mailbox.protocol import (
     ApiMailbox,
     CancelResult,
@@ -37,6 +37,7 @@ from worker.mailbox.protocol import (
     WorkerMailbox,
     WorkerReport,
 )
+from worker.mailbox.redis_observer import RedisObserver
 from worker.mailbox.waiters import WaitingMailbox
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -78,10 +79,13 @@ class SubmittingRedisMailbox(SubmittingMailbox, RedisApiMailbox):
     """Over Redis; looks at all of it, too, as a mailbox inside one process does."""
 
     def observe(self) -> Observed:
-        return observer_of(self).observe()
+        return RedisObserver(self.ask).observe()
+
+    def find(self, request_id: str) -> Found | None:
+        return RedisObserver(self.ask).find(request_id)
 
     def trace(self, request_id: str) -> FoundTrace | None:
-        return observer_of(self).trace(request_id)
+        return RedisObserver(self.ask).trace(request_id)
 
 
 class SubmittingMemoryMailbox(SubmittingMailbox, InMemoryMailbox):

@@ -16,8 +16,8 @@ from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.observing import observed_of
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Record
+from worker.mailbox.redis_observer import observed_of
 
 START_S = 1_700_000_000
 _LEASE_S = 1000  # here nobody's runs out by itself

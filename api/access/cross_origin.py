@@ -13,7 +13,7 @@ from flask import request
 
 from api.http.app import Api
 from api.http.replies import Header, Reply
-from scheduler.urls import ANY_ORIGIN, origins_of
+from scheduler.web_urls import ANY_ORIGIN, origins_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication

@@ -55,10 +55,6 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     def correct() -> Reply:
         return endpoint.correct(g.exchange, request.environ)
 
-    @app.post("/correct/batch")
-    def correct_batch() -> Reply:
-        return endpoint.correct_batch(g.exchange, request.environ)
-
     _register_probes(app)
     return app
 

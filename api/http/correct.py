@@ -1,4 +1,4 @@
-"""POST /correct and /correct/batch: one implementation, called by Flask's routes and, in the plain case, before Flask.
+"""POST /correct: one implementation, called by Flask's route and, in the plain case, before Flask.
 
 Flask's machinery costs 190 us of some 1,300 that a request costs the API (docs/adr/0011-plain-corrections.md).
 """
@@ -15,14 +15,14 @@ from werkzeug.http import parse_accept_header
 
 from api.http import request_input
 from api.http.replies import EVENTS, JSON, STATUS_LINES, Reply, closing_headers, error_reply, outcome_reply
-from api.http.schema import BatchBody, CorrectionBody, parse_batch, parse_body
+from api.http.schema import RequestOptions, parse_body
 from api.service.corrector import Corrector
 from api.service.jobs import Job, learner_of
 from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
-from scheduler.errors import Overloaded, RateLimited
+from scheduler.errors import Overloaded
 from scheduler.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CorrectionEndpoint:
         self.flask = flask
         self._corrector = corrector
         self._recorder = recorder
-        self._max_body_bytes = settings.max_body_bytes
+        self.max_body_bytes = settings.max_body_bytes
         self._addresses = ClientAddresses(settings.trusted_proxies)
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
@@ -72,14 +72,8 @@ class CorrectionEndpoint:
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
         self.shed_load(exchange, environ)
-        body = parse_body(request_input.read_json(environ, self._max_body_bytes))
-        return self._serve(exchange, environ, (body.sentence,), body)
-
-    def correct_batch(self, exchange: Exchange, environ: Environ) -> Reply:
-        """POST /correct/batch."""
-        self.shed_load(exchange, environ, RateLimited)  # a full queue still says which texts are wrong
-        body = parse_batch(request_input.read_json(environ, self._max_body_bytes))
-        return self._serve(exchange, environ, body.sentences, body, is_batch=True)
+        body = parse_body(request_input.read_json(environ, self.max_body_bytes))
+        return self.serve(exchange, environ, (body.sentence,), body)
 
     def shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.
@@ -93,7 +87,7 @@ class CorrectionEndpoint:
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
-        if length.isdecimal() and int(length) <= self._max_body_bytes:  # the server reads past it
+        if length.isdecimal() and int(length) <= self.max_body_bytes:  # the server reads past it
             exchange.is_shed = True
             raise refusal
 
@@ -103,26 +97,21 @@ class CorrectionEndpoint:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
-    def _serve(
-        self,
-        exchange: Exchange,
-        environ: Environ,
-        texts: Any,
-        body: CorrectionBody | BatchBody,
-        is_batch: bool = False,
+    def serve(
+        self, exchange: Exchange, environ: Environ, texts: Any, options: RequestOptions, is_batch: bool = False
     ) -> Reply:
         job = Job(
             exchange,
             texts,
             is_batch,
-            body.learner_id,
+            options.learner_id,
             request_input.hang_up_detector(environ),
             request_input.deadline_s(environ),
             request_input.idempotency_digest(environ, exchange.account),
-            min_confidence=body.min_confidence,
+            min_confidence=options.min_confidence,
         )
-        if body.learner_id is not None:
-            exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
+        if options.learner_id is not None:
+            exchange.learner = learner_of(options.learner_id, exchange.account.name if exchange.account else "")
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
         if self.start is not None and request_input.prefers_async(environ):
             return self.start(job)

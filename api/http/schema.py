@@ -1,4 +1,4 @@
-"""Checks the bodies of POST /correct and /correct/batch, and every sentence, those of the command line too.
+"""Checks the body of POST /correct, and every sentence, those of batches and of the command line too.
 
 Refusals name the field and what is allowed, and never repeat the text. Unknown members are ignored, so that a newer
 client can talk to an older server.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
-from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 _CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # tab, newline and carriage return are text
@@ -22,10 +20,10 @@ _NO_TEXT = re.compile(rf"([{_CONTROLS}])|[\ud800-\udfff]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # For the description of the API alone: the checks below are faster than pydantic's, and say more.
 _TEXT_SCHEMA: dict[str, Any] = {"minLength": 1, "pattern": rf"^[^{_CONTROLS}]*[^\s{_CONTROLS}][^{_CONTROLS}]*$"}
-_LEARNER_SCHEMA: dict[str, Any] = {
+LEARNER_SCHEMA: dict[str, Any] = {
     "minLength": 1, "maxLength": MAX_LEARNER_ID_CHARACTERS, "pattern": rf"^[^{_CONTROLS}]*$",
 }  # fmt: skip
-_LEARNER = "Whose mistakes these are; a name of yours, no secret."
+LEARNER = "Whose mistakes these are; a name of yours, no secret."
 
 
 class CorrectionBody(BaseModel):
@@ -36,43 +34,29 @@ class CorrectionBody(BaseModel):
     sentence: StrictStr = Field(
         description="An English sentence, or a text of several.", json_schema_extra=_TEXT_SCHEMA
     )
-    learner_id: StrictStr | None = Field(None, description=_LEARNER, json_schema_extra=_LEARNER_SCHEMA)
+    learner_id: StrictStr | None = Field(None, description=LEARNER, json_schema_extra=LEARNER_SCHEMA)
     min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
 
 
-class BatchBody(BaseModel):
-    """The body of POST /correct/batch."""
+class RequestOptions(Protocol):
+    """What a body may hold beside its texts."""
 
-    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
-    sentences: list[Any] = Field(
-        description="Sentences, or texts of several. What is wrong with one is said in its place.",
-        json_schema_extra={"minItems": 1, "maxItems": MAX_SENTENCES, "items": {"type": "string"}},
-    )
-    learner_id: StrictStr | None = Field(None, description=_LEARNER, json_schema_extra=_LEARNER_SCHEMA)
-    min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
+    learner_id: str | None
+    min_confidence: float
 
 
-_Body = TypeVar("_Body", CorrectionBody, BatchBody)
+_Body = TypeVar("_Body", bound=BaseModel)
 
 
 def parse_body(raw: bytes) -> CorrectionBody:
     """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not a request."""
-    body = _validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
+    body = validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
     check_sentence(body.sentence)
     return body
 
 
-def parse_batch(raw: bytes) -> BatchBody:
-    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
-    body = _validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
-    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
-        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
-        raise InvalidRequest("sentences", found)
-    body.sentences = list(map(_checked_item, count(), body.sentences))
-    return body
-
-
-def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
+def validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
+    """Raises MalformedJson, InvalidRequest."""
     document = _load_json(raw)
     if not isinstance(document, dict):
         raise InvalidRequest("body", f"The body must be a JSON object such as {example}.")
@@ -80,19 +64,9 @@ def _validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
         body = kind.model_validate(document)
     except ValidationError as error:
         raise _invalid(error, example) from None
-    if body.learner_id is not None:
-        check_learner_id(body.learner_id)
+    if (learner_id := document.get("learner_id")) is not None:
+        check_learner_id(learner_id)
     return body
-
-
-def _checked_item(index: int, item: Any) -> str | InvalidRequest:
-    if not isinstance(item, str):
-        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
-    try:
-        check_sentence(item)
-    except InvalidRequest as error:
-        return error
-    return item
 
 
 def check_sentence(sentence: str) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 from api.grammar.pipeline import Correction, TextDraft
 from api.http.problems import TYPE_PREFIX
+from api.observe.observer import observer_of
 from api.service.corrector import BatchOutcome, Corrector, only
 from api.service.jobs import Job, learner_of
 from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason, Phase, phase_of
-from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, Found, ReplyMode
+from worker.mailbox.observing import Found
+from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 from worker.mailbox.waiters import completion_of
 
 
@@ -21,6 +23,7 @@ class KeptRequests:
 
     def __init__(self, corrector: Corrector) -> None:
         self._corrector = corrector
+        self._observer = observer_of(corrector.mailbox)
 
     def start(self, job: Job) -> Correction | BatchOutcome | Phase:
         """Submit the job and wait for nothing. Raises a ServingError."""
@@ -59,7 +62,7 @@ class KeptRequests:
         return min(results, key=order.index, default=CancelResult.DONE)
 
     def _found(self, request_id: str) -> Found:
-        found = self._corrector.mailbox.find(request_id)
+        found = self._observer.find(request_id)
         if found is None or found.tokenizer_fingerprint != self._corrector.pipeline.tokenizer_fingerprint:
             raise NotFound("No request has this id, or its answer is no longer kept.")
         return found

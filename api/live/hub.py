@@ -19,6 +19,7 @@ import structlog
 
 from api.live.figures import figures
 from api.live.replay import Arrival, replay
+from api.observe.observer import observer_of
 from scheduler.capacity.iteration_cost import fit_cost
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Observed
@@ -26,7 +27,6 @@ from scheduler.errors import NotFound, RateLimited, ServingError
 from scheduler.observations import ITERATIONS
 from worker.mailbox.connection import Command, script
 from worker.mailbox.heartbeat import LIVE
-from worker.mailbox.observing import observer_of
 from worker.mailbox.protocol import ApiMailbox
 
 MOST_VIEWERS = 32  # of one process

@@ -10,9 +10,9 @@ from api.http.app import Api, name_exchange
 from api.http.replies import JSON, Reply, json_reply, outcome_reply
 from api.observe import metrics
 from api.observe.metrics_page import MetricsPage
+from api.observe.observer import observer_of
 from api.observe.waterfall import waterfall_document, waterfall_text
 from scheduler.errors import InvalidRequest, NotFound
-from worker.mailbox.observing import observer_of
 
 TEXT = "text/plain"
 

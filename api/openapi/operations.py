@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from api.access.gate import OPEN_ROUTES
+from api.batch.body import BatchBody
 from api.http.replies import EVENTS, JSON
-from api.http.schema import BatchBody, CorrectionBody
+from api.http.schema import CorrectionBody
 from api.languagetool.form import MEDIA_TYPE as FORM
 from api.languagetool.form import CheckForm
 from api.openapi import models

@@ -17,11 +17,11 @@ from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Accepted, ApiMailbox, FoundJob, ReplyMode, Ticket
+from worker.mailbox.protocol import Accepted, ApiMailbox, ReplyMode, Ticket
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text of a job; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
-Part = TypeVar("Part", Ticket, FoundJob)
+Part = TypeVar("Part")
 
 
 class Corrector:

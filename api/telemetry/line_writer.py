@@ -7,7 +7,6 @@ system writes; what it uses is bound here, before gevent patches the modules: a 
 from __future__ import annotations
 
 import fcntl
-import io
 import os
 import stat
 import sys
@@ -112,31 +111,6 @@ class LineWriter:
         if self.num_dropped > self._num_reported:
             num_dropped, self._num_reported = self.num_dropped - self._num_reported, self.num_dropped
             logger.warning("log lines were dropped: nobody read them fast enough", num_dropped=num_dropped)
-
-
-class LineStream(io.TextIOBase):
-    """A text stream in the place of sys.stderr or sys.stdout, for what does not log: tracebacks, `up`'s own lines."""
-
-    encoding = "utf-8"
-
-    def __init__(self, writer: LineWriter) -> None:
-        self._writer = writer
-
-    def write(self, text: str) -> int:
-        if not isinstance(text, str):
-            raise TypeError("text is written here, not bytes")  # click asks by writing some
-        if text:
-            self._writer.put(text)
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
-
-    def isatty(self) -> bool:
-        return os.isatty(self._writer.descriptor)
-
-    def fileno(self) -> int:
-        return self._writer.descriptor
 
 
 STDOUT, STDERR = LineWriter(1), LineWriter(2)

@@ -21,8 +21,8 @@ from ops.drills.system import DRILL_SETTINGS, DrillError, Shape, System
 from ops.drills.traffic import Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
 from worker.mailbox.connection import connect
-from worker.mailbox.observing import SystemReader
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.redis_observer import SystemReader
 
 GREEDY, OTHERS = "127.0.0.2", "127.0.0.3"
 MEMORY_MB = 64

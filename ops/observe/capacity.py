@@ -118,7 +118,7 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.mailbox.connection import connect
-    from worker.mailbox.observing import SystemReader
+    from worker.mailbox.redis_observer import SystemReader
 
     try:
         seen = SystemReader(connect(settings.redis_url)).observe()

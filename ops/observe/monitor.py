@@ -26,7 +26,7 @@ from scheduler.capacity.measure import Capacity, Goals, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
-from scheduler.urls import hide_secret
+from scheduler.web_urls import hide_secret
 from worker.mailbox.protocol import MailboxDown
 
 logger = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ def monitor(settings: Settings) -> None:
     """
     from ops.run import logs
     from worker.mailbox.connection import connect
-    from worker.mailbox.observing import SystemReader
+    from worker.mailbox.redis_observer import SystemReader
 
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")

@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from scheduler.urls import hide_secret
+from scheduler.web_urls import hide_secret
 
 logger = structlog.get_logger(__name__)
 

@@ -12,7 +12,8 @@ import sys
 
 import structlog
 
-from api.telemetry.line_writer import STDERR, STDOUT, LineStream
+from api.telemetry.line_stream import LineStream
+from api.telemetry.line_writer import STDERR, STDOUT
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 

@@ -12,8 +12,8 @@ from ops.run.embedded_redis import EmbeddedRedis
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import connect
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.observing import SystemReader
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.redis_observer import SystemReader
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:

@@ -9,11 +9,11 @@ import pytest
 from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts, is_conserved
 from worker.mailbox import admission
-from worker.mailbox.protocol import MailboxLimits, Phase
+from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.waiters import completion_of
 
 _NO_KEY = -2  # in the place of a key's TTL

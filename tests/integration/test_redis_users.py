@@ -19,7 +19,7 @@ from rq.serializers import JSONSerializer
 
 from ops.run import health
 from scheduler.errors import RequestFailed
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase, Progress
 from scheduler.trace_parts import FoundTrace
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
@@ -29,8 +29,8 @@ from tests.recorded_requests import a_record
 from tests.running_system import send
 from worker.mailbox.connection import script_sources
 from worker.mailbox.dead_letters import DeadLetters
-from worker.mailbox.observing import SystemReader
-from worker.mailbox.protocol import CancelResult, Phase
+from worker.mailbox.protocol import CancelResult
+from worker.mailbox.redis_observer import SystemReader
 from worker.mailbox.status_client import StatusClient
 from worker.mailbox.worker_end import RedisWorkerMailbox
 

@@ -10,9 +10,9 @@ from flask.testing import FlaskClient
 
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextPipeline
 from api.grammar.verbs import VerbTable
-from api.http.app import create_app
 from api.service.corrector import Corrector
 from api.service.jobs import Job
+from api.site import create_site
 from api.telemetry.request_log import Exchange
 from scheduler.errors import (
     Cancelled,
@@ -34,7 +34,7 @@ from worker.mailbox.protocol import Ticket
 
 @pytest.fixture
 def client(corrector: FakeCorrector) -> FlaskClient:
-    return create_app(corrector, Settings()).test_client()
+    return create_site(corrector, Settings()).test_client()
 
 
 def send(client: FlaskClient, sentences: object, **more: object):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pytest
 from structlog.testing import capture_logs
 
-from api.telemetry.line_writer import MOST_LINES, LineStream, LineWriter
+from api.telemetry.line_stream import LineStream
+from api.telemetry.line_writer import MOST_LINES, LineWriter
 from tests.mailbox_house import eventually
 
 LINE = "x" * 99 + "\n"

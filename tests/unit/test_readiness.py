@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from api.http.app import create_app
 from api.server.raw_replies import probe_reply
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
+from api.site import create_site
 from scheduler.errors import NotReady, ShuttingDown
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector
@@ -175,7 +175,7 @@ def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
 def test_the_acceptor_and_the_application_give_the_same_answer(monkeypatch: pytest.MonkeyPatch):
     corrector = FakeCorrector()
     monkeypatch.setattr(corrector, "status", lambda: READY)
-    app = create_app(corrector, Settings())
+    app = create_site(corrector, Settings())
 
     head, _, body = probe_reply("/readyz", readiness(READY), keeps_alive=True).partition(b"\r\n\r\n")
     response = app.test_client().get("/readyz")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from worker.mailbox.observing import observed_of
+from worker.mailbox.redis_observer import observed_of
 
 
 def row(at_s: float, **more: int) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.app import create_app
+from api.site import create_site
 from api.telemetry import request_log
 from api.telemetry.line_writer import Line
 from api.telemetry.request_log import Exchange, RequestLog
@@ -79,7 +79,7 @@ def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
 
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
-    app, out = create_app(corrector, settings), Out()
+    app, out = create_site(corrector, settings), Out()
     app.recorder.log = RequestLog(settings, out.put)
     return app.test_client(), out.texts
 

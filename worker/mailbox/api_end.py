@@ -27,7 +27,6 @@ from worker.mailbox.protocol import (
     READY_WITHIN_S,
     Accepted,
     CancelResult,
-    Found,
     MailboxDown,
     MailboxLimits,
     MailboxStatus,
@@ -57,9 +56,6 @@ class RedisApiMailbox(WaitingMailbox):
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         return None if self._is_closed else self._fullness.refusal(client, len(self._waiters))
-
-    def find(self, request_id: str) -> Found | None:
-        return replies.found_of(self.ask(script("find", request_id))) if formats.is_request_id(request_id) else None
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s

@@ -18,11 +18,10 @@ from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJ
 from worker.mailbox import admission, formats
 from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
+from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import (
     Accepted,
     CancelResult,
-    Found,
-    FoundJob,
     MailboxLimits,
     MailboxStatus,
     Record,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from scheduler.errors import QueueFull, RateLimited, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Phase, Progress
+from scheduler.errors import QueueFull, RateLimited
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.settings import Settings
 
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
@@ -92,23 +92,6 @@ class Accepted:
     request_id: str
     tickets: tuple[Ticket, ...]
     accepted_s: float = 0.0  # when the queue has confirmed it, by time.perf_counter(); a plain one may still be 0
-
-
-@dataclass(frozen=True, slots=True)
-class FoundJob:
-    """One job of a recorded request."""
-
-    job_id: str
-    state: Phase | Completion | ServingError
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A recorded request and what became of it."""
-
-    document: str
-    tokenizer_fingerprint: str
-    jobs: tuple[FoundJob, ...]
 
 
 class CancelResult(Enum):
@@ -206,15 +189,12 @@ class ApiMailbox(Protocol):
     ) -> Accepted:
         """Queue the jobs of a request, in order: all or none. Every ticket goes to `wait_all`, `follow` or `abandon`.
 
-        `find` knows the request for some time. No tickets where it is asynchronous. With `within_s` it is of no use
+        It is kept for some time. No tickets where it is asynchronous. With `within_s` it is of no use
         later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
         DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
         before: attaches to that request, or raises IdempotencyConflict for another body. Without one and with a single
         ticket that is not followed, a refusal may also come out of the wait for it.
         """
-
-    def find(self, request_id: str) -> Found | None:
-        """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""

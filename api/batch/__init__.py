@@ -1,0 +1,1 @@
+"""POST /correct/batch: many texts at once."""

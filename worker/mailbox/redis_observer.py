@@ -1,0 +1,159 @@
+"""The Observer over Redis, and what the scripts that look reply, read into plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import partial
+from itertools import takewhile
+from math import isfinite
+from typing import Any, TypeVar
+
+from redis import Redis
+
+from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.messages import Phase
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
+from worker.mailbox import admission
+from worker.mailbox.connection import Command, RedisConnection, script
+from worker.mailbox.formats import is_request_id
+from worker.mailbox.observing import Found, FoundJob
+from worker.mailbox.protocol import READY_WITHIN_S
+from worker.mailbox.replies import ENDS, number, outcome_of
+
+T = TypeVar("T")
+PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
+_MOMENT = tuple(spec.name for spec in fields(Moment))
+
+
+class RedisObserver:
+    """Keeps the Observer protocol. `ask` sends a command to Redis and returns its reply, or raises."""
+
+    def __init__(self, ask: Callable[[Command], Any]) -> None:
+        self._ask = ask
+
+    def observe(self) -> Observed:
+        return observed_of(self._ask(script("observe", READY_WITHIN_S)))
+
+    def find(self, request_id: str) -> Found | None:
+        return _found_of(self._ask(script("find", request_id))) if is_request_id(request_id) else None
+
+    def trace(self, request_id: str) -> FoundTrace | None:
+        if not is_request_id(request_id):
+            return None
+        reply = self._ask(script("find", request_id))
+        job_ids = _job_ids_of(request_id, reply)
+        states = reply[-1] or (self._ask(script("check", *job_ids)) if job_ids else [])
+        return _trace_of(request_id, reply, job_ids, states)
+
+
+class SystemReader(RedisObserver):
+    """For processes that only watch: with a connection of its own, used from one thread. Raises MailboxDown."""
+
+    def __init__(self, client: Redis) -> None:
+        self._connection = RedisConnection(client)
+        super().__init__(self._connection.ask_one)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def observed_of(reply: list[Any]) -> Observed:
+    """Of OBSERVE's reply."""
+    moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:]
+    counted = {name: int(value) for name, value in _numbers(counts)}
+    return Observed(
+        now=_moment(moments[-1]) or Moment(0.0),
+        history=tuple(filter(None, map(_moment, _comparable(moments[:-1])))),
+        workers=tuple(map(_facts, workers)),
+        num_api_replicas=num_apis,
+        counts={"duplicates": 0} | counted,
+        totals=dict(_numbers(totals)),
+        queue_depth=depth,
+        num_waiting=num_open - min(num_running, num_open),
+        num_running=min(num_running, num_open),
+        reserved_tokens=counted.get("reserved_tokens", 0),
+        oldest_waiting_s=float(oldest_waiting_s),
+        oldest_running_s=float(oldest_running_s),
+        dead_letters=dead_letters,
+        redis_memory_bytes=memory,
+        redis_max_memory_bytes=max_memory,
+        redis_kept_bytes=kept,
+        redis_policy=policy.decode(),
+    )
+
+
+def _numbers(flat: list[bytes]) -> Iterable[tuple[str, float]]:
+    return ((name.decode(errors="replace"), number(value)) for name, value in zip(flat[::2], flat[1::2], strict=True))
+
+
+def _comparable(rows: list[bytes]) -> list[bytes]:
+    """The latest rows that count answers and failures: replicas up to 0.7, beside us or before, write others."""
+    latest = takewhile(lambda row: b'"done"' in row, reversed(rows))
+    return list(latest)[::-1]
+
+
+def _moment(raw: bytes) -> Moment | None:
+    """None for a row that no script of ours wrote."""
+    try:
+        row = json.loads(raw)
+        known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
+        # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
+        known["iterations"] = dict(known.get("iterations") or {})
+        sums = [*known["iterations"].values(), *(value for name, value in known.items() if name != "iterations")]
+        return Moment(**known) if all(isinstance(each, int | float) and isfinite(each) for each in sums) else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _facts(row: list[bytes]) -> WorkerFacts:
+    name, *whole, tokens_per_s = row
+    numbers = (int(number(each)) for each in whole)
+    facts: tuple[Any, ...] = (name.decode(errors="replace"), *numbers, number(tokens_per_s))
+    return WorkerFacts(*facts)
+
+
+def _job_ids_of(request_id: str, reply: list[Any]) -> list[str]:
+    """The jobs of the request that FIND was asked for, even where only its trace is kept."""
+    *_, trace, job_ids, _ = reply
+    if job_ids:
+        return [job_id.decode(errors="replace") for job_id in job_ids]
+    part = _part(partial(RequestPart.from_text, request_id), trace)
+    return [] if part is None else list(part.job_ids)
+
+
+def _trace_of(request_id: str, reply: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
+    """What is kept of its trace; None where nothing is known of it."""
+    jobs = [
+        TracedJob(job_id, _part(SequencePart.from_text, text), PHASES.get(state) or ENDS.get(state))
+        for job_id, (state, _, text) in zip(job_ids, states, strict=True)
+    ]
+    part = _part(partial(RequestPart.from_text, request_id), reply[3])
+    return FoundTrace(part, tuple(jobs)) if jobs else None
+
+
+def _found_of(reply: list[Any]) -> Found | None:
+    """Of FIND's reply: the request and what became of its jobs; None where it is not known, or not any more."""
+    document, tokenizer, num_open, _, job_ids, states = reply
+    if not document or not tokenizer or not job_ids:
+        return None
+    is_forgotten = number(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
+    if is_forgotten and any(state == b"gone" for state, _, _ in states):
+        return None
+    jobs = map(_found_job, job_ids, states)
+    return Found(document.decode(errors="replace"), tokenizer.decode(errors="replace"), tuple(jobs))
+
+
+def _found_job(raw_id: bytes, about: list[bytes]) -> FoundJob:
+    job_id, (state, payload, _) = raw_id.decode(errors="replace"), about
+    return FoundJob(job_id, PHASES.get(state) or outcome_of(job_id, state, payload) or admission.removed())
+
+
+def _part(read: Callable[[str], T], text: bytes | None) -> T | None:
+    """A part of a trace; None where there is none, or one of another version."""
+    try:
+        return read(text.decode()) if text else None
+    except (TraceError, UnicodeDecodeError):
+        return None
