@@ -60,7 +60,7 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) $(PATIENT) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
-	@$(PYTEST) -n 2 --dist loadfile $(PATIENT) -m 'not alone' tests/system
+	@$(PYTEST_PARALLEL) -n 2 --dist loadfile $(PATIENT) -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 
 pictures: install ## draw the pictures of / and /ops and of the dashboard for the documents
@@ -78,7 +78,7 @@ test-nightly: install ## the drills in full, three quarters of an hour, and the 
 
 test-training: install ## the tests of the training and of its sentences; installs PyTorch
 	@$(INSTALL_TRAINING)
-	@$(PYTEST_PARALLEL) tests/training
+	@$(PYTEST_PARALLEL) -n 2 tests/training
 
 lint: install ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
