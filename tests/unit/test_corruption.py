@@ -18,6 +18,7 @@ from ops.training.evaluation.product import ProductCorrector
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.edits import apply_edits, with_mistake
 from ops.training.text.maker import Example, ExampleMaker
+from scheduler.messages import MAX_WORDS
 from scheduler.settings import Settings
 from tests.tables import table
 from tests.unit.test_pipeline import conclude
@@ -51,7 +52,9 @@ def maker() -> ExampleMaker:
 
 @cache
 def many_examples() -> tuple[Example, ...]:
-    return tuple(islice(maker().stream(seed=11), 5000))
+    """Those that the training takes: it leaves out what is longer than a sentence may be."""
+    fitting = (one for one in maker().stream(seed=11) if count_words(one.sentence) <= MAX_WORDS)
+    return tuple(islice(fitting, 5000))
 
 
 def corruptions(text: str, mark: str = ".") -> dict[str, ScriptEdit]:
@@ -127,7 +130,7 @@ def test_the_service_makes_of_every_example_what_the_training_asks_for() -> None
     assert {edit.reason for one in many_examples() for edit in one.edits} == set(Reason)
 
 
-def test_natural_and_mined_sentences_are_met_for_their_own_sake_right_and_broken() -> None:
+def test_prose_and_mined_sentences_are_met_for_their_own_sake_right_and_broken() -> None:
     plain = [tagged(f"He/PRP sings/VBZ number/NN {number}/CD") for number in range(100)]
     natural = [replace(tagged(*marked("He/PRP saw/VBD her/PRP yesterday/NN .")), source="wikipedia")]
     mined = [tagged(*marked("She/PRP has/VBZ seen/VBN it/PRP ."))]
@@ -136,11 +139,11 @@ def test_natural_and_mined_sentences_are_met_for_their_own_sake_right_and_broken
     stream = ExampleMaker(VERBS, [*plain, *natural, *mined], mined={texts[1]}).stream(seed=3)
     examples = list(islice(stream, 3000))
 
-    for text, least in zip(texts, (0.1, 0.04), strict=True):
+    for text, least, least_broken, most_broken in zip(texts, (0.17, 0.04), (0.2, 0.3), (0.45, 0.7), strict=True):
         bare = text.rstrip(".").lower()
         met = [one for one in examples if bare in one.corrected.lower()]
         assert len(met) > least * len(examples)
-        assert 0.3 < sum(bool(one.edits) for one in met) / len(met) < 0.7
+        assert least_broken < sum(bool(one.edits) for one in met) / len(met) < most_broken
 
 
 def straight(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
@@ -10,7 +11,7 @@ from api.grammar.verbs import VerbTable
 from ops.training.text.edits import apply_edits
 from ops.training.text.lexicon import Lexicon
 from ops.training.text.noise import _chat
-from ops.training.text.surface import Span, frame, shout
+from ops.training.text.surface import Span, _add_emoji, frame, shout
 
 GOED = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG)]
 
@@ -50,6 +51,24 @@ def test_markup_before_a_mistake_moves_its_place_by_the_words_it_holds() -> None
         wrong, right = ("".join(getattr(span, name) for span in written) for name in ("wrong", "right"))
         moved = [ScriptEdit(1 + shift, 1, "went", Reason.PAST_IRREG)]
         assert apply_edits(wrong, moved) == right
+
+
+def test_emoji_stand_beside_a_mistake_and_move_no_word() -> None:
+    seen = set()
+    for seed in range(300):
+        written = spans()
+        _add_emoji(written, random.Random(seed))
+        wrong, right = ("".join(getattr(span, name) for span in written) for name in ("wrong", "right"))
+        assert apply_edits(wrong, GOED) == right
+        seen.add(re.sub(r"[^\w .:)]+", "#", wrong))
+
+    assert {"He goed home. #", "He goed home.#", "# He goed home.", "He # goed home.", "He goed # home."} <= seen
+
+
+def test_chat_spelling_leaves_the_apostrophe_out() -> None:
+    lexicon = Lexicon.build(VerbTable.load(), [])
+
+    assert _chat("You don't know and he didn't", lexicon, random.Random(0)) == "U dont know and he didnt"
 
 
 def test_chat_spelling_changes_whole_words_alone() -> None:

@@ -45,10 +45,11 @@ _LONG_TOKENS = 17
 _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.08
-_SHOUT_SHARE = 0.02
+_SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _MINED_SHARE = 0.06
-_NATURAL_SHARE = 0.14  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
+_PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
+_PROSE_CLEAN_SHARE = 0.7  # what is written for readers is more often right than what learners write
 _WRITTEN_SHARE = 0.36  # of the rest
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
@@ -89,7 +90,7 @@ class ExampleMaker:
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._mined = [sentence for sentence in sentences if sentence.text in mined]
-        self._natural = [sentence for sentence in sentences if sentence.is_natural]
+        self._prose = [sentence for sentence in sentences if sentence.is_natural or sentence.source == "masc"]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
@@ -113,13 +114,13 @@ class ExampleMaker:
         """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
-        mined, natural = _Pool(self._mined, index), _Pool(self._natural, index)
+        mined, prose = _Pool(self._mined, index), _Pool(self._prose, index)
         while True:
             is_clean, roll = rng.random() < CLEAN_SHARE, rng.random()
             if roll < _MINED_SHARE and mined:
                 part = mined.draw(rng, is_clean=is_clean)
-            elif _MINED_SHARE <= roll < _MINED_SHARE + _NATURAL_SHARE and natural:
-                part = natural.draw(rng, is_clean=is_clean)
+            elif _MINED_SHARE <= roll < _MINED_SHARE + _PROSE_SHARE and prose:
+                part = prose.draw(rng, is_clean=rng.random() < _PROSE_CLEAN_SHARE)
             elif self._written and rng.random() < _WRITTEN_SHARE:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:

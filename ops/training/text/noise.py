@@ -1,7 +1,8 @@
 """Learners' slips outside the verbs, the same in the wrong and in the right text: the model leaves them alone.
 
 Articles, prepositions, spelling of nouns and adjectives, commas, capitals, spaces. No slip touches a word that may be
-a verb, nor "to", so a verb stays as right or wrong as it was. Words may come or go: `add_slips` renumbers the edits.
+a verb, nor "to", so a verb stays as right or wrong as it was; "don't" may lose its apostrophe. Words may come or go:
+`add_slips` renumbers the edits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _PLACE = re.compile(r"\b(?:in|on|at) (?=(?:the|my|his|her|their|our|this) ([a-z]
 _NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]{2,}\b")
 _OWNER = re.compile(r"(?<= (?:of|in|at) the )[a-z]{3,}['\u2019]s(?= [a-z])")
 _LONG_WORD = re.compile(r"\b[a-z]{5,}\b")
-_CHAT_SPELLING = {"you": "u", "You": "U", "your": "ur", "I": "i", "because": "cuz", "people": "ppl", "please": "pls"}
+_CHAT_SPELLING = {
+    "you": "u", "You": "U", "your": "ur", "I": "i", "because": "cuz", "people": "ppl", "please": "pls",
+    "don't": "dont", "doesn't": "doesnt", "didn't": "didnt", "isn't": "isnt", "wasn't": "wasnt", "haven't": "havent",
+}  # fmt: skip
 _CHAT = re.compile(rf"(?<![\w'\u2019])(?:{'|'.join(_CHAT_SPELLING)})(?![\w'\u2019])")
 _LETTERS = "abcdefghijklmnoprstuvw"
 

@@ -21,6 +21,7 @@ _ACCENTED_NAMES = {
 _NAME = re.compile(rf"\b({'|'.join(_ACCENTED_NAMES)})\b")
 _QUOTES = (("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"), ("\u00ab", "\u00bb"), ("(", ")"))
 _EMOJI = ("\U0001f600", "\U0001f602", "\U0001f44d", "\u2764\ufe0f", "\U0001f389", "\U0001f622", ":)", "\u2728")
+_PICTURES = (*range(0x1F30D, 0x1F3F0), *range(0x1F400, 0x1F4F0), *range(0x1F600, 0x1F650), *range(0x1F910, 0x1F970))
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ def vary(spans: list[Span], rng: random.Random, *, keeps_capital: bool) -> None:
         _curl(spans)
     if rng.random() < 0.2:
         _accent(spans)
-    if rng.random() < 0.06:
+    if rng.random() < 0.1:
         _decorate(spans, rng)
 
 
@@ -145,15 +146,29 @@ def _accent(spans: list[Span]) -> None:
             _set(span, _NAME.sub(lambda match: _ACCENTED_NAMES[match.group()], span.wrong))
 
 
+def _add_emoji(spans: list[Span], rng: random.Random) -> None:
+    """Behind the sentence, before it, or between two of its words: one, or the same one several times."""
+    emoji = chr(rng.choice(_PICTURES)) if rng.random() < 0.5 else rng.choice(_EMOJI)
+    emoji *= rng.choice((1, 1, 1, 2, 3))
+    roll, plain = rng.random(), [span for span in spans if not span.is_corrupted and " " in span.wrong]
+    if roll < 0.15:
+        spans.insert(0, Span(text := emoji + rng.choice((" ", "")), text))
+    elif roll < 0.3 and plain:
+        span = rng.choice(plain)
+        _set(span, span.wrong.replace(" ", f" {emoji} ", 1))
+    else:
+        spans.append(Span(text := rng.choice((" ", " ", "")) + emoji, text))
+
+
 def _decorate(spans: list[Span], rng: random.Random) -> None:
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     if kind <= 1:
-        spans.append(Span(text := rng.choice((" ", " ", "")) + rng.choice(_EMOJI), text))
-    elif kind == 2:
+        _add_emoji(spans, rng)
+    elif kind <= 3:
         opening, closing = rng.choice(_QUOTES)
         spans.insert(0, Span(opening, opening))
         spans.append(Span(closing, closing))
-    elif kind == 3:
+    elif kind == 4:
         mark = rng.choice(("- ", "\u2013 ", "\u2022 ", "\u2014 "))
         spans.insert(0, Span(mark, mark))
     else:
