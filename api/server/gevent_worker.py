@@ -209,7 +209,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._is_stopping = Event()
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
-        gc.set_threshold(10_000)  # at 700 what 64 requests hold while they wait is looked through every 30 requests
+        gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
         redis = connect(settings.redis_url, _STATUS_TIMEOUT_S)
         status_client = StatusClient(redis, recorder.tallies.totals, self.wsgi.reports)

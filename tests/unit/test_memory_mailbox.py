@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.capacity.observed import Observed
 from scheduler.errors import Cancelled, QueueFull, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
-from tests.mailbox_house import SubmittingMemoryMailbox
+from tests.mailbox_house import SubmittingMemoryMailbox, answer, take
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request, running
 from worker.actor import Actor
@@ -121,6 +122,20 @@ def test_the_accounts_balance_after_each_kind_of_end(mailbox: SubmittingMemoryMa
     assert seen.totals["generation_tokens"] == seen.totals["iteration:outputs"] > 0
     assert [worker.max_slots for worker in seen.workers] == [1]
     assert seen.num_api_replicas == 1
+
+
+def test_a_wait_that_is_over_leaves_no_cycle_to_the_collector(mailbox: SubmittingMemoryMailbox) -> None:
+    worker = mailbox.worker_end()
+    worker.open(lambda: True)
+    gc.collect()
+
+    for number in range(20):
+        ticket = mailbox.submit(request(f"r{number}"))
+        answer(worker, *take(worker))
+        mailbox.wait(ticket, timeout_s=1)
+    del ticket
+
+    assert gc.collect() < 20
 
 
 def test_a_refusal_is_counted_with_its_sentences_and_leaves_nothing(mailbox: SubmittingMemoryMailbox) -> None:

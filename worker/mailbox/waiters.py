@@ -268,6 +268,7 @@ class WaitingMailbox(ApiMailbox):
                     self.abandon(ticket, why)
                 else:
                     self._waiters.remove(ticket)
+            wait.waiters.clear()  # each knows its wait: without the cycle all of it is freed at once
 
 
 def wait_out(time_s: float, has_left: Callable[[], bool] | None) -> None:
