@@ -54,15 +54,6 @@ def mean(one: Path, other: Path, out: Path, corpora: tuple[Path, ...], share: fl
 
 
 @training.command()
-@click.argument("weights", type=_FILE)
-@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--layers", "num_layers", default=6, show_default=True, help="How many OUT is to have.")
-def grow(weights: Path, out: Path, num_layers: int) -> None:
-    """Add layers to WEIGHTS that change nothing until they are trained. Needs PyTorch."""
-    _of_pytorch("model.grow").write_grown(weights, num_layers, out)
-
-
-@training.command()
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("corpora", type=_FILE, nargs=-1, required=True)
 def held_out(out: Path, corpora: tuple[Path, ...]) -> None:

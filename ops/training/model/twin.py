@@ -29,7 +29,7 @@ class TwinConfig:
     """The shape of the model; the defaults are the one that ships."""
 
     vocab_size: int = 3072
-    num_layers: int = 6
+    num_layers: int = 4
     num_heads: int = 4
     width: int = 128
     num_positions: int = 160
