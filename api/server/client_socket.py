@@ -6,6 +6,7 @@ sends in small pieces lets others go first after each of them.
 
 from __future__ import annotations
 
+import math
 import select
 import time
 from contextlib import suppress
@@ -35,6 +36,8 @@ _FRAMING_STEP_BYTES = 2048  # of heads and chunks, which are parsed: 340 chunks 
 _poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
 _POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 _turn = Semaphore()
+_refusals = Semaphore()  # of bodies that are declared too long
+_REFUSAL_EVERY_S = 0.004
 _NEXT_ITERATION_S = 1e-9  # gevent.sleep(0) comes back up to fifty times before the event loop looks at a socket
 
 
@@ -59,7 +62,7 @@ class ClientSocket(socket.socket):
         super().__init__(fileno=fileno)
         self.settimeout(CLIENT_STALL_S)  # of a client that does not read
         self._max_body_bytes = max_body_bytes
-        self.refused_s = 0.0  # how long the client was asked to stay away
+        self.refused_s = 0.0  # how long its last answer asked the client to stay away
         self.expect_head()
 
     def expect_head(self, unread_bytes: int = 0) -> None:
@@ -68,8 +71,11 @@ class ClientSocket(socket.socket):
         self._left_bytes = MAX_HEAD_BYTES + unread_bytes
         self._has_begun = self._is_body = self.is_asked = False
 
-    def expect_body(self, is_asked: bool = False) -> None:
+    def expect_body(self, is_asked: bool = False, num_bytes: float = 0) -> None:
         """The head is read, and perhaps the body. `is_asked`: the client waits for 100 Continue."""
+        if self._max_body_bytes < num_bytes < math.inf:
+            with _refusals:  # each costs as much as an answer, and its client nothing
+                gevent.sleep(_REFUSAL_EVERY_S)
         self.is_asked = is_asked
         self._until_s = time.monotonic() + BODY_S
         self._left_bytes = self._max_body_bytes + FRAMING_BYTES

@@ -92,6 +92,21 @@ def test_every_further_piece_of_a_request_lets_others_go_first(ends: Ends) -> No
     other.kill()
 
 
+@pytest.mark.parametrize(
+    ("num_bytes", "is_paced"), [(MAX_BODY_BYTES, False), (MAX_BODY_BYTES + 1, True), (float("inf"), False)]
+)
+def test_bodies_that_are_declared_too_long_are_refused_one_after_the_other(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, num_bytes: float, is_paced: bool
+) -> None:
+    server, _ = ends
+    pauses: list[float] = []
+    monkeypatch.setattr(client_socket.gevent, "sleep", lambda seconds: pauses.append(client_socket._refusals.counter))
+
+    server.expect_body(num_bytes=num_bytes)
+
+    assert pauses == ([0] if is_paced else []), "nobody else is refused meanwhile"
+
+
 def test_of_those_with_much_to_do_one_goes_on_at_a_time() -> None:
     steps: list[str] = []
 
