@@ -34,7 +34,7 @@ class FakeCorrector:
         self._pipeline = TextPipeline(self._tokenizer, VerbTable.load())
         self.pause = self._pipeline.pause
 
-    def known_refusal(self, client: str = "") -> QueueFull | None:
+    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
         return self.refusal
 
     def correct(self, job: Job) -> Correction | list[Correction | ServingError]:

@@ -135,7 +135,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         if self._places.are_many and sock.has_left():
             raise StopIteration  # in an overload answers to nobody would delay those to clients that wait
         self.num_in_flight += 1
-        sock.expect_body(req._expected_100_continue)
+        sock.expect_body(req._expected_100_continue, unread_bytes(req.body))
         req._expected_100_continue = False  # gunicorn would say 100 before anything has been checked
         client = None
         try:
@@ -156,18 +156,17 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         sock.expect_head(int(num_unread))
 
     def _hold_back(self, sock: ClientSocket, addr: Any) -> None:
-        """Do not read what a refused client sends before it was to come again: refusals would take all the time.
-
-        Only where more connections are open than requests may wait in the whole queue, and not those of a proxy, which
-        may bring the request of another client next. Who comes in its first half waits beyond its end.
-        """
-        wait_s, sock.refused_s = sock.refused_s, 0.0
-        if not wait_s or self._places.num_taken <= self.wsgi.settings.max_queue_requests:
-            return
-        if not self._places.is_proxy(addr):
+        """In a crowd a refused client is not read early, or refusals take all the time; an early one waits longer."""
+        wait_s = sock.refused_s
+        if wait_s and self._is_in_crowd(addr):
             self._is_stopping.wait(wait_s / 2)
             if sock.has_bytes():
                 self._is_stopping.wait(wait_s / 2 + _EARLY_S)
+
+    def _is_in_crowd(self, addr: Any, times: int = 1) -> bool:
+        """Whether so many times more connections are open than the queue takes requests; not one of a proxy."""
+        most = times * self.wsgi.settings.max_queue_requests
+        return self._places.num_taken > most and not self._places.is_proxy(addr)
 
     def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
@@ -176,6 +175,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         """
         response, environ = wsgi.create(req, sock, addr, listener_name, self.cfg, OneWriteResponse)
         environ["wsgi.multithread"] = True
+        environ["miniserve.is_newcomer"] = not sock.refused_s and self._is_in_crowd(addr, 2)
         if not self.alive or self._places.are_scarce:
             response.force_close()
         body: Any = ()
@@ -194,8 +194,8 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         finally:
             if hasattr(body, "close"):
                 body.close()
-        if response.status_code in _REFUSED:
-            sock.refused_s = float(dict(response.headers).get("Retry-After", 0.0))
+        is_refused = response.status_code in _REFUSED
+        sock.refused_s = float(dict(response.headers).get("Retry-After", 0.0)) if is_refused else 0.0
         return not response.should_close()
 
     def handle_quit(self, sig: int, frame: Any) -> None:

@@ -91,6 +91,17 @@ def test_a_burst_of_twice_the_queue_is_refused_before_redis_has_refused_any_of_i
     assert "10 of 10 requests" in str(refusal)
 
 
+def test_in_a_crowd_a_quarter_of_the_queue_is_for_those_who_were_refused_before(fullness: KnownFullness) -> None:
+    fullness.backlog = 500, 100.0
+    assert fullness.refusal(num_waiting=7, is_newcomer=True) is None
+
+    refusal = fullness.refusal(num_waiting=8, is_newcomer=True)
+
+    assert refusal is not None and 5 <= refusal.retry_after_s <= 10
+    assert "8 of 10 requests and 500 of 1,000 reserved tokens" in str(refusal)
+    assert fullness.refusal(num_waiting=8) is None
+
+
 def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_other_is(
     fullness: KnownFullness, clock: Clock
 ) -> None:

@@ -23,6 +23,7 @@ _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
 _BURST = 2
+_NEWCOMERS = 0.75  # of the queue: the rest is for those who were refused before
 _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
@@ -42,6 +43,7 @@ class KnownFullness:
         # learn that the one that has filled the queue is not alone.
         self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
         self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
+        self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
         self._limited: dict[str, tuple[float, str, float]] = {}  # by client: until when, and what its key allows
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
@@ -69,17 +71,21 @@ class KnownFullness:
         self._limited[client] = self._clock() + min(wait_s, _LIMIT_HOLDS_S), what, per_s
         return over_limit(what, per_s, wait_s)
 
-    def refusal(self, client: str = "", num_waiting: int = 0) -> QueueFull | RateLimited | None:
+    def refusal(
+        self, client: str = "", num_waiting: int = 0, is_newcomer: bool = False
+    ) -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; None where Redis is to be asked.
 
         `num_waiting` are waited for in this process. Where they would fill the queue twice, a burst has come, and most
-        of them are about to be refused: more of it would only delay those refusals.
+        of them are about to be refused: more of it would only delay those refusals. A newcomer in a crowd is refused
+        while there is still room for those who come back, or these would find none for as long as the crowd lasts.
         """
         now, (until, numbers, known) = self._clock(), self._known
         if self._limited and now < (limit := self._limited.get(client, _NO_LIMIT))[0]:
             return over_limit(*limit[1:], limit[0] - now)
-        if num_waiting >= _BURST * self._limits.max_requests:
-            return queue_full(max(numbers[0], self._limits.max_requests), *numbers[1:], self._limits)
+        if num_waiting >= (_NEWCOMERS if is_newcomer else _BURST) * self._limits.max_requests:
+            requests, (tokens, rate) = min(num_waiting, self._limits.max_requests), self.backlog
+            return queue_full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate, self._limits)
         if now < until and known in (client, None):
             return queue_full(*numbers, self._limits)
         until, numbers, holder = self._known_share

@@ -51,11 +51,13 @@ class RedisApiMailbox(WaitingMailbox):
         self._listener = Listener(client, self._channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
+        if status.redis_ok:
+            self._fullness.backlog = status.reserved_tokens, status.service_rate_tokens_per_s
         refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
-    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
-        return None if self._is_closed else self._fullness.refusal(client, len(self._waiters))
+    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | RateLimited | None:
+        return None if self._is_closed else self._fullness.refusal(client, len(self._waiters), is_newcomer)
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
