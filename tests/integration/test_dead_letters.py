@@ -13,6 +13,7 @@ from rq.serializers import JSONSerializer
 from ops.cli import main
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
+from tests.recorded_requests import a_record
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -86,14 +87,66 @@ def test_a_dead_letter_is_put_back_even_where_the_queue_is_full(house: RedisHous
     assert take(worker) == [dead]
 
 
-def test_a_dropped_dead_letter_leaves_nothing_behind(house: RedisHouse, redis_url: str, dead: str) -> None:
-    done = run(redis_url, "drop", dead)
+FORMS = {  # of a request: its jobs, and what makes its record
+    "plain": (["dead"], None),
+    "asynchronous": (["dead"], a_record("dead", is_async=True)),
+    "keyed": (["dead"], a_record("dead", "key")),
+    "batch of one": (["dead-0"], a_record("dead")),
+    "two sentences": (["dead-0", "dead-1"], a_record("dead")),
+}
 
-    assert (done.exit_code, done.output) == (0, "dead: dropped\n")
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_dropped_dead_letter_leaves_nothing_behind(house: RedisHouse, redis_url: str, form: str) -> None:
+    ids, record = FORMS[form]
+    api, worker = house.api(), house.worker()
+    if record is None:
+        api.submit(a_request("dead"))
+    else:
+        api.submit_recorded(record, [a_request(each) for each in ids])
+    assert take(worker) == ids
+    worker.exchange([Completion(each, FinishReason.ERROR, error="it broke") for each in ids], NO_CAPACITY)
     with Redis.from_url(redis_url) as client:
-        assert list(client.scan_iter(f"*{dead}*")) == []
+        client.set("miniserve:trace:dead", "a trace")
+
+        done = run(redis_url, "drop", *ids)
+
+        assert (done.exit_code, done.output) == (0, "".join([f"{each}: dropped\n" for each in ids]))
+        assert list(client.scan_iter("*dead*")) == []
         assert not client.zcard("rq:failed:correct")
     assert house.api().status().reserved_requests == 0
+    assert house.api().find("dead") is None
+
+
+def test_a_key_whose_request_was_dropped_is_free_for_any_other(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("dead", "key"), [a_request("dead")])
+    assert take(worker) == ["dead"]
+    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
+
+    run(redis_url, "drop", "dead")
+    api.submit_recorded(a_record("dead", "key", digest="other"), [a_request("dead", 5)])
+
+    assert take(worker) == ["dead"]
+
+
+def test_a_text_outlives_a_dropped_dead_letter_only_as_long_as_its_other_jobs(
+    house: RedisHouse, redis_url: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    ids = ["done", "dead-0", "dead-1"]
+    api.submit_recorded(a_record("texts"), [a_request(each) for each in ids])
+    assert take(worker) == ids
+    answer(worker, "done")
+    worker.exchange([Completion(each, FinishReason.ERROR, error="it broke") for each in ids[1:]], NO_CAPACITY)
+
+    with Redis.from_url(redis_url) as client:
+        run(redis_url, "drop", "dead-1")
+        of_the_dead = client.ttl("miniserve:request:texts") - client.ttl("rq:job:dead-0")
+        run(redis_url, "drop", "dead-0")
+        of_the_answer = client.ttl("miniserve:request:texts") - client.ttl("rq:job:done")
+
+        assert abs(of_the_dead) <= 1 and abs(of_the_answer) <= 1
 
 
 @pytest.mark.parametrize("command", ["requeue", "drop"])

@@ -177,6 +177,27 @@ def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQ
     assert _kept(queue) > 40_000
 
 
+@pytest.mark.parametrize("order", [["a-0", "a-1"], ["a-1", "a-0"]])
+def test_the_text_of_dropped_dead_letters_counts_until_the_last_of_them(queue: ScriptedQueue, order: list[str]) -> None:
+    record = replace(a_record("a"), document="x" * 40_000)
+    queue.enqueue([_a_request("a-0", 20), _a_request("a-1", 20)], record)
+    queue.drain("worker")
+    for at, each in enumerate(["a-0", "a-1"]):
+        queue.now_s = 4000.0 * at  # in different hours
+        queue.finish("worker", each, reason=FinishReason.ERROR)
+    queue.now_s = 8000.0
+    queue.beat("worker")
+
+    queue.run(script("drop", order[0]))
+    queue.beat("worker")
+    kept = _kept(queue)
+    queue.run(script("drop", order[1]))
+    queue.beat("worker")
+
+    assert kept > 40_000 and _kept(queue) == 0
+    assert set(queue.client.hvals("miniserve:kept")) <= {b"0"}
+
+
 def test_a_key_that_is_repeated_counts_its_record_once(queue: ScriptedQueue) -> None:
     _one(queue, "a", key="key")
     kept = _kept(queue)
