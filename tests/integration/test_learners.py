@@ -69,6 +69,21 @@ def test_an_answer_nobody_waited_for_counts_when_it_is_fetched_and_once(replicas
     assert settled(replicas[0], "cleo", 1) and settled(replicas[1], "cleo", 1)
 
 
+@pytest.mark.parametrize("sentences", [["He goed home."], ["He goed home.", ""]])
+def test_a_batch_with_one_good_text_counts_once_however_often_it_is_fetched(
+    replicas: list[ApiProcess], sentences: list[str]
+) -> None:
+    learner_id = f"batch-of-{len(sentences)}"
+    document = json.dumps({"sentences": sentences, "learner_id": learner_id}).encode()
+    reply = send(replicas[0].url, "POST", "/correct/batch", document, {"Content-Type": "application/json"})
+
+    for number, replica in enumerate(replicas):
+        assert send(replica.url, "GET", f"/requests/{reply.body['request_id']}").status == 200
+        assert settled(replica, f"{learner_id}-{number}", 0)  # what this replica has counted is reported
+
+    assert corrections(replicas[0], learner_id) == 1
+
+
 def test_a_stream_counts_at_its_end(replicas: list[ApiProcess]) -> None:
     correct(replicas[0], "dora", Accept="text/event-stream")
 
