@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from queue import Empty, Full, Queue
@@ -170,9 +170,14 @@ class Hub:
             if (document := _read(fields[1])) is not None:
                 news.append(document)
         newest_ms = max((one["at_ms"] for one in news), default=0)
-        lately = [one for one in news if one["at_ms"] > newest_ms - _KEPT_S * 1e3]
-        by_worker = {one["worker"]: [other for other in lately if other["worker"] == one["worker"]] for one in lately}
-        found = max(map(_arrivals_of, by_worker.values()), key=len, default=[])
+        by_worker: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in news:
+            if one["at_ms"] > newest_ms - _KEPT_S * 1e3:
+                by_worker[one["worker"]].append(one)
+        found: list[Arrival] = []
+        for lately in by_worker.values():
+            pause()
+            found = max(found, _arrivals_of(lately), key=len)
         first_s = min((one.at_s for one in found), default=0.0)
         return [replace(one, at_s=one.at_s - first_s) for one in found]
 

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from flask.testing import FlaskClient
 
+from api.live import hub
 from api.live.figures import figures
 from api.live.hub import MOST_VIEWERS, Hub
 from api.live.replay import CONTINUOUS, SLOTS, STATIC, TEXTBOOK, Arrival, replay
@@ -213,8 +214,8 @@ class Stream:
         self.num_read_whole = 0
         self.hub = Hub(mailbox, GOALS, self.ask)  # type: ignore[arg-type]
 
-    def tell(self, number: int) -> None:
-        news = {"worker": "w", "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
+    def tell(self, number: int, worker: str = "w") -> None:
+        news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
         self.entries.append((f"{number}-0".encode(), [b"news", json.dumps(news).encode()]))
 
     def ask(self, command: tuple[object, ...]) -> object:
@@ -262,3 +263,26 @@ def test_a_replay_is_computed_once_for_all_who_ask_within_a_second() -> None:
 
     assert first is second and first["requests"] == 1
     assert stream.num_read_whole == 1
+
+
+class Counting(dict[str, object]):
+    """Counts how often news are asked for their worker."""
+
+    num_asked = 0
+
+    def __getitem__(self, name: str) -> object:
+        Counting.num_asked += name == "worker"
+        return super().__getitem__(name)
+
+
+def test_the_news_of_many_workers_are_read_once_and_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, pauses = Stream(FakeCorrector().mailbox), []
+    for number in range(1, 64 * 5 + 1):
+        stream.tell(number, f"w{number % 64}")
+    monkeypatch.setattr(hub, "_read", lambda raw: Counting(json.loads(raw)))
+    monkeypatch.setattr(Counting, "num_asked", 0)
+
+    arrivals = stream.hub._arrivals(lambda: pauses.append(None))
+
+    assert len(arrivals) == 5 and Counting.num_asked <= 2 * len(stream.entries)
+    assert len(pauses) >= len(stream.entries) + 64
