@@ -58,6 +58,12 @@ def test_every_key_that_holds_something_of_a_learner_is_in_the_page_on_privacy()
     assert len(keys) == 5 and [key for key in keys if f"`{key}`" not in told] == []
 
 
+def test_no_command_leaves_a_key_in_the_history_of_a_shell() -> None:
+    lines = [(path.name, line) for path in DOCUMENTS for line in _shell_lines(path.read_text(encoding="utf-8"))]
+
+    assert [named for named in lines if re.search(r"\b(echo|printf)\b.*\bms_", named[1])] == []
+
+
 def test_the_reasons_table_equals_the_reasons() -> None:
     rows = _table("| reason | tag |")
 
