@@ -81,6 +81,16 @@ def test_a_report_whose_reply_was_lost_is_sent_again_and_counts_once(replica: Re
     assert replica.learners.command() is None
 
 
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_learner_is_read_over_either_protocol_of_redis(redis_url: str, protocol: int) -> None:
+    replica = Replica(Redis.from_url(redis_url, protocol=protocol))
+    replica.note("a", "r1", ("habit", "go"))
+    replica.report()
+
+    assert replica.learners.find("a")["v:habit:go"] == "1"
+    replica.connection.close()
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_kept_answer_counts_once_whoever_gives_it_first(client: Redis, replica: Replica, is_first: bool) -> None:
     client.hset("miniserve:request:r1", "document", "{}")

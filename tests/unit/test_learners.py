@@ -18,7 +18,7 @@ from api.learners.routes import document_of
 from api.telemetry.request_log import Exchange
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
-from worker.mailbox.learners import MOST_VERBS, Answered, InMemoryLearners, RedisLearners
+from worker.mailbox.learners import MOST_VERBS, Answered, InMemoryLearners
 
 
 @pytest.fixture
@@ -192,8 +192,3 @@ def test_what_is_no_number_of_ours_counts_as_nothing() -> None:
     document = document_of("a", fields)
 
     assert document["corrections"] == 0 and document["reasons"][0]["count"] == 0
-
-
-@pytest.mark.parametrize("reply", [[b"since", b"7", b"n:habit", b"2"], {b"since": b"7", b"n:habit": b"2"}])
-def test_a_learner_is_read_over_either_protocol_of_redis(reply: Any) -> None:
-    assert RedisLearners(lambda _: reply, 0).find("x") == {"since": "7", "n:habit": "2"}

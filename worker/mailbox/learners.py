@@ -96,9 +96,8 @@ class RedisLearners:
             self._number += 1
 
     def find(self, learner: str) -> Mapping[str, str]:
-        flat = self._ask(script("learner", learner))  # a mapping, where the URL has protocol=3
-        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
-        return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
+        words = [word.decode(errors="replace") for word in self._ask(script("learner", learner))]
+        return dict(zip(words[::2], words[1::2], strict=True))
 
     def forget(self, learner: str) -> None:
         self._ask(script("forget", learner, _FORGETS_S))
