@@ -186,6 +186,17 @@ def test_a_learner_is_held_by_who_asks(
     assert len(set(noted)) == 4 and all(name.isdecimal() for name in noted)
 
 
+def test_a_learner_is_held_by_the_network_of_an_ipv6_address(corrector: FakeCorrector) -> None:
+    noted: list[str] = []
+    client = client_of(corrector)
+    client.application.corrections.note_learner = lambda exchange, *_: noted.append(exchange.client)
+    for address in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"):
+        client.environ_base["REMOTE_ADDR"] = address
+        correct(client)
+
+    assert noted[0] == noted[1] != noted[2]
+
+
 def test_what_is_no_number_of_ours_counts_as_nothing() -> None:
     fields = {"since": "x", "corrections": "9" * 99, "n:habit": "-5", "at:habit": "1e9", "v:habit:go": "?"}
 
