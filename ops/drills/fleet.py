@@ -18,7 +18,7 @@ from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from ops.run import processes
-from ops.run.embedded_redis import RedisUnavailable, free_port, link_redis_server
+from ops.run.embedded_redis import RedisUnavailable, free_ports, link_redis_server
 
 SERVICE = "miniserve"
 NUM_SENTINELS = 3
@@ -72,7 +72,7 @@ class RedisFleet:
         self._directory = directory
         self._variables = dict(variables or {})
         self._authority = f"{self._variables['TLS_DIR']}/ca.crt" if "TLS_DIR" in self._variables else ""
-        ports = [free_port() for _ in range(num_nodes + NUM_SENTINELS)]
+        ports = free_ports(num_nodes + NUM_SENTINELS)
         self._shared = self._environment(ports[:num_nodes], ports[num_nodes:])
         self.nodes = [self._node("redis", number, port) for number, port in enumerate(ports[:num_nodes])]
         self.sentinels = [self._node("sentinel", number, port) for number, port in enumerate(ports[num_nodes:])]

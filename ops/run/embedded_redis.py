@@ -14,6 +14,7 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import logging
 import os
@@ -25,7 +26,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +43,7 @@ MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 _ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"
 _POLL_S = 0.005
 _PORTS = (15_000, 32_000)
+_MOST_TRIES = 200
 # The directory is tried again for a while: a Redis that is being killed may still be writing into it.
 _SWEEP = """read -r _
 n=0
@@ -185,15 +187,28 @@ def link_redis_server(directory: Path) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on at this moment.
+    """A port of the loopback interface that nobody listens on at this moment. Raises OSError where none is found."""
+    return free_ports(1)[0]
 
-    It lies below those that Linux gives to connections: one of these may be taken before a server binds it.
+
+def free_ports(number: int) -> list[int]:
+    """As many different ones.
+
+    They lie below those that Linux gives to connections: one of these may be taken before a server binds it.
     """
-    while True:
-        port = random.SystemRandom().randrange(*_PORTS)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+    found: list[int] = []
+    for port in random.SystemRandom().sample(range(*_PORTS), _MOST_TRIES):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            found.append(port)
+            if len(found) == number:
+                return found
+    raise OSError(errno.EADDRINUSE, f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
 
 
 def wait_until_up(server: EmbeddedRedis, patience_s: float = START_PATIENCE_S) -> bool:
