@@ -125,10 +125,10 @@ class Guard:
         known = (verbs.verbs[lemma] for lemma in verbs.lemmas_of(word) if lemma in verbs.verbs)
         return any(word in (forms.lemma, *forms.pasts) for forms in known)
 
-    def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason) -> bool:
-        """Tell whether two edits that are wrong alone together move a word."""
+    def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason, previous: str | None) -> bool:
+        """Tell whether two edits that are wrong alone together move a word. `previous` stands before the first."""
         if reason is Reason.DO_SUPPORT:
-            return self._moves_verb(one, other)
+            return self._moves_verb(one, other, previous)
         return reason is Reason.QUESTION_ORDER and self._moves_auxiliary(one, other)
 
     def needs_the_verb(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
@@ -153,7 +153,7 @@ class Guard:
             for moved, led, front, ended, end in (goes_back, comes_front)
         )
 
-    def _moves_verb(self, one: _OldAndNew, other: _OldAndNew) -> bool:
+    def _moves_verb(self, one: _OldAndNew, other: _OldAndNew, previous: str | None) -> bool:
         """Tell whether two edits put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]".
 
         A 'do' before them may be there already: "does [means a] [word]" > "does [a] [word mean]".
@@ -161,7 +161,9 @@ class Guard:
         (one_old, one_new), (other_old, other_new) = (
             [list(map(plain, words)) for words in edit] for edit in (one, other)
         )
-        leaves = one_old[1:] == one_new or (one_old[1:] == one_new[1:] and one_new[0] in word_sets.DO_PARTS)
+        has_do = previous is not None and parts_of(previous)[0] in word_sets.DO_PARTS
+        brings_do = one_new[0] in word_sets.DO_PARTS
+        leaves = (has_do and one_old[1:] == one_new) or (brings_do and one_old[1:] == one_new[1:])
         if not leaves or other_new[:-1] != other_old:
             return False
         verbs = self._words.lemmas_of(one_old[0]) & self._words.lemmas_of(other_new[-1])

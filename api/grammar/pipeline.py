@@ -202,8 +202,7 @@ class TextPipeline:
     def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[tuple[int, Edit | None]]:
         """Return the edits as they go into the sentence, with None for those that make no sense.
 
-        Two proposals that hold only together are one edit: with one half of it the sentence would be broken. Each edit
-        comes with the number of its last proposal.
+        Two that hold only together are one edit, made whole or not at all. Each comes with the number of its last half.
         """
         moves = self._moves(draft, proposals)
         halves = moves | {rank + 1 for rank in moves}
@@ -216,11 +215,11 @@ class TextPipeline:
         found: list[tuple[int, Edit | None]] = []
         rank = 0
         while rank < len(proposals):
-            is_free = halves.isdisjoint((rank, rank + 1)) and all(makes_sense[rank : rank + 2])
-            is_pair = rank in moves or (is_free and self._hold_together(draft.sentence, *proposals[rank : rank + 2]))
-            parts = proposals[rank : rank + 1 + is_pair]
-            found.append((rank + is_pair, self._edit(draft, parts, texts) if makes_sense[rank] else None))
-            rank += len(parts)
+            pair, is_free = proposals[rank : rank + 2], halves.isdisjoint((rank, rank + 1))
+            is_pair = rank in moves or (is_free and self._hold_together(draft.sentence, *pair))
+            parts = pair[: 1 + is_pair]
+            is_made, rank = all(makes_sense[rank : rank + len(parts)]), rank + len(parts)
+            found.append((rank - 1, self._edit(draft, parts, texts) if is_made else None))
         return found
 
     def _moves(self, draft: Draft, proposals: Sequence[Proposal]) -> set[int]:
@@ -228,7 +227,7 @@ class TextPipeline:
         firsts: set[int] = set()
         for rank, pair in enumerate(pairwise(proposals)):
             # An edit is half of one move only, as three would lose a word.
-            if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(*pair):
+            if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(draft, *pair):
                 firsts.add(rank)
         return firsts
 
@@ -240,10 +239,11 @@ class TextPipeline:
             return one.reason is other.reason and not self._needs_the_verb(other)
         return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
 
-    def _is_move(self, one: Proposal, other: Proposal) -> bool:
+    def _is_move(self, draft: Draft, one: Proposal, other: Proposal) -> bool:
         """Tell whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
+        previous = previous_word(draft.sentence, draft.prompt.words, one.word)
         edits = (one.source, one.replacement), (other.source, other.replacement)
-        return self._guard.allows_move(*edits, one.reason)
+        return self._guard.allows_move(*edits, one.reason, previous)
 
     def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
         """Tell whether the edit needs a later one of the same reason, and there is none."""

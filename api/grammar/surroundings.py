@@ -1,7 +1,7 @@
 """Refuses edits that the words around them speak against: "I really are", "it remains high in 1973".
 
 The guard judges which words an edit puts in the place of which. An edit that it allows may still be a mistake in its
-sentence. Here the closed lists tell which ones are.
+sentence. Closed lists of words show which ones are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool])
 
     `is_past` tells which words may be pasts or participles.
     """
-    before, after = sentence[max(0, edit.start - _NEAR) : edit.start], sentence[edit.end : edit.end + _NEAR]
+    before, after = sentence[max(0, edit.start - _NEAR) : edit.start], sentence[edit.end : edit.end + _NEAR].lower()
     if edit.reason is Reason.TENSE_FUT:
         return _starts_a_clause_before(_COMING, after)
     if edit.reason is Reason.SVA_BE:
@@ -67,8 +67,8 @@ def _is_over(after: str, is_past: Callable[[str], bool]) -> bool:
     time = _FINISHED.search(after)
     if time is None:
         return False
-    words = _TOKEN.findall(after[: time.start()].lower())
-    return words[-1:] != ["from"] and not any(_may_be_a_verb(word, is_past) for word in words)
+    words = _TOKEN.findall(after[: time.start()])
+    return words[-1:] not in (["from"], ["of"]) and not any(_may_be_a_verb(word, is_past) for word in words)
 
 
 def _may_be_a_verb(word: str, is_past: Callable[[str], bool]) -> bool:
@@ -78,5 +78,5 @@ def _may_be_a_verb(word: str, is_past: Callable[[str], bool]) -> bool:
 def _starts_a_clause_before(time: re.Pattern[str], after: str) -> bool:
     """Tell whether the time is that of a later clause: "[will announce] that he fights next week"."""
     match = time.search(after)
-    words = _TOKEN.findall(after[: match.start()].lower()) if match else ()
+    words = _TOKEN.findall(after[: match.start()]) if match else ()
     return any(parts_of(word)[0] in _SUBJECTS for word in words)

@@ -164,6 +164,39 @@ def test_behind_a_do_that_is_there_a_verb_goes_behind_its_subject():
 
 
 @pytest.mark.parametrize(
+    ("sentence", "halves"),
+    [
+        ("She means this word.", [(1, 2, "this"), (3, 1, "word mean")]),
+        ("He likes his old car very much.", [(1, 2, "his"), (4, 1, "car like")]),
+    ],
+)
+def test_where_there_is_no_do_a_verb_stays_before_what_follows_it(sentence: str, halves: list[tuple[int, int, str]]):
+    correction = corrected_by(Reason.DO_SUPPORT, sentence, *halves)
+
+    assert (correction.corrected, correction.num_dropped) == (sentence, 2)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "halves"),
+    [
+        ("Are you knowing him?", [ScriptEdit(0, 1, "do", Reason.STATIVE), ScriptEdit(2, 1, "eat", Reason.STATIVE)]),
+        (
+            "Where your brother lives now?",
+            [ScriptEdit(1, 1, "does your", Reason.DO_SUPPORT), ScriptEdit(3, 1, "eat", Reason.BASE_DO)],
+        ),
+        (
+            "He is always behave well",
+            [ScriptEdit(1, 2, "always", Reason.EXTRA_BE), ScriptEdit(3, 1, "eats", Reason.EXTRA_BE)],
+        ),
+    ],
+)
+def test_what_holds_only_together_is_left_where_one_half_is_refused(sentence: str, halves: list[ScriptEdit]):
+    correction = PIPELINE.conclude(PIPELINE.prepare(sentence), TOKENIZER.encode_output(halves))
+
+    assert (correction.corrected, correction.edits) == (sentence, ())
+
+
+@pytest.mark.parametrize(
     "edits",
     [
         [(1, 1, "does")], [(1, 1, "does"), (3, 1, "word cost")], [(1, 1, "did"), (3, 1, "word meant")],

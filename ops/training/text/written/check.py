@@ -59,7 +59,8 @@ def _faults_of_mistake(right: str, candidate: Candidate, guard: Guard) -> Iterat
         yield f"mending {candidate.wrong!r} does not give the right text back: is it a name that opens a sentence?"
         return
     changes = [(words[edit.word : edit.word + edit.num_words], edit.replacement.split(" ")) for edit in edits]
-    if len(changes) == 2 and guard.allows_move(*changes, candidate.reason):
+    before = words[edits[0].word - 1] if edits[0].word else None
+    if len(changes) == 2 and guard.allows_move(*changes, candidate.reason, before):
         return
     for edit, (old, new) in zip(edits, changes, strict=True):
         previous = words[edit.word - 1] if edit.word else None
