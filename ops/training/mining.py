@@ -93,7 +93,3 @@ def main(corpora: tuple[Path, ...], out: Path) -> None:
     corrector = ProductCorrector(replace(Settings.from_env(os.environ), strictness=_STRICTNESS))
     num_found = write_mined(mine(read_corpus(corpora), corrector), out)
     click.echo(f"{num_found} sentences changed")
-
-
-if __name__ == "__main__":
-    main()

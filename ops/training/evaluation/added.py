@@ -99,7 +99,3 @@ def main(corpora: tuple[Path, ...], num_sentences: int) -> None:
             num_added += 1
             click.echo(f"{one.sentence}\n  became {answer.corrected}\n  right: {one.right}")
     click.echo(f"{num_added} of {len(broken)} answers add a mistake; {num_malformed} malformed outputs")
-
-
-if __name__ == "__main__":
-    main()

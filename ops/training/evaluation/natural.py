@@ -48,7 +48,3 @@ def main(out: Path, corpora: tuple[Path, ...]) -> None:
     for name, right, broken in (("natural", measured, measured), ("calibration", others, tenth)):
         write_items((Item(sentence.text, sentence.text) for sentence in right), out / f"{name}.jsonl")
         write_items(with_one_mistake(broken, lexicon), out / f"{name}-wrong.jsonl")
-
-
-if __name__ == "__main__":
-    main()

@@ -186,7 +186,3 @@ def main(folder: Path) -> None:
         raise click.ClickException(f"{folder} holds none of metrics.csv, evaluation.json and eos_bias*.csv")
     for path in paths:
         click.echo(path)
-
-
-if __name__ == "__main__":
-    main()

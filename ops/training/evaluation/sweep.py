@@ -48,7 +48,3 @@ def main(files: tuple[Path, ...], out: Path) -> None:
     configure_blas(os.environ)
     items = [item for path in files for item in read_items(path)]
     write_sweep(sweep(items, Settings.from_env(os.environ)), out)
-
-
-if __name__ == "__main__":
-    main()

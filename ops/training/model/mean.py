@@ -45,7 +45,3 @@ def write_mean(one: Path, other: Path, share: float, corpora: Sequence[Path], ou
     path = out / "mini-gpt.safetensors"
     write_weights(twin, path, tokenizer.fingerprint, bias, _trained(one, other, share))
     return f"{path}: bias {bias:g}, held-out loss {held_out.output_loss(twin):.4f}"
-
-
-if __name__ == "__main__":
-    raise SystemExit("this is `miniserve training mean` now")

@@ -112,7 +112,3 @@ def main(corpora: tuple[Path, ...]) -> None:
     verbs = VerbTable.load()
     text = _training_text(corpora, verbs, seed=0)
     train_tokenizer(text, verbs, Path(__file__).parents[3] / "api" / "grammar" / "tokenizer.json")
-
-
-if __name__ == "__main__":
-    main()

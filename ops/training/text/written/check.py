@@ -131,7 +131,3 @@ def main(files: tuple[Path, ...], show: int, held_out: Path) -> None:
     num_right = sum(not line.can_break for line in good)
     click.echo(f"{len(good)} good lines ({num_right} right only), {num_faulty} with faults")
     raise SystemExit(1 if num_faulty else 0)
-
-
-if __name__ == "__main__":
-    main()
