@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 import structlog
 
@@ -10,6 +13,17 @@ from ops.run import logs
 from scheduler.settings import Settings
 
 MARKER = "Zebras goed"
+
+
+@pytest.fixture(autouse=True)
+def logs_of_other_tests() -> Iterator[None]:
+    """Leave the configuration as it was: it belongs to the process, which goes on with other tests."""
+    before = logging.root.handlers[:], logging.root.level
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    logging.root.handlers[:], level = before
+    logging.root.setLevel(level)
 
 
 def _fail(sentence: str) -> None:
