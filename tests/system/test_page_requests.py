@@ -76,6 +76,21 @@ def test_a_text_of_many_sentences_is_sent_in_parts(page: Page) -> None:
     expect(page.locator("#notice")).to_be_hidden()
 
 
+def test_sentences_that_end_in_short_words_are_sent_in_parts(page: Page) -> None:
+    write(page, " ".join(["He goed to it.", "We sat on the mat."] * 40))
+
+    expect(marks(page)).to_have_count(40, timeout=20_000)
+    expect(page.locator(".unread")).to_have_count(0)
+
+
+def test_neighbours_of_a_sentence_over_the_limit_are_read(page: Page) -> None:
+    long = "We saw " + "many " * 70 + "birds."
+    write(page, f"He goed to it. {long} They was like me. She go with plan B. {long}")
+
+    expect(marks(page)).to_have_count(3)
+    expect(page.locator(".unread")).to_have_text([long, long])
+
+
 def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page) -> None:
     long = "We saw " + "many " * 70 + "birds."
     write(page, f"He goed home. {long} They was late.")

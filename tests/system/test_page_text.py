@@ -38,6 +38,25 @@ def test_sentences_are_cut_where_one_surely_ends(page: Page) -> None:
     assert all(text[piece["start"] :].startswith(piece["text"]) for piece in pieces)
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["I like it.", "We sat on the mat.", "He is in.", "You saw me go.", "Ana ran."],
+        ["We met etc. Ms. Ito at 9 a.m. J. Doe came.", "Yes."],
+    ],
+)
+def test_short_words_end_sentences_and_abbreviations_do_not(page: Page, expected: list[str]) -> None:
+    pieces = run(page, "return t.sentences(given[0])", " ".join(expected))
+
+    assert [piece["text"] for piece in pieces] == expected
+
+
+def test_every_mark_ends_a_sentence_where_nothing_else_helps(page: Page) -> None:
+    pieces = run(page, "return t.sentences(given[0], true)", "It is plan B. We go with Dr. Who.")
+
+    assert [piece["text"] for piece in pieces] == ["It is plan B.", "We go with Dr.", "Who."]
+
+
 def test_units_follow_code_points_outside_the_basic_plane(page: Page) -> None:
     assert run(page, "return t.unitsOf(given[0])", "a😀b\u0301") == [0, 1, 3, 4, 5]
 

@@ -85,7 +85,8 @@ const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
 
 /** A text that was refused by itself: its sentences one by one, or nothing of it. */
 async function cut(text, problem, way) {
-  const pieces = TOO_MUCH.includes(problem.status) ? sentences(text) : [];
+  let pieces = TOO_MUCH.includes(problem.status) ? sentences(text) : [];
+  if (pieces.length === 1) pieces = sentences(text, true);
   const outcome = { edits: [], unread: [], explanation: "" };
   if (pieces.length < 2) {
     outcome.unread.push({ start: 0, end: text.length, why: problem.detail });

@@ -19,8 +19,11 @@ export function paragraphs(text) {
   return found;
 }
 
-/** Roughly the sentences of a text: only for what the server will not take as a whole. */
-export function sentences(text) {
+const ABBREVIATION = /(?:^|[^\p{L}.])(?:Mr|Mrs|Ms|Dr|Prof|St|No|vs|etc|\p{Lu}|\p{L}(?:\.\p{L}{1,2})+)\.\s*$/u; // also i.e., a.m.
+const LONGEST_END = 20; // characters looked at in front of a cut
+
+/** Roughly the sentences of a text: only for what the server will not take as a whole. `isEveryMark`: also at abbreviations. */
+export function sentences(text, isEveryMark = false) {
   const found = [];
   let start = 0;
   const add = (end) => {
@@ -30,7 +33,7 @@ export function sentences(text) {
   };
   for (const match of text.matchAll(/[.!?…]{1,5}["'”’)\]]{0,3}\s{1,9}(?=["'“‘(]{0,3}[\p{Lu}\p{Extended_Pictographic}])|\n/gu)) {
     const end = match.index + match[0].length;
-    if (/(?:^|[^\p{L}])\p{L}{1,3}\.\s*$/u.test(text.slice(Math.max(0, end - 14), end))) continue; // Dr., e.g., No.
+    if (!isEveryMark && ABBREVIATION.test(text.slice(Math.max(start, end - LONGEST_END), end))) continue;
     add(end);
   }
   add(text.length);
