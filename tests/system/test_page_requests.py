@@ -91,6 +91,13 @@ def test_neighbours_of_a_sentence_over_the_limit_are_read(page: Page) -> None:
     expect(page.locator(".unread")).to_have_text([long, long])
 
 
+def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
+    write(page, "We saw " + "many " * 70 + "birds.")
+
+    expect(page.locator("#notice-text")).to_have_text("Nothing could be read. The text is marked, and says why.")
+    expect(page.locator("#status")).to_contain_text("Nothing could be read.")
+
+
 def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page) -> None:
     long = "We saw " + "many " * 70 + "birds."
     write(page, f"He goed home. {long} They was late.")

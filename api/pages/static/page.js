@@ -201,7 +201,9 @@ function finish(isNew) {
     return;
   }
   const said = new Set(paragraphs(text).map((part) => outcomes.get(part.text)?.explanation).filter(Boolean));
-  const sentence = `${said.size ? [...said].join(" ") : "Nothing is left to correct."}${skipped}`;
+  const isRead = applied(text, unread.map((one) => ({ ...one, replacement: "" }))).trim() !== "";
+  const sentence = isRead ? `${said.size ? [...said].join(" ") : "Nothing is left to correct."}${skipped}`
+    : "Nothing could be read. The text is marked, and says why.";
   notice(sentence, "", !skipped);
   if (isNew) say(sentence);
 }
