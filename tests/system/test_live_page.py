@@ -70,6 +70,15 @@ def test_what_ran_is_replayed_under_three_policies(live: Page) -> None:
     live.wait_for_function(page_colours, timeout=20_000)
 
 
+def test_a_refused_burst_says_why(live: Page) -> None:
+    problem = {"status": 429, "detail": "This client has sent more than its share; try again in 2 s."}
+    live.route("**/correct/batch", lambda route: route.fulfill(status=429, json=problem))
+
+    live.get_by_role("button", name="Send a burst").click()
+
+    expect(live.locator("#said")).to_have_text(f"The server refused 30 of 30 requests: {problem['detail']}")
+
+
 def test_two_viewers_see_the_same_workers(live: Page, browser: Browser, site: str) -> None:
     other = browser.new_context().new_page()
     other.goto(f"{site}/ops")

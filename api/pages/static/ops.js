@@ -111,21 +111,24 @@ async function burst() {
   button.disabled = true;
   const began = performance.now();
   say(`${BATCHES * BATCH} sentences are on their way.`);
-  const statuses = await Promise.all([...Array(BATCHES).keys()].map(async (number) => {
+  const faults = await Promise.all([...Array(BATCHES).keys()].map(async (number) => {
     await new Promise((resolve) => setTimeout(resolve, number * PAUSE_MS));
     return send([...Array(BATCH).keys()].map((at) => SENTENCES[(number * BATCH + at * 5) % SENTENCES.length]));
   }));
-  const bad = statuses.filter((status) => status !== 200);
-  say(bad.length ? `The server refused ${bad.length} of ${BATCHES} requests (${bad[0]}).`
+  const bad = faults.filter(Boolean);
+  say(bad.length ? `The server refused ${bad.length} of ${BATCHES} requests: ${bad[0]}`
     : `${BATCHES * BATCH} sentences were answered in ${((performance.now() - began) / 1000).toFixed(2)} s.`);
   button.disabled = false;
 }
 
+/** Returns why there is no answer, or nothing. */
 async function send(sentences) {
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences }) };
   const response = await fetch("/correct/batch", request).catch(() => null);
-  if (response?.status !== 401) return response?.status ?? "no answer";
-  return askKey().then(() => send(sentences), () => 401);
+  if (response?.ok) return "";
+  if (response?.status === 401) return askKey().then(() => send(sentences), () => "no key was given.");
+  const problem = await response?.json().catch(() => null);
+  return problem?.detail ?? (response ? `it answered ${response.status}.` : "it did not answer.");
 }
 
 let runs = [];
