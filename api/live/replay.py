@@ -41,11 +41,11 @@ class Arrival:
 class Run:
     """What a policy made of the load."""
 
-    iterations: list[list[Any]] = field(default_factory=list)  # as a worker tells them
+    iterations: list[list[Any]] = field(default_factory=list)  # as a worker tells them, and slots that are wasted
     latencies_s: list[float] = field(default_factory=list)
     busy: int = 0  # slot-steps that gave a token of an answer
     taken: int = 0  # and of slots that nobody else could have: a static batch holds those of its members to its end
-    batch: int = 0  # members of the static batch that runs
+    batch: frozenset[int] = frozenset()  # slots of all who run, or of all members of a static batch
     seconds: float = 0.0
 
     def document(self) -> dict[str, Any]:
@@ -109,21 +109,20 @@ def _step(policy: ContinuousBatching, by_id: dict[str, Arrival], cost: Iteration
     seconds = max(_LEAST_S, cost.seconds(prompts, len(plan.decodes)))
     wanted = {one.request_id: by_id[one.request_id].output_tokens for one in plan}
     decoding, ended = [], []
-    if isinstance(policy, StaticBatching):
-        run.batch = len(plan.prefills) or run.batch
-    else:
-        run.batch = len(plan.prefills) + len(plan.decodes)
-    run.taken += run.batch
+    if plan.prefills or not isinstance(policy, StaticBatching):
+        run.batch = frozenset(one.slot for one in plan)
+    busy = {one.slot for one in plan if len(one.output_ids) < wanted[one.request_id]}
+    run.taken += len(run.batch)
+    run.busy += len(busy)
     for one in plan:
         num_done = len(one.output_ids)
-        run.busy += num_done < wanted[one.request_id]
         if num_done and num_done < wanted[one.request_id]:
             decoding += [one.slot, int(one.request_id)]
         if num_done + 1 == wanted[one.request_id]:
             ended += [one.slot, int(one.request_id), num_done + 1]
             run.latencies_s.append(now + seconds - by_id[one.request_id].at_s)
     began = [[one.slot, int(one.request_id), len(one.delivery.request.prompt_ids), 0] for one in plan.prefills]
-    run.iterations.append([round(seconds * 1e3, 2), began, decoding, ended])
+    run.iterations.append([round(seconds * 1e3, 2), began, decoding, ended, sorted(run.batch - busy)])
     tokens = [EOS_ID if len(one.output_ids) + 1 >= wanted[one.request_id] else _WORD for one in plan]
     policy.commit(plan, tokens, now + seconds)
     return now + seconds

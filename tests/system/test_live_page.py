@@ -24,6 +24,15 @@ _COLOURS = """canvas => {
   return found.size;
 }"""
 
+_WASTED = """canvas => {
+  const pen = canvas.getContext("2d"), { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+  pen.fillStyle = getComputedStyle(canvas).getPropertyValue("accent-color");
+  const grey = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
+  let number = 0;
+  for (let at = 0; at < data.length; at += 4) number += grey.every((part, of) => data[at + of] === part);
+  return number;
+}"""
+
 
 @pytest.fixture
 def live(browser: Browser, site: str) -> Iterator[Page]:
@@ -77,6 +86,17 @@ def test_a_refused_burst_says_why(live: Page) -> None:
     live.get_by_role("button", name="Send a burst").click()
 
     expect(live.locator("#said")).to_have_text(f"The server refused 30 of 30 requests: {problem['detail']}")
+
+
+def test_wasted_steps_of_a_replay_differ_from_idle_slots(live: Page) -> None:
+    burst(live)
+    expect(live.locator(".worker canvas")).to_have_count(1, timeout=20_000)
+
+    live.get_by_role("button", name="Replay under three policies").click()
+
+    expect(live.get_by_role("list", name="What the colours of the replay mean")).to_contain_text("wasted")
+    live.wait_for_function(f"({_WASTED})(document.querySelectorAll('.policy canvas')[0]) > 0", timeout=20_000)
+    assert live.locator(".policy canvas").nth(2).evaluate(_WASTED) == 0
 
 
 def test_two_viewers_see_the_same_workers(live: Page, browser: Browser, site: str) -> None:

@@ -89,12 +89,12 @@ def test_every_policy_answers_every_request_of_the_load(arrivals: list[Arrival])
 
     assert list(runs) == [TEXTBOOK, STATIC, CONTINUOUS]
     for run in runs.values():
-        began = [number for _, begun, _, _ in run["iterations"] for _, number, _, _ in begun]
-        ended = [pair for *_, ended in run["iterations"] for pair in zip(ended[1::3], ended[2::3], strict=True)]
+        began = [number for _, begun, *_ in run["iterations"] for _, number, _, _ in begun]
+        ended = [pair for _, _, _, ended, _ in run["iterations"] for pair in zip(ended[1::3], ended[2::3], strict=True)]
         assert sorted(began) == [one.number for one in arrivals]
         assert sorted(ended) == [(one.number, one.output_tokens) for one in arrivals]
         assert run["answers"] == len(arrivals)
-        assert all(slot < SLOTS for _, begun, _, _ in run["iterations"] for slot, *_ in begun)
+        assert all(slot < SLOTS for _, begun, *_ in run["iterations"] for slot, *_ in begun)
 
 
 def test_the_policies_differ_as_they_do_in_service() -> None:
@@ -103,6 +103,18 @@ def test_the_policies_differ_as_they_do_in_service() -> None:
     seconds, wasted = ([runs[name][what] for name in (TEXTBOOK, STATIC, CONTINUOUS)] for what in ("seconds", "wasted"))
     assert seconds[0] > seconds[1] > seconds[2]
     assert wasted[0] > wasted[1] > wasted[2] == 0.0
+
+
+def test_wasted_steps_are_told_slot_by_slot() -> None:
+    runs = replay(ARRIVALS, COST, 4096)
+
+    for run in runs.values():
+        steps = [(dict.fromkeys([one[0] for one in begun] + decoding[::2]), wasted)
+                 for _, begun, decoding, _, wasted in run["iterations"]]  # fmt: skip
+        num_wasted = sum(len(wasted) for _, wasted in steps)
+        num_busy = sum(len(busy) for busy, _ in steps)
+        assert all(not {*busy} & {*wasted} and len(wasted) == len({*wasted}) for busy, wasted in steps)
+        assert round(num_wasted / (num_wasted + num_busy), 3) == run["wasted"]
 
 
 def test_slots_that_nobody_wants_are_not_wasted() -> None:
