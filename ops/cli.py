@@ -59,9 +59,11 @@ class _Commands(CommandsElsewhere):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             name, command, rest = super().resolve_command(ctx, args)
-        except click.UsageError as error:
+        except click.UsageError:
             if near := get_close_matches(args[0].lower(), self.list_commands(ctx), 1):
-                error.message = f"No such command {args[0]!r}. Did you mean `{near[0]}`?"
+                # Without click's own guess, which knows fewer names.
+                problem = f"No such command {args[0]!r}. Did you mean `{near[0]}`?"
+                raise click.UsageError(problem, ctx) from None
             raise
         is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):

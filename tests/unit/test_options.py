@@ -165,11 +165,14 @@ def test_the_help_shows_choices_as_they_are_to_be_typed() -> None:
     assert "--mode [continuous|static|threaded|sync]" in result.output
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("loadtset", "loadtest"), ("wroker", "worker"), ("Up", "up")])
-def test_a_misspelt_command_is_answered_with_the_nearest_one(typed: str, meant: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("loadtset", "loadtest"), ("wroker", "worker"), ("Up", "up"), ("corect", "correct")]
+)
+def test_a_misspelt_command_is_answered_with_the_nearest_one_and_once(typed: str, meant: str) -> None:
     result = CliRunner().invoke(main, [typed])
 
     assert (result.exit_code, f"Did you mean `{meant}`?" in result.output) == (2, True)
+    assert result.output.count("Did you mean") == 1
 
 
 def test_the_help_lists_every_command() -> None:
