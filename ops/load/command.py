@@ -15,8 +15,9 @@ from tqdm import tqdm
 from ops.load import ceiling, prompts, report
 from ops.load.arrivals import Arrivals, Limits, arrivals_of
 from ops.load.connection import Target
-from ops.load.generator import Expected, Generator
+from ops.load.generator import Expected, Generator, NoKeyError
 from ops.load.measurements import Measurements, is_clean
+from ops.observe.scrape import refusal
 from ops.options import RangedType, option, with_settings
 from scheduler.errors import ServingError
 from scheduler.settings import Range, Settings
@@ -62,8 +63,12 @@ def run(options: LoadOptions, sentences: list[str], expected: Expected | None = 
     """Run it with a progress bar and return the summary."""
     target = Target.from_url(options.url).with_key(options.api_key)
     generator = Generator(target, sentences, options.arrivals(), options.limits, expected)
-    with _Progress(options.limits) as on_tick:
-        return generator.run(on_tick).summary(options.slo_ms)
+    try:
+        with _Progress(options.limits) as on_tick:
+            return generator.run(on_tick).summary(options.slo_ms)
+    except NoKeyError as error:
+        url = options.url.rstrip("/")
+        raise click.ClickException(f"POST {url}/correct answers {refusal(401, error.args[0])}") from None
 
 
 class _Progress:
@@ -128,7 +133,7 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     rest is HTTP, the API process, and the way to it and back.
 
     Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be; and at
-    once where nobody listens at the URL.
+    once where nobody listens at the URL, or where it wants an API key.
     """
     sentences = _sentences(asked["sentences"], asked["seed"])
     options = _options(asked)

@@ -16,6 +16,11 @@ from ops.load.measurements import Measurements
 PATIENCE_S = 60.0  # for one answer; longer than a server's own deadline
 _PAUSE_S = 0.01  # after a connection that could not be made: a server that is away must not be tried in a spin
 
+
+class NoKeyError(Exception):
+    """The server answered no request but with 401; the body of that answer."""
+
+
 Expected = Mapping[str, Mapping[str, Any]]  # sentence -> its answer without request_id; not of those to be refused
 
 
@@ -40,7 +45,7 @@ class Generator(Clients):
         self._on_tick: Callable[[Measurements], None] = lambda _: None
 
     def run(self, on_tick: Callable[[Measurements], None] = lambda _: None) -> Measurements:
-        """Until the limits are reached and everything on its way has ended."""
+        """Until the limits are reached and everything on its way has ended. Raises NoKeyError."""
         self._on_tick = on_tick
         self._loop()
         self._tick()  # also where nothing could be sent, and so nothing came back
@@ -52,6 +57,8 @@ class Generator(Clients):
 
     def _answered(self, request: _InFlight, reply: Reply) -> None:
         self.measurements.add_answer(reply, time.monotonic() - request.due_s)
+        if reply.status == 401 and not self.measurements.statuses[200]:
+            raise NoKeyError(reply.body)
         if self._expected is not None and reply.status == 200:
             self._check(request.sentence, reply)
 

@@ -103,8 +103,7 @@ def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
         with urllib.request.urlopen(asked, timeout=timeout_s) as response:
             body = response.read(_LONGEST_BYTES + 1)
     except urllib.error.HTTPError as error:
-        remedy = f" Give it with --api-key, or better by {variable('api_key')}." if error.code == 401 else ""
-        raise ScrapeError(f"GET {metrics_url(url)} answers {error.code}: {_detail(error)}{remedy}") from None
+        raise ScrapeError(f"GET {metrics_url(url)} answers {refusal(error.code, _read(error))}") from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         reason = getattr(reason, "strerror", None) or reason
@@ -119,13 +118,21 @@ def key_headers(api_key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
-def _detail(error: urllib.error.HTTPError) -> str:
-    """What a problem document says (Redis may be away), or else a guess."""
+def refusal(status: int, body: bytes) -> str:
+    """What a problem document says (Redis may be away), or else a guess; and how a key is given, where it wants one."""
     try:
-        detail = json.loads(error.read(_LONGEST_BYTES))["detail"]
-    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException):
-        return "is this the URL of a miniserve?"
-    return "".join(one if one.isprintable() else "?" for one in str(detail))
+        detail = str(json.loads(body)["detail"])
+    except (ValueError, LookupError, TypeError):
+        detail = "is this the URL of a miniserve?"
+    remedy = f" Give it with --api-key, or better by {variable('api_key')}." if status == 401 else ""
+    return f"{status}: {''.join(one if one.isprintable() else '?' for one in detail)}{remedy}"
+
+
+def _read(error: urllib.error.HTTPError) -> bytes:
+    try:
+        return error.read(_LONGEST_BYTES)
+    except (OSError, http.client.HTTPException):
+        return b""
 
 
 def parse(text: str) -> Scrape:

@@ -85,6 +85,20 @@ def test_a_url_where_nobody_listens_ends_the_load_before_it_begins(options: list
     )
 
 
+@pytest.mark.parametrize("options", [["--duration", "60m"], ["--rate", "5", "--total", "1000"]])
+def test_a_server_that_wants_a_key_ends_the_load_at_its_first_answer(serve, options: list[str]):
+    server = serve(lambda _: http(401, {"detail": "This server asks for an API key."}))
+
+    ended = CliRunner().invoke(loadtest, ["--url", server.url, *options])
+
+    assert ended.exit_code == 1
+    assert ended.output == (
+        f"Error: POST {server.url}/correct answers 401: This server asks for an API key."
+        " Give it with --api-key, or better by MINISERVE_API_KEY.\n"
+    )
+    assert server.num_requests <= 16
+
+
 def test_a_file_without_sentences_is_refused(tmp_path: Path):
     empty = tmp_path / "empty.txt"
     empty.write_text("\n\n")
