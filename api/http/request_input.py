@@ -104,7 +104,9 @@ def deadline_s(environ: Mapping[str, Any]) -> float | None:
     if header is None:
         return None
     if not re.fullmatch(r"[0-9]{1,9}", header) or not 1 <= int(header) <= MAX_DEADLINE_MS:
-        raise InvalidHeader(f"X-Deadline-Ms must be a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}.")
+        found = ascii(header) if len(header) <= 32 else f"{len(header):,} characters"
+        allowed = f"a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}"
+        raise InvalidHeader(f"X-Deadline-Ms is {found}; send {allowed}, or leave it out.")
     return int(header) / 1e3
 
 

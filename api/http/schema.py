@@ -120,11 +120,12 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # json.loads would
 
 
 def _invalid(error: ValidationError, example: str) -> InvalidRequest:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    first = error.errors(include_url=False, include_context=False)[0]
     field = str(first["loc"][0])
     if first["type"] == "missing":
         return InvalidRequest(field, f"`{field}` is missing; send {example}.")
-    if field == "min_confidence":
-        return InvalidRequest(field, f"`{field}` must be a number from 0 to 1.")
-    kind = "list of strings" if first["type"] == "list_type" else "string"
+    if field == "min_confidence" and type(first["input"]) in (int, float):
+        found = str(first["input"])[:32]
+        return InvalidRequest(field, f"`{field}` is {found}; send a number from 0 to 1, or leave it out.")
+    kind = {"list_type": "list of strings", "float_type": "number from 0 to 1"}.get(first["type"], "string")
     return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {kind}.")

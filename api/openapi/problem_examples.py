@@ -8,7 +8,9 @@ from scheduler import errors
 _ID = "1345054c67ba1a4be2bc74a0ab958794"
 ERRORS: tuple[errors.ServingError, ...] = (
     errors.MalformedJson("The body is not JSON: Expecting value at character 0."),
-    errors.InvalidHeader("X-Deadline-Ms must be a whole number of milliseconds from 1 to 600,000."),
+    errors.InvalidHeader(
+        "X-Deadline-Ms is 'soon'; send a whole number of milliseconds from 1 to 600,000, or leave it out."
+    ),
     errors.Unauthorized("This server asks for an API key: send it as Authorization: Bearer <key>."),
     errors.NotFound("No request has this id, or its answer is no longer kept."),
     errors.MethodNotAllowed("GET is not allowed here; allowed: OPTIONS, POST."),

@@ -136,7 +136,18 @@ def test_the_charset_must_be_utf8_if_one_is_named(client: FlaskClient, media_typ
 def test_a_deadline_is_a_whole_number_of_milliseconds_up_to_ten_minutes(client: FlaskClient, value: str) -> None:
     problem = assert_problem(post(client, json.dumps(GOED), **{"X-Deadline-Ms": value}), 400, "invalid-header")
 
-    assert "X-Deadline-Ms" in problem["detail"] and "1 to 600,000" in problem["detail"]
+    shown = ascii(value) if len(value) <= 32 else "5,000 characters"
+    assert problem["detail"].startswith(f"X-Deadline-Ms is {shown}; send ") and "1 to 600,000" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("2", "is 2"), ("-1", "is -1"), ("1" * 99, f"is {'1' * 32};"), ("true", "wrong type"), ('"He"', "wrong type")],
+)
+def test_a_confidence_out_of_range_is_shown_with_the_range(client: FlaskClient, value: str, shown: str) -> None:
+    problem = post(client, f'{{"sentence": "He", "min_confidence": {value}}}').get_json(force=True)
+
+    assert shown in problem["detail"] and "number from 0 to 1" in problem["detail"]
 
 
 @pytest.mark.parametrize(
