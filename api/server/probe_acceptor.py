@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -35,6 +36,7 @@ _POLLIN = 1
 _CHECK_IDLE_EVERY_S = 1.0
 _PAUSE_S = 0.05  # where no more files can be opened
 _PEEKED_BYTES = 8192
+_NUM_OLDEST = 32  # idle connections that are looked at when one must go: a crowd's are everywhere among them
 _MOST_UNREAD_BYTES = 1 << 20
 # A plain probe is answered here. Anything unusual, and what needs more than these lines, is for gunicorn to judge.
 _PROBE = re.compile(rb"GET (/healthz|/readyz) HTTP/1\.([01])\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
@@ -157,9 +159,11 @@ class ProbeAcceptor:
             connection.close()
 
     def _keep_idle(self, connection: Any, address: Any) -> None:
-        """Wait for a connection to send something. Where there are too many, the one idle for longest is closed."""
+        """Wait for it to send something. Where too many do, the oldest goes, of its own address if there is one."""
         if len(self._idle) >= self._max_idle:
-            self._close_idle(next(iter(self._idle)))
+            oldest = list(islice(self._idle.items(), _NUM_OLDEST))
+            own = [descriptor for descriptor, (_, other, _) in oldest if other[:1] == address[:1]]
+            self._close_idle(own[0] if own else oldest[0][0])
         self._idle[connection.fileno()] = connection, address, time.monotonic()
         self._poll.register(connection.fileno(), _POLLIN)
 

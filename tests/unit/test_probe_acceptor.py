@@ -23,8 +23,8 @@ def refuse(*_: Any) -> None:
 
 
 @contextmanager
-def an_acceptor(admit: Callable[[int, Any], None], max_idle: int = 8) -> Iterator[Callable[[], socket.socket]]:
-    """How to connect to it."""
+def an_acceptor(admit: Callable[[int, Any], None], max_idle: int = 8) -> Iterator[Callable[..., socket.socket]]:
+    """How to connect to it, from an address."""
     listener = bind("127.0.0.1", 0)
     acceptor = ProbeAcceptor(
         [listener], Readiness(lambda: MailboxStatus(redis_ok=True, live_workers=1)), admit, max_idle
@@ -32,7 +32,7 @@ def an_acceptor(admit: Callable[[int, Any], None], max_idle: int = 8) -> Iterato
     thread = threading.Thread(target=acceptor.run)
     thread.start()
     try:
-        yield lambda: socket.create_connection(listener.getsockname(), timeout=10)
+        yield lambda host="127.0.0.1": socket.create_connection(listener.getsockname(), 10, (host, 0))
     finally:
         acceptor.close()
         listener.close()
@@ -73,6 +73,15 @@ def test_the_connection_that_is_idle_for_longest_makes_room() -> None:
     with acceptor as connect, connect() as first, connect() as second, connect() as third:
         assert first.recv(1) == b""
         for client in (second, third):
+            client.sendall(HEALTHZ)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_who_opens_one_more_makes_room_with_a_connection_of_its_own() -> None:
+    acceptor = an_acceptor(refuse, max_idle=2)
+    with acceptor as connect, connect("127.0.0.3") as good, connect() as first, connect() as second:
+        assert first.recv(1) == b""
+        for client in (good, second):
             client.sendall(HEALTHZ)
             assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
 
