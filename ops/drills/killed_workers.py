@@ -27,7 +27,7 @@ _SERIES_EVERY_S = 1.5
 _SERIES_CLIENTS = 32
 _BATCH = 65
 _MOST_CRASHES = 5  # with the batch, with its group, and three by itself
-POISON = "poison"  # the learner for whom the worker of this drill dies
+POISON = "The poison goed into the river."  # the sentence at which the worker of this drill dies
 
 
 def kill_worker(stage: Stage) -> Findings:
@@ -93,13 +93,13 @@ def poison(stage: Stage) -> Findings:
     worker_command = (sys.executable, "-m", "ops.drills.poisoned_worker")
     with stage.system(Shape(worker_command=worker_command)) as system:
         calm = stage.calm(system, questions)
-        questions[stage.rng.randrange(_BATCH)]["learner_id"] = POISON
+        questions[stage.rng.randrange(_BATCH)]["sentence"] = POISON
         system.take_away(system.workers[0])
         with Traffic(system.urls, questions, ClosedLoop(_BATCH), Limits(total=_BATCH)) as traffic:
             system.wait_until(lambda: system.redis.llen("rq:queue:correct") == _BATCH, 10.0, "a batch that waits")
             crashes = _start_until_over(stage, system, traffic)
-        neighbours = [exchange for exchange in traffic.ended if "learner_id" not in exchange.question]
-        poisoned = [exchange for exchange in traffic.ended if "learner_id" in exchange.question]
+        neighbours = [exchange for exchange in traffic.ended if exchange.question["sentence"] != POISON]
+        poisoned = [exchange for exchange in traffic.ended if exchange.question["sentence"] == POISON]
         outcome = tally(neighbours, calm, num_stored_twice(system))
     checks = [
         *outcome.checks(),

@@ -1,4 +1,4 @@
-"""A worker whose process dies, as if by a fault in a library, whenever it computes for the learner `poison`.
+"""A worker whose process dies, as if by a fault in a library, whenever it computes a certain sentence.
 
 `python -m ops.drills.poisoned_worker`: otherwise the worker that ships, its settings from the environment.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 
 from api.grammar.tokenizer import Tokenizer
 from ops.drills.killed_workers import POISON
@@ -16,6 +15,9 @@ from scheduler.settings import Settings
 from worker import process
 from worker.engine import Engine
 
+TOKENIZER = Tokenizer.load()
+POISON_IDS = TOKENIZER.encode(POISON).token_ids
+
 
 def poisoned(engine: Engine) -> Engine:
     """Dies between the plan and the forward pass."""
@@ -23,7 +25,7 @@ def poisoned(engine: Engine) -> Engine:
 
     def plan(now: float) -> StepPlan:
         planned = plan_next(now)
-        if POISON in _learners(planned):
+        if any(tuple(sequence.delivery.request.prompt_ids) == POISON_IDS for sequence in planned):
             os.kill(os.getpid(), signal.SIGKILL)
         return planned
 
@@ -31,9 +33,5 @@ def poisoned(engine: Engine) -> Engine:
     return engine
 
 
-def _learners(planned: StepPlan) -> Sequence[str | None]:
-    return [sequence.delivery.request.learner_id for sequence in planned]
-
-
 if __name__ == "__main__":
-    process.serve(Settings.from_env(os.environ), Tokenizer.load().fingerprint, prepare=poisoned)
+    process.serve(Settings.from_env(os.environ), TOKENIZER.fingerprint, prepare=poisoned)
