@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -52,7 +53,7 @@ class SmallServer:
             self._serve(connection)
 
     def _serve(self, connection: socket.socket) -> None:
-        while received := connection.recv(65536):
+        while received := _request(connection):
             with self._lock:
                 self.received.append(received)
                 self.peers.append(connection.getpeername())
@@ -93,3 +94,18 @@ def small_servers() -> Iterator[StartServer]:
     yield start
     for server in servers:
         server.close()
+
+
+def _request(connection: socket.socket) -> bytes:
+    """Head and body, which may come one after the other; what has come until the client leaves."""
+    received = piece = connection.recv(65536)
+    while piece and not _is_whole(received):
+        piece = connection.recv(65536)
+        received += piece
+    return received
+
+
+def _is_whole(received: bytes) -> bool:
+    head, end, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+    return bool(end) and len(body) >= (int(length[1]) if length else 0)
