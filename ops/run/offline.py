@@ -24,7 +24,7 @@ import click
 from api.grammar.pipeline import Correction, Draft, TextDraft, TextPipeline
 from api.http.problems import problem, to_json
 from api.http.replies import edit_document
-from api.http.schema import check_learner_id, check_sentence
+from api.http.schema import check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -127,16 +127,9 @@ class OfflineCorrector:
             while pending and pending[0].outcome is not None:
                 yield pending.popleft().outcome
 
-    def correct_batch(
-        self, sentences: Sequence[str], learner_ids: Sequence[str | None] | None = None
-    ) -> list[Correction | ServingError]:
-        """One outcome for each sentence or text, in order; all run in the same batches.
-
-        `learner_ids`, one for each, are checked. Raises ValueError where their number differs.
-        """
-        learner_ids = [None] * len(sentences) if learner_ids is None else learner_ids
-        pairs = list(zip(sentences, learner_ids, strict=True))
-        pending = [self._submit(partial(_checked, *pair)) for pair in pairs]
+    def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
+        """One outcome for each sentence or text, in order; all run in the same batches."""
+        pending = [self._submit(partial(_checked, sentence)) for sentence in sentences]
         while self._engine.has_work:
             for completion in self._engine.step():
                 self._settle(completion)
@@ -187,11 +180,9 @@ def _text(line: bytes) -> str:
     return _checked(text)
 
 
-def _checked(text: str, learner_id: str | None = None) -> str:
+def _checked(text: str) -> str:
     """Raises InvalidRequest."""
     check_sentence(text)
-    if learner_id is not None:
-        check_learner_id(learner_id)
     return text
 
 
