@@ -81,7 +81,7 @@ class Guard:
         self._allows = memo(self._judge)
 
     def is_noun(self, word: str, previous: str | None, reason: Reason) -> bool:
-        """Tell whether a noun or a name stands where the edit sees a verb: "the walk", "met Rose".
+        """Return whether a noun or a name stands where the edit sees a verb: "the walk", "met Rose".
 
         `previous` is the word before as the user wrote it. A name has one capital and is spelt right; 'Goed' of "He
         Goed Home" is none.
@@ -96,7 +96,7 @@ class Guard:
         return not is_auxiliary or word in _NAMES_LIKE_AUXILIARIES
 
     def allows(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
-        """Tell whether the words `replacement` may stand for the words `source`. Case and apostrophes do not count."""
+        """Return whether `replacement` may stand for the words of `source`. Case and apostrophes do not count."""
         return self._allows((tuple(source), tuple(replacement), reason))
 
     def _judge(self, edit: tuple[tuple[str, ...], tuple[str, ...], Reason]) -> bool:
@@ -115,7 +115,7 @@ class Guard:
         )
 
     def _is_past_where_it_says_so(self, change: _Change) -> bool:
-        """Tell whether the one word left is a past or base form: "have writed" may become 'wrote', not 'written'."""
+        """Return whether the one word left is a past or base form: "have writed" may become 'wrote', not 'written'."""
         if change.reason is not Reason.PAST_NOT_PERF or len(change.new) != 1:
             return True
         (word,) = change.new
@@ -126,13 +126,13 @@ class Guard:
         return any(word in (forms.lemma, *forms.pasts) for forms in known)
 
     def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason, previous: str | None) -> bool:
-        """Tell whether two edits that are wrong alone together move a word. `previous` stands before the first."""
+        """Return whether two edits that are wrong alone together move a word. `previous` stands before the first."""
         if reason is Reason.DO_SUPPORT:
             return self._moves_verb(one, other, previous)
         return reason is Reason.QUESTION_ORDER and self._moves_auxiliary(one, other)
 
     def needs_the_verb(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
-        """Tell whether 'do' replaces 'be', as in "[Are] you eating". That is right only with an edit of the verb."""
+        """Return whether 'do' replaces 'be', as in "[Are] you eating". That is right only with an edit of the verb."""
         if reason not in _SIMPLE_TENSE or len(replacement) != 1:
             return False
         old = [part for word in source for part in parts_of(word)]
@@ -140,7 +140,7 @@ class Guard:
         return is_do and old[0] in word_sets.BE_PARTS and NEGATIONS.issuperset(old[1:])
 
     def _moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:
-        """Tell whether two edits together move an auxiliary: "[is the] new [bank]" > "[the] new [bank is]".
+        """Return whether two edits together move an auxiliary: "[is the] new [bank]" > "[the] new [bank is]".
 
         The auxiliary is first in one edit and last in the other. The explanations rely on that.
         """
@@ -154,7 +154,7 @@ class Guard:
         )
 
     def _moves_verb(self, one: _OldAndNew, other: _OldAndNew, previous: str | None) -> bool:
-        """Tell whether two edits put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]".
+        """Return whether two edits put a verb behind its subject: "[means] a [word]" > "[does] a [word mean]".
 
         A 'do' before them may be there already: "does [means a] [word]" > "does [a] [word mean]".
         """
@@ -173,12 +173,12 @@ class Guard:
         return not self._words.lemmas_of(parts_of(word)[0]).isdisjoint(_MODALS)
 
     def _is_auxiliary(self, word: str, previous: str) -> bool:
-        """Tell whether the word, as written, is an auxiliary. "in May", "Will Smith" and "a can" have none."""
+        """Return whether the word, as written, is an auxiliary. "in May", "Will Smith" and "a can" have none."""
         is_one = bool(self._words.lemmas_of(parts_of(word)[0]) & AUXILIARY_LEMMAS)
         return is_one and word not in _NAMES_LIKE_AUXILIARIES and plain(previous) not in _NOUN_NEXT
 
     def _only_reorders(self, old: Sequence[str], new: Sequence[str]) -> bool:
-        """Tell whether the words, one an auxiliary, only change their order. "he's" may be read as "he is"."""
+        """Return whether the words, one an auxiliary, only change their order. "he's" may be read as "he is"."""
         readings = {tuple(sorted(words)) for words in product(*map(full_forms, new))}
         is_same = any(tuple(sorted(words)) in readings for words in product(*map(full_forms, old)))
         has_auxiliary = any(self._words.lemmas_of(part) & AUXILIARY_LEMMAS for part in new)
@@ -213,7 +213,7 @@ class Guard:
         return change.reason is Reason.DO_SUPPORT and part in word_sets.DO_PARTS
 
     def _may_move(self, part: str, change: _Change) -> bool:
-        """Tell whether the verb may go behind its subject, as 'do' comes in: "Speak you" > "Do you speak"."""
+        """Return whether the verb may go behind its subject, as 'do' comes in: "Speak you" > "Do you speak"."""
         comes_do = change.reason is Reason.DO_SUPPORT and not word_sets.DO_PARTS.isdisjoint(change.new)
         has_subject = _NO_SUBJECTS.isdisjoint(change.new)
         is_verb = self._is_verbal(part, change) and self._words.lemmas_of(part).isdisjoint(_MODALS)
@@ -229,12 +229,12 @@ class Guard:
         return any(lemmas & self._words.lemmas_of(other) for other in change.new)
 
     def _has_a_verb_next(self, parts: Sequence[str], place: int) -> bool:
-        """Tell whether a verb follows, so that this looks like the 'to' of an infinitive."""
+        """Return whether a verb follows, so that this looks like the 'to' of an infinitive."""
         following = [part for part in parts[place + 1 :] if part not in NEGATIONS]
         return bool(following) and bool(self._words.lemmas_of(following[0]))
 
     def _keeps_the_other_words(self, change: _Change) -> bool:
-        """Tell whether all words but verbs are kept, negations included, and the kept words stay in order."""
+        """Return whether all words but verbs are kept, negations included, and the kept words stay in order."""
         old, new = (
             ["not" if part in change.negations else part for part in parts if not self._is_verbal(part, change)]
             for parts in (change.old, change.new)
@@ -246,7 +246,7 @@ class Guard:
         return part == "to" or bool(change.old_lemmas.get(part) or self._words.lemmas_of(part))
 
     def _stays_the_same_verb(self, change: _Change) -> bool:
-        """Tell whether a new word comes from an old one: 'to' or 'is' alone never stands for another word."""
+        """Return whether a new word comes from an old one: 'to' or 'is' alone never stands for another word."""
         return any(
             part in change.old_lemmas or self._shares_lemma(part, change) or self._succeeds(part, change)
             for part in change.new

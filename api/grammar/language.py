@@ -34,7 +34,7 @@ def nothing_found(text: str, num_unsure: int = 0) -> str:
 
 
 def seems_english(text: str) -> bool:
-    """Tell whether nothing speaks against English, or as much speaks for it."""
+    """Return whether nothing speaks against English, or as much speaks for it."""
     english, foreign = _frequent_words()
     for_english, against = 0, 0.0
     for word in _WORD.findall(text[:_MOST_CHARACTERS].replace("\u2019", "'")):

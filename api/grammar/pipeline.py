@@ -232,7 +232,7 @@ class TextPipeline:
         return firsts
 
     def _hold_together(self, sentence: str, one: Proposal, other: Proposal | None = None) -> bool:
-        """Tell whether two edits that move nothing mend one mistake, so that either alone would leave another."""
+        """Return whether two edits that move nothing mend one mistake, so that either alone would leave another."""
         if other is None:
             return False
         if self._needs_the_verb(one):
@@ -240,13 +240,13 @@ class TextPipeline:
         return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
 
     def _is_move(self, draft: Draft, one: Proposal, other: Proposal) -> bool:
-        """Tell whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
+        """Return whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
         previous = previous_word(draft.sentence, draft.prompt.words, one.word)
         edits = (one.source, one.replacement), (other.source, other.replacement)
         return self._guard.allows_move(*edits, one.reason, previous)
 
     def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
-        """Tell whether the edit needs a later one of the same reason, and there is none."""
+        """Return whether the edit needs a later one of the same reason, and there is none."""
         edit = proposals[rank]
         return self._needs_the_verb(edit) and all(other.reason is not edit.reason for other in proposals[rank + 1 :])
 
@@ -254,7 +254,7 @@ class TextPipeline:
         return self._guard.needs_the_verb(edit.source, edit.replacement, edit.reason)
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
-        """Tell whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
+        """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
         previous = previous_word(draft.sentence, draft.prompt.words, edit.word)
         if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
             return False

@@ -1,4 +1,4 @@
-"""Holds an edit of the model with its place in the sentence, and tells which two of them hold only together."""
+"""Holds an edit of the model with its place in the sentence, and finds two edits that hold only together."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | N
 
 
 def may_move(sentence: str, one: Proposal, other: Proposal) -> bool:
-    """Tell whether the two may move a word: they have one reason and are near each other."""
+    """Return whether the two may move a word: they have one reason and are near each other."""
     return one.reason is other.reason and _are_near(sentence, one, other)
 
 
 def _are_near(sentence: str, one: Proposal, other: Proposal) -> bool:
-    """Tell whether they may be of one clause: no mark parts them."""
+    """Return whether they may be of one clause: no mark parts them."""
     return (
         other.word - one.word <= _LONGEST_MOVE
         and one.gap is not None
@@ -66,7 +66,7 @@ def _are_near(sentence: str, one: Proposal, other: Proposal) -> bool:
 
 
 def mends_the_verb(sentence: str, one: Proposal, other: Proposal) -> bool:
-    """Tell whether the first changes the auxiliary of the verb that the second changes: "[is] always [behave]"."""
+    """Return whether the first changes the auxiliary of the verb that the second changes: "[is] always [behave]"."""
     between = sentence[one.end : other.start].lower().split()
     return (
         one.reason in _OF_THE_WHOLE_VERB
@@ -79,7 +79,7 @@ def mends_the_verb(sentence: str, one: Proposal, other: Proposal) -> bool:
 
 
 def brings_do(sentence: str, one: Proposal, other: Proposal) -> bool:
-    """Tell whether the first brings the 'do' and the second the base form: "[does your] brother [live]"."""
+    """Return whether the first brings the 'do' and the second the base form: "[does your] brother [live]"."""
     return (
         one.reason is Reason.DO_SUPPORT
         and other.reason in (Reason.DO_SUPPORT, Reason.BASE_DO)

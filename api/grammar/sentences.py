@@ -122,7 +122,7 @@ def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> None
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:
-    """Tell whether the sentence that begins at `start` ends at this mark or line break."""
+    """Return whether the sentence that begins at `start` ends at this mark or line break."""
     gap, at = match["gap"], match.start()
     if gap is None:
         return _line_ends(text, start, match)
@@ -160,7 +160,7 @@ def _mark_ends(mark: str, token: str, word: str) -> bool:
 
 
 def _period_ends(token: str, word: str, is_lower: bool) -> bool:
-    """Tell whether a period ends the sentence; it may belong to an abbreviation."""
+    """Return whether a period ends the sentence; it may belong to an abbreviation."""
     if token in _NEVER_LAST or word == "of":  # "the no. of", "a tbsp. of"
         return False
     if token in _NUMBERED and word[:1].isdigit():
@@ -177,7 +177,7 @@ def _period_ends(token: str, word: str, is_lower: bool) -> bool:
 
 
 def _ends_without_space(mark: str, token: str, word: str) -> bool:
-    """Tell whether the writer forgot the blank: "home.She", "home .She". An address or a number is no such case."""
+    """Return whether the writer forgot the blank: "home.She", "home .She". An address or a number is no such case."""
     is_word = len(token) > 1 and token.isalpha() and token[1:].islower()
     if not is_word or token in _NEVER_LAST or token in _RARELY_LAST:
         return False
@@ -185,7 +185,7 @@ def _ends_without_space(mark: str, token: str, word: str) -> bool:
 
 
 def _line_ends(text: str, start: int, match: re.Match[str]) -> bool:
-    """Tell whether a line without a mark ends a sentence: before a blank line, in a list, or short before a capital."""
+    """Return whether a line without a mark ends a sentence: before a blank line, in a list, short before a capital."""
     if "\n" in match["break"] or _LIST_ITEM.match(text, match.end()):
         return True
     line = text[max(start, text.rfind("\n", start, match.start()) + 1) : match.start()].rstrip()

@@ -34,9 +34,9 @@ _SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
 
 
 def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool]) -> bool:
-    """Tell whether the words around the edit show that it would be a mistake.
+    """Return whether the words around the edit show that it would be a mistake.
 
-    `is_past` tells which words may be pasts or participles.
+    `is_past` says of a word whether it may be a past form or a participle.
     """
     before, after = sentence[max(0, edit.start - _NEAR) : edit.start], sentence[edit.end : edit.end + _NEAR].lower()
     if edit.reason is Reason.TENSE_FUT:
@@ -50,7 +50,7 @@ def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool])
 
 
 def _disagrees(before: str, edit: Proposal) -> bool:
-    """Tell whether a pronoun right before the verb asks for another form: "they [walks]"."""
+    """Return whether a pronoun right before the verb asks for another form: "they [walks]"."""
     words = _TOKEN.findall(before.lower())
     while words and words[-1] in word_sets.ADVERBS:
         words.pop()
@@ -63,7 +63,7 @@ def _disagrees(before: str, edit: Proposal) -> bool:
 
 
 def _is_over(after: str, is_past: Callable[[str], bool]) -> bool:
-    """Tell whether the time that follows in the same clause is over: "[remains] high in 1973"."""
+    """Return whether the time that follows in the same clause is over: "[remains] high in 1973"."""
     time = _FINISHED.search(after)
     if time is None:
         return False
@@ -76,7 +76,7 @@ def _may_be_a_verb(word: str, is_past: Callable[[str], bool]) -> bool:
 
 
 def _starts_a_clause_before(time: re.Pattern[str], after: str) -> bool:
-    """Tell whether the time is that of a later clause: "[will announce] that he fights next week"."""
+    """Return whether the time is that of a later clause: "[will announce] that he fights next week"."""
     match = time.search(after)
     words = _TOKEN.findall(after[: match.start()]) if match else ()
     return any(parts_of(word)[0] in _SUBJECTS for word in words)

@@ -73,11 +73,11 @@ class VerbWords:
         self.misspelled_lemmas = memo(self._misspelled_lemmas)
 
     def is_right_form(self, part: str) -> bool:
-        """Tell whether the part is an auxiliary or a right form of a known verb."""
+        """Return whether the part is an auxiliary or a right form of a known verb."""
         return part in _AUXILIARIES or self.verbs.is_form(part)
 
     def may_be_past(self, part: str) -> bool:
-        """Tell whether the part may be a past form or a participle."""
+        """Return whether the part may be a past form or a participle."""
         if part in _PASTS:
             return True
         known = (self.verbs.verbs[lemma] for lemma in self.verbs.lemmas_of(part) if lemma in self.verbs.verbs)

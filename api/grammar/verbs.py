@@ -88,7 +88,7 @@ class VerbTable:
         return tuple(form for form in spellings if form not in right)
 
     def is_form(self, word: str) -> bool:
-        """Tell whether the word is a right form of a known verb, `be` included."""
+        """Return whether the word is a right form of a known verb, `be` included."""
         return word.lower() in self._lemmas_of_form
 
     def lemmas_of(self, word: str) -> frozenset[str]:

@@ -22,7 +22,11 @@ class _Tools(CommandsElsewhere):
         "mine": ("training.mining", "main", "Find right sentences that the model changes, to learn from them."),
         "vocabulary": ("training.text.vocabulary", "main", "Train the tokenizer that ships."),
         "check-lines": ("training.text.written.check", "main", "Find faults in files of written training sentences."),
-        "natural": ("training.evaluation.natural", "main", "Write natural text that no training sees, likewise."),
+        "natural": (
+            "training.evaluation.natural",
+            "main",
+            "Write natural text that no training sees as evaluation files.",
+        ),
         "added": ("training.evaluation.added", "main", "Count the mistakes that answers add."),
         "sweep": ("training.evaluation.sweep", "main", "Score the product at many strictnesses."),
         "plots": ("training.evaluation.plots", "main", "Draw the figures of the model card."),

@@ -37,7 +37,9 @@ class Answered:
     """An answer that a learner was given."""
 
     learner: str
-    client: str  # that asked, as the queue counts it: who has the most learners gives one up where there is no room
+    client: (
+        str  # that asked, as the queue counts it: where there is no room, the one with the most learners gives one up
+    )
     request_id: str
     is_first: bool  # of a POST: an answer that was kept for later may have been counted before
     is_kept: bool  # it can be had again

@@ -84,7 +84,7 @@ class EditFacts(WordFacts):
 
     @property
     def has_regular_head(self) -> bool:
-        """Tell whether the head is the regular -ed form of the lemma."""
+        """Return whether the head is the regular -ed form of the lemma."""
         return self.verb is not None and self.head in regular_ed_spellings(self.verb.lemma)
 
     def nearest(self, parts: Collection[str]) -> str | None:

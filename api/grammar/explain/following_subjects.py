@@ -61,7 +61,7 @@ class FollowingSubjectFinder:
         return Subject(quoted(words[: other.end]), Kind.PAIR, wanted)
 
     def _ends_here(self, words: Sequence[str], end: int, auxiliary: str) -> bool:
-        """Tell whether the phrase ends here: the next word is the rest of the verb or cannot belong to a phrase."""
+        """Return whether the phrase ends here: the next word is the rest of the verb or cannot belong to a phrase."""
         if end == len(words):
             return auxiliary in word_sets.BE_PARTS
         following = plain(words[end])

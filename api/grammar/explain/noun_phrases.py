@@ -100,12 +100,12 @@ class PhraseReader:
         return end
 
     def _opens_a_modifier(self, clause: Sequence[str], at: int) -> bool:
-        """Tell whether a participle with words of its own begins here: 'standing' of "the man standing there"."""
+        """Return whether a participle with words of its own begins here: 'standing' of "the man standing there"."""
         return is_participle(self._verbs, clause[at]) and at + 1 < len(clause) and not _is_content(clause[at + 1])
 
 
 def is_adverb(word: str) -> bool:
-    """Tell whether the word may stand between a subject and its verb."""
+    """Return whether the word may stand between a subject and its verb."""
     text = plain(word)
     return text in word_sets.ADVERBS or (
         word.islower() and text.endswith("ly") and len(text) > 4 and text not in word_sets.NOT_ADVERBS
@@ -113,7 +113,7 @@ def is_adverb(word: str) -> bool:
 
 
 def is_participle(verbs: VerbWords, word: str) -> bool:
-    """Tell whether the word looks like a participle; a past form looks the same."""
+    """Return whether the word looks like a participle; a past form looks the same."""
     text = plain(word)
     lemmas = verbs.lemmas_of(text)
     return bool(lemmas) and text not in lemmas and not text.endswith("s")

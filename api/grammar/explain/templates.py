@@ -130,7 +130,7 @@ def _agreement(named: str, unnamed: str) -> Callable[[EditFacts], str]:
 
 
 def _is_order(facts: EditFacts) -> bool:
-    """Tell whether the edit mends an order: "Please doesn't call"."""
+    """Return whether the edit mends an order: "Please doesn't call"."""
     is_first = facts.previous in (None, "please") and not facts.sentence.rstrip().endswith("?")
     following = plain(facts.after[0]) if facts.after else ""
     return is_first and facts.new in ("don't", "do not") and following not in _SUBJECT_STARTS

@@ -107,7 +107,7 @@ def _no_will(facts: EditFacts) -> str:
 
 
 def _is_new_do(facts: EditFacts) -> bool:
-    """Tell whether the edit only puts 'do' for 'be': "[Are] you eating?". Another edit changes the verb."""
+    """Return whether the edit only puts 'do' for 'be': "[Are] you eating?". Another edit changes the verb."""
     parts = [part for word in facts.old.split(" ") for part in parts_of(word)]
     was_be = parts[0] in word_sets.BE_PARTS and NEGATIONS.issuperset(parts[1:])
     return was_be and " " not in facts.new and parts_of(facts.new)[0] in word_sets.DO_PARTS
@@ -146,13 +146,13 @@ def _has_unreal_modal(facts: EditFacts) -> bool:
 
 
 def _is_after_if(facts: EditFacts) -> bool:
-    """Tell whether the edit is in the main clause after 'if': 'If I knew, I will tell you'."""
+    """Return whether the edit is in the main clause after 'if': 'If I knew, I will tell you'."""
     clause = rf"if\b[^,;:]*, (?:[\w'-]+ ){{0,2}}{re.escape(facts.old)}\b"
     return re.match(clause, facts.sentence.lower().replace("\u2019", "'")) is not None
 
 
 def _is_before_if(facts: EditFacts) -> bool:
-    """Tell whether the edit is in the main clause before 'if': 'I will tell you if I knew'."""
+    """Return whether the edit is in the main clause before 'if': 'I will tell you if I knew'."""
     return not _WISH_PHRASE.search(facts.text_before) and "if" in map(plain, facts.after)
 
 

@@ -1,11 +1,11 @@
 -- ENQUEUE: accept the jobs of HTTP requests, or attach to those known, or refuse them: of each request all or none. One
 -- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
--- its own; then per HTTP request: number of jobs, '1'
--- where jobs or key may be known already, result ttl, seconds after which the answer is of no use ('': none), '1' where
--- somebody follows the decoding, '1' where nobody waits, its id, document, digest of its body,
--- tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none), number
--- of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job, their ids all different: id, body hash, reserved tokens, data, description.
+-- its own; then per HTTP request: number of jobs, '1' where jobs or key may be known already, result ttl, seconds after which the
+-- answer is of no use ('': none), '1' where somebody follows the decoding, '1' where nobody waits, its id, document, digest of its
+-- body, tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none),
+-- number of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job,
+-- their ids all different: id, body hash, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
 -- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... }, { 'late', ... } and { 'limit', ... } with the
 -- numbers of the refusal.

@@ -1,8 +1,8 @@
 -- LEARN: add what learners got wrong in answers that an API replica has given. Each report counts once, as in REPORT; and of an
 -- answer that can be had again only its first delivery.
 -- ARGV: process, number of the report, seconds that a learner is kept, memory in bytes of a Redis without a limit of its own, most
--- verbs of a learner; then per answer: learner, its client, id of its request ('' where it cannot be had again), '1' from POST, number of texts, number of edits, then
--- reason and verb ('' where it is not known) of each edit.
+-- verbs of a learner; then per answer: learner, its client, id of its request ('' where it cannot be had again), '1' from POST,
+-- number of texts, number of edits, then reason and verb ('' where it is not known) of each edit.
 local process, serial, ttl, max_memory, most_verbs = unpack(ARGV, 1, 5)
 local LEARNER_BYTES = 65536 -- of memory for each: the most that one takes is a seventh of it
 local reported = 'miniserve:reported:' .. process

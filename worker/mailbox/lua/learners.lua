@@ -15,7 +15,7 @@ local function count_held(holder)
   if num > 0 then write('ZADD', HOLDERS, num, holder) else write('ZREM', HOLDERS, holder) end
 end
 
--- Whoever calls it deletes the hash.
+-- The caller deletes the hash.
 local function drop_entry(entry)
   local holder, learner = owner_of(entry)
   write('ZREM', LEARNERS, entry)
