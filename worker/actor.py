@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from threading import Thread
+from threading import Timer
 from time import monotonic, sleep
 
 import structlog
@@ -164,15 +164,8 @@ class Actor:
         is_fresh = self._clock() - self._last_iteration_s < FRESH_S
         self._num_stale_beats = 0 if is_fresh else self._num_stale_beats + 1
         if self._num_stale_beats == MAX_STALE_HEARTBEATS:
-            _log_and_exit()
+            Timer(_LAST_LINE_S, os._exit, (os.EX_SOFTWARE,)).start()  # the loop may hang in the log itself
+            logger.critical("the loop hangs; this process ends, and its successor takes over when the lease runs out")
+            logging.shutdown()
+            os._exit(os.EX_SOFTWARE)
         return is_fresh
-
-
-def _log_and_exit() -> None:
-    """The loop may hang in the log itself: a line that cannot be written must not keep the process."""
-    line = "the loop hangs; this process ends, and its successor takes over when the lease runs out"
-    for step, arguments in ((logger.critical, (line,)), (logging.shutdown, ())):
-        thread = Thread(target=step, args=arguments, daemon=True)
-        thread.start()
-        thread.join(_LAST_LINE_S)
-    os._exit(os.EX_SOFTWARE)

@@ -1,7 +1,6 @@
 """What a worker reports of itself with every beat: what it counted, how full it is, how much it can finish.
 
-Called from the heartbeat's thread. A worker that works also logs a line every ten seconds; a thread of its own writes
-that line, because a log that nobody reads may block, and the heartbeat must go on.
+Called from the heartbeat's thread. A worker that works also logs a line every ten seconds.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import asdict
-from threading import Thread
 from typing import Any
 
 import structlog
@@ -41,7 +38,8 @@ class WorkerStatus:
         self._observations = engine.observer.observations
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()}"
-        self._log = log or _AsyncLogger().log
+        context = copy_context()  # in which the log knows the process; the heartbeat's thread does not
+        self._log = log or (lambda facts: context.run(lambda: logger.info("status", **facts)))
         self._logged_s = clock()
         self._counted = self._counts()
         self._computed: deque[tuple[float, int]] = deque(maxlen=_SPEED_REPORTS + 1)  # time, tokens by then
@@ -116,17 +114,3 @@ class WorkerStatus:
         """Iterations, tokens generated, tokens computed, requests that came to their own end."""
         sums, generated = self._observations.sums, self._observations.counters.generated_tokens
         return sums.n, generated, sums.p + generated, sums.requests
-
-
-class _AsyncLogger:
-    """Logs in a thread of its own, one line after the other; what comes while one is being written is dropped."""
-
-    def __init__(self) -> None:
-        self._context = copy_context()  # in which the log knows the process
-        self._thread: Thread | None = None
-
-    def log(self, facts: dict[str, Any]) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(target=self._context.run, args=(lambda: logger.info("status", **facts),), daemon=True)
-            with suppress(RuntimeError):  # no thread can be had: a line is not worth a beat
-                self._thread.start()
