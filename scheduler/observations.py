@@ -7,7 +7,7 @@ metrics of the whole. So nothing here is a mean or a rate: these do not add up.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from scheduler.messages import Completion, CorrectionRequest
@@ -167,12 +167,3 @@ class Observations:
         for name, histogram in vars(self.histograms).items():
             found |= histogram.totals(name)
         return found | {f"{ITERATIONS}:{name}": value for name, value in asdict(self.sums).items()}
-
-
-def sum_totals(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of several processes, or engines of one."""
-    whole: dict[str, float] = {}
-    for part in parts:
-        for name, value in part.items():
-            whole[name] = whole.get(name, 0) + value
-    return whole

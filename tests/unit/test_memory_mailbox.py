@@ -16,8 +16,8 @@ from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request, running
 from worker.actor import Actor
 from worker.engine import Engine
-from worker.mailbox.memory_queue import Ledger
-from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
+from worker.mailbox.memory_queue import Ledger, MemoryQueue
+from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode, WorkerReport
 from worker.model.forward import MiniGPT
 from worker.observer import EngineObserver
 
@@ -186,3 +186,13 @@ def test_the_first_to_look_sees_the_arrivals_of_before(mailbox: SubmittingMemory
     seen = mailbox.observe()
 
     assert (seen.history[0].accepted, seen.now.accepted) == (0, 1)
+
+
+def test_totals_of_several_workers_add_up_by_field() -> None:
+    queue = MemoryQueue()
+    queue.reports["one"] = lambda: WorkerReport({"a": 1, "b": 2.5})
+    queue.reports["other"] = lambda: WorkerReport({"b": 0.5, "c": 3})
+
+    _, totals, _, _ = queue.look()
+
+    assert totals == {"a": 1, "b": 3.0, "c": 3}

@@ -9,13 +9,7 @@ import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
-from scheduler.observations import (
-    TIME_BUCKETS_S,
-    Histogram,
-    IterationSums,
-    Observations,
-    sum_totals,
-)
+from scheduler.observations import TIME_BUCKETS_S, Histogram, IterationSums, Observations
 from tests.observed_policy import ObservedPolicy
 
 WORD = 7
@@ -191,7 +185,3 @@ def test_totals_hold_every_histogram_and_every_sum_and_are_numbers() -> None:
     assert totals["request_prefill_time:12"] == 1
     assert TIME_BUCKETS_S[12] == 0.1
     assert all(type(value) in (int, float) for value in totals.values())
-
-
-def test_totals_of_several_engines_add_up_by_field() -> None:
-    assert sum_totals([{"a": 1, "b": 2.5}, {"b": 0.5, "c": 3}]) == {"a": 1, "b": 3.0, "c": 3}

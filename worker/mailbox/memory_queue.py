@@ -12,7 +12,7 @@ from math import sqrt
 
 from scheduler.capacity.observed import Moment
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, FreeCapacity, Inbox, Progress
-from scheduler.observations import ITERATIONS, sum_totals
+from scheduler.observations import ITERATIONS
 from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, Record, WorkerReport
 from worker.mailbox.waiters import Waiters
 
@@ -137,7 +137,9 @@ class MemoryQueue:
     def look(self) -> tuple[dict[str, WorkerReport], dict[str, float], Moment, tuple[Moment, ...]]:
         """What each worker reports, the sums of it, now, and what was before."""
         reports = {name: report() for name, report in self.reports.items()}
-        totals = sum_totals([report.totals for report in reports.values()])
+        totals: dict[str, float] = {}
+        for report in reports.values():
+            totals |= {name: totals.get(name, 0) + value for name, value in report.totals.items()}
         now = self.ledger.moment(time.monotonic(), totals)
         return reports, totals, now, self.ledger.history(now)
 
