@@ -19,7 +19,7 @@ from api.pages.files import add_pages
 from api.service.corrector import Corrector
 from api.streams.routes import add_streams
 from scheduler.settings import Settings
-from scheduler.traces import SpanSink
+from scheduler.spans import SpanSink
 
 
 def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from scheduler.batching import ContinuousBatching, Sequence, StepPlan
 from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.observations import Observations
-from scheduler.traces import RecentIterations, SpanSink, sequence_text
+from scheduler.traces import RecentIterations, sequence_text
 
 if TYPE_CHECKING:
+    from scheduler.spans import SpanSink
     from worker.live import LiveLog
 
 

@@ -10,17 +10,20 @@ import signal
 from collections.abc import Callable
 from threading import Thread
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 import structlog
 
 from scheduler.settings import Settings
-from scheduler.traces import SpanSink
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox.connection import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 from worker.model.self_test import BatchInvariance, check_batch_invariance
 from worker.observer import EngineObserver
+
+if TYPE_CHECKING:
+    from scheduler.spans import SpanSink
 
 _LAST_SPANS_S = 1.0
 logger = structlog.get_logger(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -23,9 +24,11 @@ from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
-from scheduler.traces import SpanSink
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox, Reports
+
+if TYPE_CHECKING:
+    from scheduler.spans import SpanSink
 
 
 class Api(Flask):

@@ -29,13 +29,16 @@ from gunicorn.http import wsgi
 
 from api.server.open_files import KEEPALIVE_S, allow_connections
 from scheduler.settings import AUTO, Settings
-from scheduler.traces import SpanSink
 from scheduler.urls import hide_password
 from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:
     from api.http.app import Api
     from api.service.corrector import Corrector
+    from scheduler.spans import SpanSink
+
+    MakeCorrector = Callable[[Settings], Corrector]
+    MakeSpans = Callable[[Settings], SpanSink | None]
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
@@ -52,8 +55,6 @@ _MEMORY_DIRECTORY = Path("/dev/shm")
 _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _MAX_AUTO_PROCESSES = 4
 
-MakeCorrector = Callable[[Settings], "Corrector"]
-MakeSpans = Callable[[Settings], SpanSink | None]
 
 logger = structlog.get_logger(__name__)
 

@@ -6,6 +6,7 @@ import time
 from _thread import allocate_lock  # as it is before gevent patches: nothing here waits while it holds it
 from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,7 +16,10 @@ from api.telemetry.request_log import Exchange, RequestLog
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
-from scheduler.traces import SpanSink, request_text
+from scheduler.traces import request_text
+
+if TYPE_CHECKING:
+    from scheduler.spans import SpanSink
 
 E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"

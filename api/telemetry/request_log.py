@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.telemetry.line_writer import STDERR, Line
 from scheduler.accounts import Account
 from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
-from scheduler.traces import TraceContext
+
+if TYPE_CHECKING:
+    from scheduler.spans import TraceContext
 
 _SHOWN_AT = ("debug", "info")
 

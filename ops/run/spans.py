@@ -21,8 +21,8 @@ import structlog
 
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
+from scheduler.spans import TraceContext, parse_traceparent
 from scheduler.trace_parts import RequestPart, SequencePart
-from scheduler.traces import TraceContext, parse_traceparent
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

@@ -13,7 +13,7 @@ from ops.run import spans
 from scheduler.errors import SettingsError
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
-from scheduler.traces import TraceContext, parse_traceparent
+from scheduler.spans import TraceContext, parse_traceparent
 from worker.mailbox import formats
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
