@@ -142,9 +142,11 @@ def worker(settings: Settings) -> None:
     from ops.run.faults import broken, fault_of
     from ops.run.spans import span_export
     from worker import process
+    from worker.model.self_test import run_self_test
 
     spans = span_export(settings, "worker")
-    process.serve(broken(settings), Tokenizer.load().fingerprint, fault_of(settings).engine, spans)
+    prepare = fault_of(settings).engine
+    process.serve(broken(settings), Tokenizer.load().fingerprint, prepare, run_self_test, spans)
 
 
 @main.command(cls=_TakesSentence)

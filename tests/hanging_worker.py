@@ -9,6 +9,7 @@ import time
 from api.grammar.tokenizer import Tokenizer
 from scheduler.settings import Settings
 from worker import process
+from worker.model.self_test import run_self_test
 
 _is_hanging = False
 
@@ -29,4 +30,5 @@ def go_on(*_: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, hang)
     signal.signal(signal.SIGUSR2, go_on)
-    process.serve(Settings.from_env(os.environ), Tokenizer.load().fingerprint, prepare=lambda engine: engine)
+    settings = Settings.from_env(os.environ)
+    process.serve(settings, Tokenizer.load().fingerprint, prepare=lambda engine: engine, self_test=run_self_test)

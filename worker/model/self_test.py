@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import structlog
 
 from worker.model.attention import context_width
 from worker.model.decoding import greedy
@@ -23,6 +24,7 @@ PROMPT_LENGTHS = (5, 9, 14, 23)
 NUM_OUTPUT_TOKENS = 3
 _LONG_LENGTHS = (75, 130)  # neighbours that widen everybody's context, past 128 positions while they decode
 _ARENA_TOKENS = 2048
+logger = structlog.get_logger(__name__)
 
 
 class BatchInvariance(StrEnum):
@@ -39,6 +41,15 @@ class SelfTest:
 
     invariance: BatchInvariance
     differing_sizes: tuple[int, ...] = ()
+
+
+def run_self_test(weights: Weights) -> str:
+    """Run the test and log what it found; returns the worst of it."""
+    found = check_batch_invariance(weights)
+    log = logger.error if found.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
+    sizes = {"differing_sizes": found.differing_sizes} if found.differing_sizes else {}
+    log("self-test: the same sentence alone and in batches", batch_invariance=found.invariance.value, **sizes)
+    return found.invariance.value
 
 
 def check_batch_invariance(weights: Weights, sizes: Sequence[int] = BATCH_SIZES) -> SelfTest:
