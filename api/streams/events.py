@@ -21,7 +21,9 @@ from api.service.jobs import Job, longest
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError
 from scheduler.messages import Completion
-from worker.mailbox.protocol import HEARTBEAT_S, Accepted, ReplyMode
+from worker.mailbox.following import HEARTBEAT_S
+from worker.mailbox.following import follow as follow_answers
+from worker.mailbox.protocol import Accepted, ReplyMode
 
 _COMMENT = b": nothing new\n\n"
 
@@ -75,7 +77,7 @@ def follow(corrector: Corrector, job: Job) -> Generator[Edit | Correction | None
 def _events(
     corrector: Corrector, job: Job, accepted: Accepted, draft: TextDraft
 ) -> Generator[Edit | Correction | None]:
-    states = corrector.mailbox.follow(accepted.tickets, job.left_s(), job.has_left)
+    states = follow_answers(corrector.mailbox, accepted.tickets, job.left_s(), job.has_left)
     with closing(states):
         try:
             first = next(states)

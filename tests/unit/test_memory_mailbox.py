@@ -16,6 +16,7 @@ from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request, running
 from worker.actor import Actor
 from worker.engine import Engine
+from worker.mailbox.following import follow
 from worker.mailbox.memory_queue import Ledger, MemoryQueue
 from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode, WorkerReport
 from worker.model.forward import MiniGPT
@@ -171,7 +172,7 @@ def test_a_followed_request_shows_what_is_written_before_it_ends(mailbox: Submit
     accepted = mailbox.submit_recorded(record, [request("r", max_output=16)])
 
     with running(an_actor(mailbox)):
-        *states, last = mailbox.follow(accepted.tickets, timeout_s=10)
+        *states, last = follow(mailbox, accepted.tickets, timeout_s=10)
 
     outputs = [state[0] for state in states]
     assert all(last[0].output_ids[: len(output)] == output for output in outputs)

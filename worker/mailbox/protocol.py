@@ -9,7 +9,7 @@ least once; of several answers the first one counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -21,7 +21,6 @@ from scheduler.settings import Settings
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
 BEAT_S = 0.25
-HEARTBEAT_S = 2.0  # between comments of an event stream without events
 MAX_BLOCK_S = 0.5  # a blocked claim must end before the lease does, or a dead worker could still take an id
 # /readyz: a worker's loop must have iterated in this time. The promise is 3 s; the rest is for the report to arrive.
 READY_WITHIN_S = 2.5
@@ -209,14 +208,6 @@ class ApiMailbox(Protocol):
 
         The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
-        """
-
-    def follow(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-        """As `wait_all`, and what there is so far, at every change and every HEARTBEAT_S; ends with all completions.
-
-        Of requests that were submitted to be followed; of others nothing is seen before their completions.
         """
 
     def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None:

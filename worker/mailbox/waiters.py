@@ -9,7 +9,7 @@ import threading
 import time
 from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -18,34 +18,25 @@ from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, Serving
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress
 from worker.mailbox import admission
 from worker.mailbox.formats import EnqueueRequest, check_request_id
-from worker.mailbox.protocol import (
-    HEARTBEAT_S,
-    Accepted,
-    ApiMailbox,
-    MailboxLimits,
-    Record,
-    ReplyMode,
-    Ticket,
-)
+from worker.mailbox.protocol import Accepted, ApiMailbox, MailboxLimits, Record, ReplyMode, Ticket
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 Outcome = Completion | ServingError
-_HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
+HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
 
 
-class _Wait:
+class Wait:
     """For the last of some answers, or for the first that is a failure: the others are then of no use."""
 
     def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
         self.waiters: list[Waiter] = []
         self.is_over = False
-        self._follows = False  # whether every answer, and every token, is to wake who waits
-        self._news = threading.Event()
+        self.news = threading.Event()
         self._num_missing = 0
         self._timeout_s = timeout_s
         self._has_left = has_left
-        self._checked_s = time.monotonic()
-        self._until_s = self._checked_s + timeout_s
+        self.checked_s = time.monotonic()
+        self._until_s = self.checked_s + timeout_s
 
     def begin(self, waiters: list[Waiter]) -> None:
         self.waiters, self._num_missing = waiters, len(waiters)
@@ -55,7 +46,7 @@ class _Wait:
                 self.note(waiter.outcome)
         if not waiters:
             self.is_over = True
-            self._news.set()
+            self.news.set()
 
     def note(self, outcome: Outcome) -> None:
         self._num_missing -= 1
@@ -64,28 +55,15 @@ class _Wait:
         self.note_news()
 
     def note_news(self) -> None:
-        if self.is_over or self._follows:
-            self._news.set()
+        """An answer has come, or a token."""
+        if self.is_over:
+            self.news.set()
 
     def wait(self) -> None:
         """Return when it is over. Raises DeadlineExceeded, and Cancelled once the client has left."""
-        slice_s = self._timeout_s if self._has_left is None else _HAS_LEFT_EVERY_S
-        while not self._news.wait(min(slice_s, self._left_s())):
-            self._check()
-
-    def wait_for_news(self) -> None:
-        """Return when there are any, or after HEARTBEAT_S; the first time at once. Raises as `wait`."""
-        if not self._follows:
-            self._follows = True
-            return
-        until_s = time.monotonic() + HEARTBEAT_S
-        while not self._news.wait(min(_HAS_LEFT_EVERY_S, self._left_s())):
-            self._check()
-            if time.monotonic() >= until_s:
-                return
-        if time.monotonic() - self._checked_s >= _HAS_LEFT_EVERY_S:  # news may come faster than that
-            self._check()
-        self._news.clear()
+        slice_s = self._timeout_s if self._has_left is None else HAS_LEFT_EVERY_S
+        while not self.news.wait(min(slice_s, self.left_s())):
+            self.check()
 
     def completions(self) -> list[Completion]:
         """All answers in order. Raises the first failure among those that are there."""
@@ -94,14 +72,15 @@ class _Wait:
             completion_of(outcome)
         return [completion_of(outcome) for outcome in outcomes]
 
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
         return max(0.0, self._until_s - time.monotonic())
 
-    def _check(self) -> None:
-        self._checked_s = time.monotonic()
+    def check(self) -> None:
+        """Raises as `wait`."""
+        self.checked_s = time.monotonic()
         if self._has_left is not None and self._has_left():
             raise Cancelled("The client left before the answer was there.")
-        if self._checked_s >= self._until_s:
+        if self.checked_s >= self._until_s:
             problem = f"No answer within {self._timeout_s:g} s; the request was cancelled."
             raise DeadlineExceeded(f"{problem} Give it longer, or try again later.")
 
@@ -114,7 +93,7 @@ class Waiter(Ticket):
     run_id: str  # the Redis process that accepted the request, '' until it has; set by the sender's thread
     outcome: Outcome | None = None
     output_ids: tuple[int, ...] = ()  # so far
-    wait: _Wait | None = None  # once somebody waits
+    wait: Wait | None = None  # once somebody waits
     since_s: float = field(default_factory=time.monotonic)
 
     def tell(self, outcome: Outcome) -> None:
@@ -145,7 +124,7 @@ class Waiters:
                 self._by_id.setdefault(waiter.request_id, []).append(waiter)
         return waiters
 
-    def begin_wait(self, tickets: Sequence[Waiter], wait: _Wait) -> None:
+    def begin_wait(self, tickets: Sequence[Waiter], wait: Wait) -> None:
         """Raises KeyError for a ticket that was used up."""
         with self._lock:
             for ticket in tickets:
@@ -237,23 +216,12 @@ class WaitingMailbox(ApiMailbox):
     def wait_all(
         self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
-        with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
+        with self.waiting(tickets, Wait(timeout_s, has_left)) as wait:
             wait.wait()
             return wait.completions()
 
-    def follow(
-        self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-        with self._waiting(tickets, _Wait(timeout_s, has_left)) as wait:
-            while True:
-                wait.wait_for_news()
-                if wait.is_over:
-                    break
-                yield [each.output_ids if each.outcome is None else completion_of(each.outcome) for each in tickets]
-            yield wait.completions()
-
     @contextmanager
-    def _waiting(self, tickets: Sequence[Waiter], wait: _Wait) -> Iterator[_Wait]:
+    def waiting(self, tickets: Sequence[Waiter], wait: Wait) -> Iterator[Wait]:
         """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
         why = FinishReason.CANCELLED
         self._waiters.begin_wait(tickets, wait)
@@ -274,7 +242,7 @@ class WaitingMailbox(ApiMailbox):
 def wait_out(time_s: float, has_left: Callable[[], bool] | None) -> None:
     """Let time pass, as for an answer. Raises Cancelled once the client has left."""
     with suppress(DeadlineExceeded):
-        _Wait(time_s, has_left).wait()
+        Wait(time_s, has_left).wait()
 
 
 def completion_of(outcome: Outcome) -> Completion:
