@@ -44,20 +44,6 @@ class FinishReason(Enum):
     ERROR = "error"
 
 
-class Phase(Enum):
-    """Where a job without an outcome is."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-
-
-def phase_of(states: Sequence[object]) -> Phase | None:
-    """The phase of a request, from what is known of each of its jobs: its Phase, or how it ended. None: all ended."""
-    if not any(isinstance(state, Phase) for state in states):
-        return None
-    return Phase.QUEUED if all(state is Phase.QUEUED for state in states) else Phase.RUNNING
-
-
 class WireError(ValueError):
     """A message that cannot be read; it fails its own request and nothing else."""
 

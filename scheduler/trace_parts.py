@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler.messages import FinishReason, Phase, phase_of
+from scheduler.messages import FinishReason
+from scheduler.phases import Phase, phase_of
 from scheduler.traces import OWN_ID
 
 

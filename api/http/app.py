@@ -24,7 +24,6 @@ from api.telemetry.recorder import RequestRecorder
 from api.telemetry.request_log import Exchange
 from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
-from worker.mailbox.formats import is_request_id
 from worker.mailbox.protocol import ApiMailbox, Reports
 
 if TYPE_CHECKING:
@@ -89,12 +88,6 @@ def _finish(response: Response, recorder: RequestRecorder) -> Response:
     elapsed_s = recorder.finish(g.exchange, request.method)
     response.headers.extend(closing_headers(g.exchange, elapsed_s))
     return response
-
-
-def name_exchange(request_id: str) -> None:
-    """Logs and problems are to name the request that is asked about, not the one that asks."""
-    if is_request_id(request_id):
-        g.exchange.request_id = request_id
 
 
 def _error_reply(error: Exception) -> Reply | HTTPException:

@@ -13,11 +13,9 @@ from api.grammar.pipeline import Correction, Edit
 from api.http import problems
 from api.telemetry.request_log import Exchange
 from scheduler.errors import Overloaded, ServingError, Unauthorized
-from scheduler.messages import Phase
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
-LOOK_AGAIN = ("Retry-After", "1")
 STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
@@ -44,10 +42,7 @@ def json_reply(document: dict[str, Any], status: int = 200, *headers: Header, me
     return Reply(body, status, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
-def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | ServingError] | Phase) -> Reply:
-    """200 with the answer, or 202 while there is none."""
-    if isinstance(outcome, Phase):
-        return json_reply({"request_id": request_id, "status": outcome.value}, 202, LOOK_AGAIN)
+def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | ServingError]) -> Reply:
     if isinstance(outcome, Correction):
         return json_reply(correction_document(outcome, request_id))
     results = [_item_document(item, f"{request_id}-{number}") for number, item in enumerate(outcome, start=1)]

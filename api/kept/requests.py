@@ -12,7 +12,8 @@ from api.service.corrector import BatchOutcome, Corrector, only
 from api.service.jobs import Job, learner_of
 from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
-from scheduler.messages import Completion, FinishReason, Phase, phase_of
+from scheduler.messages import Completion, FinishReason
+from scheduler.phases import Phase, phase_of
 from worker.mailbox.observing import Found
 from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 from worker.mailbox.waiters import completion_of

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from flask import Request, request
 
-from api.http.app import Api, name_exchange
-from api.http.replies import JSON, Reply, json_reply, outcome_reply
+from api.http.app import Api
+from api.http.replies import JSON, Reply, json_reply
 from api.observe import metrics
+from api.observe.asked import name_exchange, pending_reply
 from api.observe.metrics_page import MetricsPage
 from api.observe.observer import observer_of
 from api.observe.waterfall import waterfall_document, waterfall_text
@@ -42,7 +43,7 @@ def add_observing(app: Api) -> None:
         if found is None:
             raise NotFound("No request has this id, or its trace is no longer kept.")
         if found.phase is not None:
-            return outcome_reply(request_id, found.phase)
+            return pending_reply(request_id, found.phase)
         document = waterfall_document(request_id, found)
         if wants_text:
             return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])

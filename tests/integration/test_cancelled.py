@@ -6,7 +6,8 @@ import pytest
 from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from scheduler.phases import Phase
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
 from worker.mailbox.api_threads import Sender

@@ -9,7 +9,8 @@ import pytest
 from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from scheduler.phases import Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts, is_conserved
 from worker.mailbox import admission

@@ -19,7 +19,8 @@ from rq.serializers import JSONSerializer
 
 from ops.run import health
 from scheduler.errors import RequestFailed
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Phase, Progress
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step
 from scheduler.traces import request_text
 from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, take, take_one

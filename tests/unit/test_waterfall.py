@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from api.observe.waterfall import waterfall_document, waterfall_text
 from api.site import create_site
-from scheduler.messages import FinishReason, Phase
+from scheduler.messages import FinishReason
+from scheduler.phases import Phase
 from scheduler.settings import Settings
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
 from tests.fake_corrector import FakeCorrector, assert_problem

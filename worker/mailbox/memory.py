@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from math import ceil, inf
 
 from scheduler.capacity.observed import Observed, WorkerFacts
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Phase
+from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 from worker.mailbox import admission, formats
 from worker.mailbox.formats import EnqueueRequest

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import ServingError
-from scheduler.messages import Completion, Phase
+from scheduler.messages import Completion
+from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from redis import Redis
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.messages import Phase
+from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
 from worker.mailbox import admission
 from worker.mailbox.connection import Command, RedisConnection, script
