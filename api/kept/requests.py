@@ -7,7 +7,7 @@ from typing import Any
 
 from api.grammar.pipeline import Correction, TextDraft
 from api.http.problems import TYPE_PREFIX
-from api.observe.observer import observer_of
+from api.observe.observer import find_own, observer_of
 from api.service.corrector import BatchOutcome, Corrector, only
 from api.service.jobs import Job, learner_of
 from api.telemetry.request_log import Exchange
@@ -41,7 +41,7 @@ class KeptRequests:
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
-        found = self._found(request_id)
+        found = self._found(request_id, exchange)
         phase = phase_of([job.state for job in found.jobs])
         if phase is not None:
             return phase
@@ -53,17 +53,17 @@ class KeptRequests:
         outcomes = list(self._corrector.outcomes(exchange, drafts, found.jobs, complete))
         return outcomes if job.is_batch else only(outcomes)
 
-    def cancel(self, request_id: str) -> CancelResult:
+    def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
-        jobs = self._found(request_id).jobs
+        jobs = self._found(request_id, exchange).jobs
         results = set(self._corrector.mailbox.cancel_all([job.job_id for job in jobs if isinstance(job.state, Phase)]))
         if any(isinstance(job.state, Completion) and job.state.finish_reason is FinishReason.CANCELLED for job in jobs):
             results.add(CancelResult.CANCELLED)
         order = (CancelResult.CANCELLING, CancelResult.CANCELLED, CancelResult.DONE)
         return min(results, key=order.index, default=CancelResult.DONE)
 
-    def _found(self, request_id: str) -> Found:
-        found = self._observer.find(request_id)
+    def _found(self, request_id: str, exchange: Exchange) -> Found:
+        found = find_own(self._observer, request_id, exchange.account)
         if found is None or found.tokenizer_fingerprint != self._corrector.pipeline.tokenizer_fingerprint:
             raise NotFound("No request has this id, or its answer is no longer kept.")
         return found

@@ -42,4 +42,4 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Reply:
         name_exchange(request_id)
-        return json_reply({"request_id": request_id, "status": kept.cancel(request_id).name.lower()})
+        return json_reply({"request_id": request_id, "status": kept.cancel(request_id, g.exchange).name.lower()})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flask import Request, request
+from flask import Request, g, request
 
 from api.http.app import Api
 from api.http.replies import JSON, Reply, json_reply
 from api.observe import metrics
 from api.observe.asked import name_exchange, pending_reply
 from api.observe.metrics_page import MetricsPage
-from api.observe.observer import observer_of
+from api.observe.observer import find_own, observer_of
 from api.observe.waterfall import waterfall_document, waterfall_text
 from scheduler.errors import InvalidRequest, NotFound
 
@@ -39,7 +39,9 @@ def add_observing(app: Api) -> None:
         name_exchange(request_id)
         if app.settings.traces == "off":
             raise NotFound("This server keeps no traces: MINISERVE_TRACES is off.")
-        found, wants_text = observer.trace(request_id), _wants_text(request)
+        account, wants_text = g.exchange.account, _wants_text(request)
+        is_own = account is None or find_own(observer, request_id, account) is not None
+        found = observer.trace(request_id) if is_own else None
         if found is None:
             raise NotFound("No request has this id, or its trace is no longer kept.")
         if found.phase is not None:

@@ -125,7 +125,8 @@ KEPT = (
         "findRequest",
         "Fetch the answer of a request",
         {200: Answer("Its answer.", (models.Correction, models.BatchAnswer)), 202: _PENDING},
-        "Any replica knows it: for a minute, for ten if it was asynchronous or had an `Idempotency-Key`.",
+        "Any replica knows it: for a minute, for ten if it was asynchronous or had an `Idempotency-Key`. "
+        "With API keys a request is known to the account alone that sent it.",
         problems=("not-found", "not-ready", "shutting-down", *_OF_AN_ANSWER),
     ),
     Operation(

@@ -63,7 +63,7 @@ def record_of(
         for text, draft in zip(job.texts, drafts, strict=True)
     ]
     content: dict[str, Any] = {"items": items} if job.is_batch else {"sentence": items[0]}
-    if job.learner_id is not None and job.exchange.account is not None:
+    if job.exchange.account is not None:  # nobody else may fetch its answer
         content["account"] = job.exchange.account.name
     if job.min_confidence:
         content["min_confidence"] = job.min_confidence

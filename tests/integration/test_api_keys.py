@@ -98,6 +98,25 @@ def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiPr
     assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
 
 
+def test_a_request_is_unknown_to_the_keys_of_others(replicas: list[ApiProcess]) -> None:
+    wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
+    asked = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+    batch = send(replicas[0].url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked)
+    begun = [correct(replicas[0], KEY), correct(replicas[0], KEY, Prefer="respond-async"), batch]
+
+    def ask(key: str, method: str, path: str) -> Reply:
+        return send(replicas[1].url, method, path, headers={"Authorization": f"Bearer {key}"})
+
+    for request_id in [reply.body["request_id"] for reply in begun]:
+        for method, rest in (("GET", ""), ("GET", "/trace"), ("DELETE", "")):
+            refused = ask(GUEST, method, f"/requests/{request_id}{rest}")
+            unknown = ask(GUEST, method, f"/requests/{'0' * 32}{rest}")
+            assert (refused.status, refused.body | {"request_id": "0" * 32}) == (404, unknown.body)
+        wait_until(lambda path=f"/requests/{request_id}": ask(KEY, "GET", path).status == 200, 5, "its own answer")
+        wait_until(lambda path=f"/requests/{request_id}/trace": ask(KEY, "GET", path).status == 200, 5, "its own trace")
+        assert ask(KEY, "DELETE", f"/requests/{request_id}").body["status"] == "done"
+
+
 def test_a_session_is_known_to_every_replica_and_ended_on_all(replicas: list[ApiProcess]) -> None:
     begun = send(replicas[0].url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
     cookie = begun.headers["Set-Cookie"].split(";")[0]
