@@ -16,14 +16,15 @@ _TEMPLATE = Path(__file__).parent / "docs.html"
 _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 
 
-def docs_page(document: Json) -> bytes:
-    """The page; it loads /static/docs.css and /static/docs.js."""
+def docs_page(document: Json, asks_for_key: bool) -> bytes:
+    """The page; it loads /static/docs.css and /static/docs.js. `asks_for_key`: it has a field for one."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "marked": _marked, "tojson_text": _json_text, "parameter_row": _parameter_row, "member_rows": _member_rows,
     }  # fmt: skip
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(document=document, operations=list(_operations(document))).encode()
+    operations = list(_operations(document))
+    return template.render(document=document, operations=operations, asks_for_key=asks_for_key).encode()
 
 
 def _operations(document: Json) -> Iterator[Json]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Flask
-
+from api.http.app import Api
 from api.http.problems import to_json
 from api.http.replies import JSON, Reply
 from api.openapi.document import openapi
@@ -11,13 +10,11 @@ from api.openapi.page import docs_page
 from api.pages.files import PageFile
 
 
-def add_openapi(app: Flask) -> None:
+def add_openapi(app: Api) -> None:
     """Add the two routes to an application."""
     document = openapi()
-    described, page = (
-        PageFile.of(to_json(document).encode(), JSON),
-        PageFile.of(docs_page(document), "text/html; charset=utf-8"),
-    )
+    described = PageFile.of(to_json(document).encode(), JSON)
+    page = PageFile.of(docs_page(document, bool(app.settings.api_keys_file)), "text/html; charset=utf-8")
 
     @app.get("/openapi.json")
     def show_openapi() -> Reply:

@@ -6,18 +6,22 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from pydantic import BaseModel
 
+from api.access.keys import new_key
 from api.http.schema import CorrectionBody, check_learner_id, check_sentence
 from api.observe.waterfall import waterfall_document
 from api.openapi import models
 from api.openapi.problem_examples import ERRORS
 from scheduler import errors
 from scheduler.errors import InvalidRequest
+from scheduler.settings import Settings
+from tests.fake_corrector import FakeCorrector, client_of
 from tests.unit.test_waterfall import FOUND
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox
 
@@ -137,6 +141,17 @@ def test_document_and_page_are_made_once_and_kept_by_browsers(client: FlaskClien
 
         assert first.data == second.data and again.status_code == 304
         assert "script-src 'self'" in first.headers["Content-Security-Policy"]
+
+
+def test_the_page_has_a_field_for_a_key_where_one_is_asked_for_and_only_there(
+    client: FlaskClient, tmp_path: Path
+) -> None:
+    (tmp_path / "keys").write_text(new_key("school")[1])
+    asking = client_of(FakeCorrector(), settings=Settings(api_keys_file=str(tmp_path / "keys")))
+    pages = {name: one.get("/docs").get_data(as_text=True) for name, one in (("open", client), ("asks", asking))}
+
+    assert 'id="key"' in pages["asks"] and "Open without a key" in pages["asks"]
+    assert 'id="key"' not in pages["open"] and "Open without a key" not in pages["open"]
 
 
 def test_the_page_shows_every_operation_and_schema_and_runs_nothing_inline(

@@ -1,7 +1,7 @@
 // Sends what stands in a form of /docs, with the API key if there is one, and shows the answer. Nothing is kept.
 "use strict";
 
-const key = document.getElementById("key");
+const key = document.getElementById("key"); // there is none where the server asks for no keys
 
 function shown(status, headers, text) {
   const named = ["Content-Type", "Location", "Retry-After", "Server-Timing"].filter((name) => headers.get(name));
@@ -16,7 +16,7 @@ async function send(form) {
   const path = form.dataset.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(form.elements[name].value));
   const area = form.querySelector("textarea");
   const options = { method: form.dataset.method, headers: {} };
-  if (key.value.trim()) options.headers.Authorization = `Bearer ${key.value.trim()}`;
+  if (key?.value.trim()) options.headers.Authorization = `Bearer ${key.value.trim()}`;
   if (area) {
     const isForm = area.dataset.type === "application/x-www-form-urlencoded";
     options.headers["Content-Type"] = area.dataset.type;
