@@ -31,7 +31,7 @@ class WentMailbox(FakeMailbox):
         self.batches: list[int] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
-        self._output = tuple(self.tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)]))
+        self.output = tuple(self.tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)]))
 
     def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
         return self.refusal
@@ -49,7 +49,7 @@ class WentMailbox(FakeMailbox):
         if self.error:
             raise self.error
         times = Timings(0.001, 0.002, 0.003)
-        return [Completion(ticket.request_id, FinishReason.STOP, self._output, times) for ticket in tickets]
+        return [Completion(ticket.request_id, FinishReason.STOP, self.output, times) for ticket in tickets]
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
 

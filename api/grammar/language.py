@@ -1,20 +1,24 @@
-"""Chooses the explanation of a text without verb mistakes; it may say that the text seems not to be English.
+"""Chooses the explanation of a text without verb mistakes; it may say that it, or part of it, seems not to be English.
 
 The model finds almost nothing in other languages, so their texts must not pass as checked ones. The judgement counts
 words that are frequent in English and nowhere else against those that are not English: by the lists of languages.tsv,
 by a letter English does not have, or, for half as much, by such a letter in a name or by the shape of a word in small
-letters. A short text without a clue passes for English.
+letters. A short text without a clue passes for English. So do a few sentences of an English text, unless many clues
+speak against them: a long text has many that might be taken wrongly.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
 NOTHING_FOUND = "No verb mistakes found; other things are not checked."
 NOT_ENGLISH = "The text seems not to be English; only English is checked."
+PARTLY_ENGLISH = "Part of the text seems not to be English; only English is checked."
 
+_LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is doubted at all, by 0.5
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
@@ -25,16 +29,33 @@ _SHAPE = re.compile(
 )
 
 
-def nothing_found(text: str, num_unsure: int = 0) -> str:
-    """Return the explanation of a text without edits; `num_unsure` were left out, being less certain than asked."""
-    if num_unsure and seems_english(text):
+def nothing_found(text: str, num_unsure: int = 0, doubtful: Sequence[str] = ()) -> str:
+    """Return the explanation of a text without edits.
+
+    `num_unsure` were left out, being less certain than asked. `doubtful` are its sentences that by themselves seem not
+    to be English.
+    """
+    if not seems_english(text):
+        return NOT_ENGLISH
+    found = NOTHING_FOUND
+    if num_unsure:
         left_out = "1 edit that is" if num_unsure == 1 else f"{num_unsure} edits that are"
-        return f"`min_confidence` left out {left_out} less certain; nothing else was found."
-    return NOTHING_FOUND if seems_english(text) else NOT_ENGLISH
+        found = f"`min_confidence` left out {left_out} less certain; nothing else was found."
+    return f"{found} {PARTLY_ENGLISH}" if are_foreign(doubtful) else found
+
+
+def are_foreign(doubtful: Sequence[str]) -> bool:
+    """Return whether sentences among English ones, each of which seems not to be English, surely are not."""
+    return sum(map(_doubt, doubtful)) >= _LEAST_DOUBT
 
 
 def seems_english(text: str) -> bool:
     """Return whether nothing speaks against English, or as much speaks for it."""
+    return _doubt(text) <= 0.0
+
+
+def _doubt(text: str) -> float:
+    """Return how much more speaks against English than for it; 0 where hardly anything speaks against it."""
     english, foreign = _frequent_words()
     for_english, against = 0, 0.0
     for word in _WORD.findall(text[:_MOST_CHARACTERS].replace("\u2019", "'")):
@@ -45,7 +66,7 @@ def seems_english(text: str) -> bool:
             against += 1
         elif not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word):
             against += 0.5
-    return against < 1 or against <= for_english
+    return against - for_english if against >= 1 else 0.0
 
 
 @cache

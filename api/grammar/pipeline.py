@@ -10,19 +10,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from api.grammar.edit_script import TokenDecoder, parse_script
+from api.grammar.edit_script import parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
-from api.grammar.language import nothing_found
+from api.grammar.language import NOT_ENGLISH, nothing_found
 from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import match_case
 from api.grammar.surroundings import speak_against
-from api.grammar.tokenizer import Prompt, Tokenizer
+from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words, split_pieces
@@ -36,14 +36,6 @@ MAX_TEXT_CHARACTERS = 40_000
 PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 _T = TypeVar("_T")
-
-
-class PromptTokenizer(TokenDecoder, Protocol):
-    """Encodes sentences and decodes edits; the pipeline needs no more of the tokenizer."""
-
-    fingerprint: str
-
-    def encode(self, sentence: str) -> Prompt: ...
 
 
 @dataclass(slots=True)
@@ -169,13 +161,16 @@ class TextPipeline:
         parts = [self.conclude(sentence, ids) for sentence, ids in pairs]
         if len(parts) == 1:
             return parts[0]
+        concluded = list(zip(draft.sentences, parts, strict=True))
         edits = tuple(
-            replace(edit, start=edit.start + at, end=edit.end + at)
-            for at, part in zip([sentence.start for sentence in draft.sentences], parts, strict=True)
+            replace(edit, start=edit.start + own.start, end=edit.end + own.start)
+            for own, part in concluded
             for edit in part.edits
         )
         names = ("num_dropped", "num_malformed", "num_tokens", "num_unsure")
-        return _correction(draft.text, edits, [sum(getattr(part, name) for part in parts) for name in names])
+        counts = [sum(getattr(part, name) for part in parts) for name in names]
+        doubtful = [own.sentence for own, part in concluded if part.explanation == NOT_ENGLISH]
+        return _correction(draft.text, edits, counts, doubtful)
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
@@ -290,11 +285,11 @@ def _written(part: Proposal, new: Sequence[str]) -> str:
     return ((part.gap or " ") if len(new) == len(part.source) else " ").join(new)
 
 
-def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int]) -> Correction:
+def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int], doubtful: Sequence[str] = ()) -> Correction:
     """Apply the edits to the text. The counts stand in the order of the answer's fields."""
     parts, done = [], 0
     for edit in edits:  # the parser ensures that they are in order and do not overlap
         parts += [text[done : edit.start], edit.replacement]
         done = edit.end
-    explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(text, counts[-1])
+    explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(text, counts[-1], doubtful)
     return Correction("".join([*parts, text[done:]]), edits, explanation, *counts)

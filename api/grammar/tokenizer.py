@@ -15,10 +15,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Protocol
 
 import tokenizers
 
-from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, SEP_ID, TAG_IDS, X2_ID, ScriptEdit
+from api.grammar.edit_script import (
+    EOS_ID,
+    FIRST_POSITION_ID,
+    NUM_SPECIAL_TOKENS,
+    SEP_ID,
+    TAG_IDS,
+    X2_ID,
+    ScriptEdit,
+    TokenDecoder,
+)
 from api.grammar.memo import memo
 from api.grammar.words import Piece, count_words, split_pieces
 from scheduler.errors import SentenceTooLong
@@ -37,6 +47,14 @@ class Prompt:
     token_ids: tuple[int, ...]
     word_numbers: tuple[int, ...]  # word number + 1 for tokens of words, 0 for punctuation and <sep>
     words: tuple[Piece, ...]  # index = word number
+
+
+class PromptTokenizer(TokenDecoder, Protocol):
+    """Encodes sentences and decodes edits; the pipeline needs no more of the tokenizer."""
+
+    fingerprint: str
+
+    def encode(self, sentence: str) -> Prompt: ...
 
 
 # What stands between two blanks: ids, for each id the number of its word (0 for a mark), and the place of each word.

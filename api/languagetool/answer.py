@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.grammar.language import NOT_ENGLISH
+from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
 from api.grammar.pipeline import Correction, Edit
 from api.languagetool.document import Document, Span
-from api.languagetool.form import LANGUAGES
-from api.languagetool.rules import OF_REASON, TOO_LONG, Rule, RuleChoice
+from api.languagetool.form import LANGUAGES, CheckForm
+from api.languagetool.rules import OF_REASON, TOO_LONG, Rule
 from api.version import package_version
 from scheduler.errors import ServingError
 
@@ -19,13 +19,16 @@ _API_VERSION = 1
 class Answer:
     """Takes the sentences in order, each with what became of it."""
 
-    def __init__(self, document: Document, code: str, is_english: bool, choice: RuleChoice) -> None:
+    def __init__(self, document: Document, form: CheckForm) -> None:
+        """Raises InvalidRequest."""
         self.document = document
-        self._code = code
-        self._is_english = is_english
-        self._choice = choice
+        self.is_english = not form.is_auto or seems_english(document.plain)
+        self._is_auto = form.is_auto
+        self._code = form.code()
+        self._choice = form.rules()
         self._matches: list[dict[str, Any]] = []
         self._sentence_ranges: list[Span] = []
+        self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
 
     def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
@@ -35,6 +38,8 @@ class Answer:
         if place:
             self._sentence_ranges.append(self._utf16(place))
         if isinstance(outcome, Correction):
+            if outcome.explanation == NOT_ENGLISH:
+                self._doubtful.append(sentence)
             for edit in outcome.edits:
                 rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
                 if span and self._choice.has(rule):
@@ -46,7 +51,7 @@ class Answer:
 
     def json(self) -> dict[str, Any]:
         language = {"name": LANGUAGES[self._code], "code": self._code}
-        detected = language | {"confidence": 1.0 if self._is_english else 0.0, "source": "words"}
+        detected = language | {"confidence": 1.0 if self.is_english else 0.0, "source": "words"}
         return {
             "software": _software(),
             "warnings": self._warnings(),
@@ -56,12 +61,14 @@ class Answer:
         }
 
     def _warnings(self) -> dict[str, Any]:
-        if not self._is_english:
+        if not self.is_english:
             return _incomplete(NOT_ENGLISH)
         if self._num_skipped:
             return _incomplete(
                 f"{self._num_skipped} of {self._num_sentences} sentences are too long; they are skipped."
             )
+        if self._is_auto and are_foreign(self._doubtful):
+            return _incomplete(PARTLY_ENGLISH)
         return {"incompleteResults": False}
 
     def _match(self, span: Span, rule: Rule, sentence: str) -> dict[str, Any]:

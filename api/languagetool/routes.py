@@ -15,7 +15,6 @@ from dataclasses import replace
 from flask import Blueprint, g, request
 
 from api.access.gate import bearer_of
-from api.grammar.language import seems_english
 from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
 from api.grammar.sentences import find_sentences
 from api.http import request_input
@@ -51,11 +50,9 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
         if admit is not None and exchange.account is None:
             exchange.account = admit(environ, form.api_key)
             endpoint.shed_load(exchange, environ)  # now that it is known whose it is
-        document = form.document(corrector.pause)
-        is_english = not form.is_auto or seems_english(document.plain)
-        answer = Answer(document, form.code(), is_english, form.rules())
+        answer = Answer(form.document(corrector.pause), form)
         app.recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
-        if is_english and form.looks_at_sentences:
+        if answer.is_english and form.looks_at_sentences:
             timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
             job = Job(
                 exchange,

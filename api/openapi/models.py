@@ -33,7 +33,7 @@ class Correction(BaseModel):
     """The corrected text. Without mistakes it is the text as sent, and `edits` is empty."""
 
     corrected: str
-    explanation: str = Field(description="Those of all edits; or that nothing was found, or that this is not English.")
+    explanation: str = Field(description="Those of all edits; or that nothing was found, or that not all is English.")
     edits: list[Edit] = Field(description="In the order of the text; they do not overlap.")
     request_id: RequestId
 

@@ -6,6 +6,7 @@ import json
 
 from playwright.sync_api import Page, Route, expect
 
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
 from tests.browser import expect_text, marks, write
 
 
@@ -108,6 +109,20 @@ def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page)
     expect(page.locator("#notice")).to_contain_text("1 sentence was not read")
     page.get_by_role("button", name="Accept all").click()
     expect_text(page, f"He went home. {long} They were late.")
+
+
+def test_a_part_in_another_language_is_named_beside_corrections_and_without(page: Page) -> None:
+    foreign = "Das ist nicht gut, und ich weiß nicht, warum."
+    write(page, f"He goed home.\n\n{foreign}")
+    expect(marks(page)).to_have_count(1)
+    expect(page.locator("#notice-text")).to_have_text(PARTLY_ENGLISH)
+    expect(page.locator("#status")).to_contain_text(f"1 correction. {PARTLY_ENGLISH}")
+
+    page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#notice-text")).to_have_text(f"{NOTHING_FOUND} {PARTLY_ENGLISH}")
+
+    write(page, foreign)
+    expect(page.locator("#notice-text")).to_have_text(NOT_ENGLISH)
 
 
 def test_corrections_come_on_a_button_where_that_is_wanted(page: Page) -> None:

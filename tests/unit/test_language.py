@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, nothing_found, seems_english
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, are_foreign, nothing_found, seems_english
 
 TESTS = Path(__file__).resolve().parents[1]
 # Written for this test, after the lists; no part of either.
@@ -28,10 +29,33 @@ def test_19_of_20_sentences_of_another_language_are_recognised(language: str) ->
     assert len(missed) <= 0.05 * len(SAMPLES[language]), missed
 
 
+@pytest.mark.parametrize("language", SAMPLES)
+def test_two_sentences_of_another_language_are_recognised_among_english_ones(language: str) -> None:
+    parts = list(pairwise(SAMPLES[language]))
+
+    missed = [part for part in parts if not are_foreign([one for one in part if not seems_english(one)])]
+
+    assert len(missed) <= 0.05 * len(parts), missed
+
+
+def heldout(name: str) -> list[str]:
+    rows = (TESTS / "heldout" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(row)["sentence"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["right", "wrong"])
+def test_of_a_text_of_english_sentences_no_part_is_doubted(name: str) -> None:
+    sentences = heldout(name)
+    texts = [sentences[at : at + 64] for at in range(len(sentences) - 63)]
+
+    doubted = [text for text in texts if are_foreign([one for one in text if not seems_english(one)])]
+
+    assert len(doubted) <= 0.005 * len(texts)
+
+
 @pytest.mark.parametrize("name", ["right", "wrong"])
 def test_english_sentences_pass_for_english(name: str) -> None:
-    rows = (TESTS / "heldout" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    sentences = [json.loads(row)["sentence"] for row in rows]
+    sentences = heldout(name)
 
     doubted = [sentence for sentence in sentences if not seems_english(sentence)]
 

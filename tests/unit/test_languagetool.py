@@ -7,6 +7,7 @@ import json
 import pytest
 from flask.testing import FlaskClient
 
+from api.grammar.language import PARTLY_ENGLISH
 from api.languagetool.document import Document, Part
 from scheduler.errors import QueueFull
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
@@ -129,6 +130,18 @@ def test_a_language_is_an_english_or_found_out(client: FlaskClient, mailbox: Wen
     assert (given["code"], found["code"], found["detectedLanguage"]["confidence"]) == ("en-GB", "en-AU", 1.0)
     assert other["matches"] == [] and other["language"]["detectedLanguage"]["confidence"] == 0.0
     assert other["warnings"]["incompleteResults"] and len(mailbox.requests) == before
+
+
+def test_a_document_that_is_partly_not_english_is_checked_and_says_so(
+    client: FlaskClient, mailbox: WentMailbox
+) -> None:
+    mailbox.output = tuple(mailbox.tokenizer.encode_output([]))
+    text = "We were at home and it was late. Er kam dann auch noch nach Hause."
+
+    found = {language: check(client, text, language=language).get_json()["warnings"] for language in ("auto", "en-GB")}
+
+    assert found["auto"] == {"incompleteResults": True, "incompleteResultsReason": PARTLY_ENGLISH}
+    assert found["en-GB"] == {"incompleteResults": False}  # whose language was given is not asked about it
 
 
 def test_the_languages_are_those_that_a_check_takes(client: FlaskClient) -> None:

@@ -1,10 +1,11 @@
-"""The page's table of reasons is that of the server."""
+"""What the page knows of reasons and of languages is what the server knows."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH
 from api.grammar.reasons import Reason
 from api.pages.files import STATIC
 
@@ -35,3 +36,11 @@ def test_the_examples_for_learners_are_those_of_the_reference() -> None:
 
     assert examples == dict(re.findall(r"^\| `(\w+)` \| [A-Z_]+ \| (.+?) \|$", reference, re.MULTILINE))
     assert len(examples) == len(Reason)
+
+
+def test_the_page_says_of_other_languages_what_the_server_says() -> None:
+    source = (STATIC / "page.js").read_text(encoding="utf-8")
+
+    (said,) = re.findall(r'^const NOT_ENGLISH = "(.+)";', source, re.MULTILINE)
+
+    assert (f"The{said}", f"Part of the{said}") == (NOT_ENGLISH, PARTLY_ENGLISH)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.edit_script import EOS_ID, TAG_IDS, ScriptEdit
-from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
@@ -79,6 +79,12 @@ def test_edits_that_make_no_sense_are_counted_over_all_sentences() -> None:
         ("He came. She left.", NOTHING_FOUND),
         ("Er kam nach Hause.", NOT_ENGLISH),
         ("Er kam. Dann ging er wieder.", NOT_ENGLISH),
+        ("We were at home and it was late. Er kam dann auch noch nach Hause.", f"{NOTHING_FOUND} {PARTLY_ENGLISH}"),
+        (
+            "We were at home and it was late. Er kam dann. Aber ich war nicht da. We have the keys to it.",
+            f"{NOTHING_FOUND} {PARTLY_ENGLISH}",
+        ),
+        ("We were at home and it was late. Buon viaggio!", NOTHING_FOUND),
     ],
 )
 def test_a_text_without_edits_says_what_was_checked(text: str, said: str) -> None:

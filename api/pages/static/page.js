@@ -15,6 +15,8 @@ const WAITS = {
   "not-ready": "The server is not ready.",
   "shutting-down": "The server is restarting.",
 };
+const NOT_ENGLISH = " text seems not to be English; only English is checked."; // as the server says it
+const FOREIGN = new RegExp(`(The|Part of the)${NOT_ENGLISH}`);
 const $ = (id) => document.getElementById(id);
 const box = $("text"), live = $("live");
 
@@ -195,17 +197,27 @@ function finish(isNew) {
   if (failed.length) return notice("Some sentences could not be read this time.", "Try again");
   const skipped = unread.length === 1 ? " 1 sentence was not read. It is marked, and says why."
     : unread.length ? ` ${unread.length} sentences were not read. They are marked, and say why.` : "";
+  const told = paragraphs(text).map((part) => outcomes.get(part.text)?.explanation ?? "");
+  const language = ofLanguage(told);
   if (edits.length) {
-    if (skipped) notice(skipped.trim());
-    if (isNew) say(`${counted(edits.length)}.${skipped}`);
+    const more = `${language}${skipped}`.trim();
+    if (more) notice(more, "", !skipped);
+    if (isNew) say(`${counted(edits.length)}. ${more}`);
     return;
   }
-  const said = new Set(paragraphs(text).map((part) => outcomes.get(part.text)?.explanation).filter(Boolean));
+  const said = new Set(told.map((one) => one.replace(FOREIGN, "").trim()).concat(language).filter(Boolean));
   const isRead = applied(text, unread.map((one) => ({ ...one, replacement: "" }))).trim() !== "";
   const sentence = isRead ? `${said.size ? [...said].join(" ") : "Nothing is left to correct."}${skipped}`
     : "Nothing could be read. The text is marked, and says why.";
   notice(sentence, "", !skipped);
   if (isNew) say(sentence);
+}
+
+/** What the answers say of other languages, in one sentence for all of the text. */
+function ofLanguage(explanations) {
+  const found = explanations.map((one) => FOREIGN.exec(one)?.[1]).filter(Boolean);
+  if (!found.length) return "";
+  return `${found.length === explanations.length && found.every((one) => one === "The") ? "The" : "Part of the"}${NOT_ENGLISH}`;
 }
 
 /** Wait until it is time to ask again, and say so; a click or a network that is back ends the wait. */
