@@ -17,7 +17,7 @@ from ops.observe.top import words
 from ops.observe.top.alarms import alerts_of
 from ops.options import option, with_settings
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
 from scheduler.settings import Settings, hide_password
@@ -168,20 +168,22 @@ def as_json(figures: Figures, say: str) -> str:
     return json.dumps(asdict(figures) | {"advice": say})
 
 
-def rows(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
-    """Symbol, meaning, value, unit."""
-    yield "lambda", "requests accepted", f"{figures.arrival_rate_per_s:,.2f}", "1/s"
-    yield "L", "requests in the system, mean", f"{figures.number_in_system:,.2f}", ""
-    yield "W", "time in the system, mean", f"{1e3 * figures.time_in_system_s:,.1f}", "ms"
-    yield "|L - lambda W| / L", "residual of Little's law", words.percent(figures.residual), ""
-    yield "mu", "service rate of all workers, batches full", f"{figures.service_rate_tokens_per_s:,.0f}", "tokens/s"
-    yield "rho", "utilization", words.percent(figures.utilization), ""
-    yield "Wq", "predicted wait of who comes now", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms"
-    yield "B", "queue bound that keeps the deadline", f"{figures.queue_bound_tokens:,}", "tokens"
-    yield "", "waiting now", f"{figures.num_waiting:,}", ""
-    yield "", "running now", f"{figures.num_running:,}", ""
-    yield "m", "live workers", f"{figures.num_workers:,}", ""
-    yield "m*", "workers needed", f"{figures.workers_needed:,}", ""
+def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
+    """Symbol, meaning, value, unit, and over which time up to now it is taken."""
+    audit, recent, turn = f"{AUDIT_S:g} s", f"{RECENT_S:g} s", f"{TURN_S:g} s"
+    audits = f"{AUDIT_S / max(AUDIT_PARTS):g}-{audit}"
+    yield "lambda", "requests accepted", f"{figures.arrival_rate_per_s:,.2f}", "1/s", recent
+    yield "L", "requests in the system, mean", f"{figures.number_in_system:,.2f}", "", audit
+    yield "W", "time in the system, mean", f"{1e3 * figures.time_in_system_s:,.1f}", "ms", audit
+    yield "|L - lambda W| / L", "residual of Little's law", words.percent(figures.residual), "", audits
+    yield "mu", "service rate, all batches full", f"{figures.service_rate_tokens_per_s:,.0f}", "tokens/s", audit
+    yield "rho", "utilization", words.percent(figures.utilization), "", recent
+    yield "Wq", "predicted wait of who comes now", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms", turn
+    yield "B", "queue bound for the deadline", f"{figures.queue_bound_tokens:,}", "tokens", audit
+    yield "", "requests waiting", f"{figures.num_waiting:,}", "", "now"
+    yield "", "requests running", f"{figures.num_running:,}", "", "now"
+    yield "m", "live workers", f"{figures.num_workers:,}", "", "now"
+    yield "m*", "workers needed", f"{figures.workers_needed:,}", "", recent
 
 
 def print_table(figures: Figures, say: str) -> None:
@@ -191,6 +193,7 @@ def print_table(figures: Figures, say: str) -> None:
     table = Table("symbol", "meaning", box=None, pad_edge=False)
     table.add_column("value", justify="right")
     table.add_column("unit")
+    table.add_column("over")
     for row in rows(figures):
         table.add_row(*row)
     console = Console(highlight=False, soft_wrap=True)

@@ -90,12 +90,15 @@ def test_the_figures_of_redis_are_those_that_capacity_measures() -> None:
     }
 
 
-def test_every_row_has_its_own_meaning_and_units_are_told() -> None:
-    table = {meaning: (symbol, value, unit) for symbol, meaning, value, unit in rows(FIGURES)}
+def test_every_row_has_its_own_meaning_and_tells_its_unit_and_its_time() -> None:
+    table = {meaning: (symbol, value, unit, when) for symbol, meaning, value, unit, when in rows(FIGURES)}
 
     assert len(table) == 12
-    assert table["time in the system, mean"] == ("W", "150.0", "ms")
-    assert table["utilization"] == ("rho", "31%", "")
+    assert table["requests accepted"] == ("lambda", "12.00", "1/s", "10 s")
+    assert table["time in the system, mean"] == ("W", "150.0", "ms", "60 s")
+    assert table["residual of Little's law"] == ("|L - lambda W| / L", "0.4%", "", "15-60 s")
+    assert table["utilization"] == ("rho", "31%", "", "10 s")
+    assert all(when for *_, when in table.values())
 
 
 def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +111,7 @@ def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyP
     assert asked == ["http://h:1"]
     assert "utilization" in result.output
     assert result.output.rstrip().endswith(advice(FIGURES, 0.8))
+    assert "60 s" in result.output and all(len(line) <= 80 for line in result.output.split("\n\n")[0].splitlines())
 
 
 def test_the_json_form_has_every_figure_and_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
