@@ -90,6 +90,17 @@ def test_a_row_of_history_is_the_moment_that_was_told_then(queue: ScriptedQueue)
     assert (then.area_s, then.accepted, then.ended) == (pytest.approx(6.0), 2, 0)
 
 
+def test_a_row_of_history_is_read_once_however_often_somebody_looks(queue: ScriptedQueue) -> None:
+    queue.accept("a")
+    for second in (1.0, 2.0, 3.0):
+        queue.now_s = second
+        queue.beat("w")
+
+    rows, again = queue.observe().history, queue.observe().history
+
+    assert len(rows) == 3 and all(one is other for one, other in zip(rows, again, strict=True))
+
+
 def test_what_a_later_version_writes_into_history_is_overlooked(queue: ScriptedQueue) -> None:
     queue.accept("a")
     queue.now_s = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 from math import isfinite
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from worker.mailbox.replies import ENDS, number, outcome_of
 T = TypeVar("T")
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
+_MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
 
 
 class RedisObserver:
@@ -95,6 +96,7 @@ def _comparable(rows: list[bytes]) -> list[bytes]:
     return list(latest)[::-1]
 
 
+@lru_cache(_MOST_MOMENTS)
 def _moment(raw: bytes) -> Moment | None:
     """None for a row that no script of ours wrote."""
     try:
