@@ -110,11 +110,13 @@ def summary(rows: list[Row]) -> list[str]:
 
 def _against(rows: list[Row], first: str, other: str, clients: int) -> str:
     """Mean over the rounds, in each of which both had a slice."""
-    spent = {(row["server"], row["run"]): row["cpu_us"] for row in rows if row["clients"] == clients}
-    percent = [100 * (us / spent[first, run] - 1) for (name, run), us in spent.items() if name == other]
-    error = np.std(percent) / np.sqrt(max(1, len(percent) - 1))
-    more = f"{np.mean(percent):+.1f} % of CPU a request (standard error {error:.1f})"
-    return f"{other} against {first}, {clients} clients: {more}"
+    told = []
+    for key, what in (("cpu_us", "CPU a request"), ("throughput_per_s", "corrections/s")):
+        found = {(row["server"], row["run"]): row[key] for row in rows if row["clients"] == clients}
+        percent = [100 * (value / found[first, run] - 1) for (name, run), value in found.items() if name == other]
+        error = np.std(percent) / np.sqrt(max(1, len(percent) - 1))
+        told.append(f"{np.mean(percent):+.1f} % of {what} (standard error {error:.1f})")
+    return f"{other} against {first}, {clients} clients: {', '.join(told)}"
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

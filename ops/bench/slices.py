@@ -24,8 +24,10 @@ from ops.bench.experiment import Row, as_columns
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.connection import Target
 from ops.load.generator import Generator
+from ops.observe.scrape import key_headers
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from ops.variables import variable
 
 ROLES = ("api", "worker", "redis", "other")
 _WARM_UP_S = 2.0
@@ -40,6 +42,11 @@ class Server:
     command: Sequence[str]
     path: str = "/correct"
     env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def api_key(self) -> str:
+        """What the load is sent with; '' where the server asks for no key."""
+        return self.env.get(variable("api_key"), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +83,26 @@ def all_up(servers: Sequence[Server], sentences: Sequence[str]) -> Iterator[list
 @contextmanager
 def _up(server: Server) -> Iterator[Running]:
     port = free_port()
-    head = f"POST {server.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
 
     def why_not() -> str | None:
-        return None if answers(port, server.path) else "no answer"
+        return None if answers(port, server.path, server.api_key) else "no answer"
 
     with processes.running([*server.command, str(port)], processes.environment(server.env), why_not) as (process, _):
-        yield Running(server, Target("127.0.0.1", port, head.encode()), process.pid)
+        yield Running(server, target_of(server, port), process.pid)
 
 
-def answers(port: int, path: str) -> bool:
+def target_of(server: Server, port: int) -> Target:
+    """Where the load goes, with the server's key if it asks for one."""
+    head = f"POST {server.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
+    return Target("127.0.0.1", port, head.encode()).with_key(server.api_key)
+
+
+def answers(port: int, path: str, api_key: str = "") -> bool:
     """Whether it corrects a sentence within ten seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     with suppress(OSError, http.client.HTTPException):
         body = json.dumps({"sentence": "He goed to school."})
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, {"Content-Type": "application/json", **key_headers(api_key)})
         return connection.getresponse().status == 200
     return False
 

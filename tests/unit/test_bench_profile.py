@@ -57,7 +57,15 @@ def test_a_process_that_is_told_to_samples_itself_by_cpu_time(tmp_path: Path):
 def test_another_checkout_is_compared_round_by_round():
     rest = dict.fromkeys(profile.LINES.values(), 1.0)
     rows = [
-        {**rest, "server": name, "clients": clients, "run": run, "stolen_ticks": 0, "cpu_us": run * us}
+        {
+            **rest,
+            "server": name,
+            "clients": clients,
+            "run": run,
+            "stolen_ticks": 0,
+            "cpu_us": run * us,
+            "throughput_per_s": us,
+        }
         for name, us in (("now", 1000), ("old", 1100))
         for clients in profile.CLIENTS
         for run in (1, 2)
@@ -66,4 +74,5 @@ def test_another_checkout_is_compared_round_by_round():
     told = profile.summary(rows)
 
     assert "| **all** | 1,500 | 1,500 | 1,650 | 1,650 |" in told
-    assert told[-1] == "old against now, 64 clients: +10.0 % of CPU a request (standard error 0.0)"
+    costs, does = "+10.0 % of CPU a request (standard error 0.0)", "+10.0 % of corrections/s (standard error 0.0)"
+    assert told[-1] == f"old against now, 64 clients: {costs}, {does}"

@@ -61,6 +61,13 @@ def test_another_checkout_is_started_by_its_own_environment(tmp_path: Path):
     assert other.command[:2] == [f"{tmp_path}/.venv/bin/python", f"{tmp_path}/.venv/bin/miniserve"]
 
 
+def test_a_server_that_asks_for_keys_gets_its_load_with_one(tmp_path: Path):
+    plain, keyed = slices.checkouts([f"keyed={tmp_path},MINISERVE_API_KEY=ms_0"])
+
+    assert b"Authorization" not in slices.target_of(plain, 1).head
+    assert b"\r\nAuthorization: Bearer ms_0\r\n" in slices.target_of(keyed, 1).head
+
+
 def test_the_tables_and_the_figure_are_made_from_the_rows_alone(tmp_path: Path):
     measured = [row for name, us in (("now", 1000), ("old", 1100)) for n in (1, 64) for row in rows(name, n, us)]
     killed = rows("now", 64, 0, killed="worker", failed=7, serves_again="yes")[:1]
