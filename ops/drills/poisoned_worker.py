@@ -14,6 +14,7 @@ from scheduler.batching import StepPlan
 from scheduler.settings import Settings
 from worker import process
 from worker.engine import Engine
+from worker.model.self_test import run_self_test
 
 TOKENIZER = Tokenizer.load()
 POISON_IDS = TOKENIZER.encode(POISON).token_ids
@@ -34,4 +35,4 @@ def poisoned(engine: Engine) -> Engine:
 
 
 if __name__ == "__main__":
-    process.serve(Settings.from_env(os.environ), TOKENIZER.fingerprint, prepare=poisoned)
+    process.serve(Settings.from_env(os.environ), TOKENIZER.fingerprint, prepare=poisoned, self_test=run_self_test)

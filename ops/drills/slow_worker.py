@@ -13,6 +13,7 @@ from ops.drills.random_model import SlowShape, random_engine
 from ops.run.faults import broken, fault_of
 from scheduler.settings import Settings
 from worker import process
+from worker.model.self_test import run_self_test
 
 
 def command(shape: SlowShape) -> tuple[str, ...]:
@@ -23,5 +24,5 @@ def command(shape: SlowShape) -> tuple[str, ...]:
 if __name__ == "__main__":
     settings = broken(Settings.from_env(os.environ))
     slow = SlowShape(*map(int, sys.argv[1:3]))
-    fingerprint = Tokenizer.load().fingerprint
-    process.serve(settings, fingerprint, prepare=lambda _: fault_of(settings).engine(random_engine(slow, settings)))
+    fingerprint, fault = Tokenizer.load().fingerprint, fault_of(settings)
+    process.serve(settings, fingerprint, lambda _: fault.engine(random_engine(slow, settings)), run_self_test)
