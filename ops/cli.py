@@ -25,7 +25,7 @@ _TRACING = ("traces", "otel_endpoint", "otel_share")
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 # Name: module in ops, attribute, what the list of commands says.
 _COMMANDS_ELSEWHERE = {
-    "monitor": ("observe.monitor", "monitor", "Watch the system, and report alerts to the log and a webhook."),
+    "monitor": ("observe.monitor", "monitor", "Watch the system and report alerts to the log and a webhook."),
     "key": ("run.api_keys", "key", "Make API keys."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
     "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
@@ -35,8 +35,8 @@ _COMMANDS_ELSEWHERE = {
     "top": ("observe.top.command", "top", "Watch a running system in the terminal."),
     "loadtest": ("load.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
-    "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard: it reads JSON alone, and asks for a log-in."),
-    "chaos": ("drills.command", "chaos", "Kill processes under load, and show that nothing is lost."),
+    "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard with a log-in; it reads only JSON."),
+    "chaos": ("drills.command", "chaos", "Run fault drills: kill processes under load, count what is lost."),
     "train": ("training.commands", "train", "Train the Mini-GPT from sentences."),
     "eval": ("training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
     "training": ("training.tools", "training", "Make the other files and figures of the model."),
@@ -99,8 +99,8 @@ def main() -> None:
 @with_settings(*ALL_SETTINGS)
 @option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
 @option("--die-with-parent", is_flag=True,
-        help="Stop when the process that started this one is gone, as `make up` wants it.")  # fmt: skip
-@option("--verbose", is_flag=True, help="Print a line for each request. Else warnings and a status line.")
+        help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
+@option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings and a status line.")
 def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system

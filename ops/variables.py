@@ -14,12 +14,12 @@ from scheduler.settings import PREFIX, Settings, variable
 
 # Options that several commands have mean the same in each, and so their help is written once.
 SHARED_HELP = {
-    "api_key": "API key, where the server asks for one. Give it by its variable: `ps` shows options to everybody.",
+    "api_key": "API key, where the server asks for one. Set it by its variable: `ps` shows options.",
     "concurrency": "Closed loop: clients, each with one request at a time.",
     "json": "Print JSON.",
-    "quick": "The short form, in a fraction of the time. Its figures prove little.",
+    "quick": "Run the short form, in a fraction of the time; its figures prove little.",
     "save": "JSON file for the figures.",
-    "seed": "Seed of what is random: order of the sentences, times of requests and of faults.",
+    "seed": "Seed of the order of sentences and of the times of requests and faults.",
     "sentences": "File with one sentence a line, instead of the 1,200 that ship.",
     "total": "Requests of one load.",
     "url": "Base URL of a running server: a replica, or the balancer.",

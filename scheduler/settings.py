@@ -65,22 +65,24 @@ class Settings:
     redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
     redis_memory_mb: int = _setting(
         2048,
-        "Memory limit of the embedded Redis, in MiB, and assumed of another without one; half is for requests.",
+        "Memory limit of the embedded Redis, in MiB; also assumed for a Redis without one. Half is for requests.",
         Range(16, 1_048_576),
     )
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())
     port: int = _setting(8000, "Port the API listens on.", Range(1, 65535))
     trusted_proxies: str = _setting(
-        "", "Proxies whose X-Forwarded-For names the client: addresses and networks, by commas; empty: none.", Range()
+        "",
+        "Proxies whose X-Forwarded-For names the client: addresses and networks, separated by commas; empty: none.",
+        Range(),
     )
     api_keys_file: str = _setting("", "File of API keys; empty: the API asks for none.", Range())
     cors_origins: str = _setting(
-        "", "Origins of other sites' pages that may use the API, by commas; *: any. Empty: none.", Range()
+        "", "Origins of other sites' pages that may use the API, separated by commas; *: any. Empty: none.", Range()
     )
     workers: int = _setting(1, "Worker processes that `miniserve up` starts.", Range(1, 64))
     api_processes: str = _setting(
         AUTO,
-        "Processes of one API; auto: the cores beside the workers, at most 4 and at most 2 a worker. Local modes: 1.",
+        "Processes of one API; auto: the cores less the workers, at most 4 and at most 2 a worker. Local modes: 1.",
         Range(1, 64, (AUTO,)),
     )
     mode: str = _setting("continuous", "How requests are batched.", Range(choices=MODES))
@@ -105,16 +107,16 @@ class Settings:
     kv_budget_tokens: int = _setting(4096, "KV cache of one worker, in tokens.", Range(160, 1_000_000))
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
-    slo_ms: float = _setting(500.0, "Longest mean wait in the queue that is aimed at, in ms.", Range(1, 600_000))
+    slo_ms: float = _setting(500.0, "Target for the mean wait in the queue, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
     traces: str = _setting("on", "Whether traces are kept, as long as their answers.", Range(choices=("on", "off")))
     otel_endpoint: str = _setting("", "OTLP/HTTP collector for spans, as http://host:4318; empty: no spans.", Range())
     otel_share: float = _setting(1.0, "Share of requests with spans, where the client does not decide it.", Range(0, 1))
-    break_: str = _setting("", "Fault to turn on, to learn from; empty: none.", Range(choices=("", *FAULT_NAMES)))
+    break_: str = _setting("", "Fault to turn on, for the exercises; empty: none.", Range(choices=("", *FAULT_NAMES)))
     alert_webhook: str = _setting("", "URL that alerts are posted to; it may hold a secret. Empty: none.", Range())
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
     log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))
-    log_level: str = _setting("info", "Least level logged.", Range(choices=("debug", "info", "warning", "error")))
+    log_level: str = _setting("info", "Lowest level logged.", Range(choices=("debug", "info", "warning", "error")))
 
     def __post_init__(self) -> None:
         for spec in fields(self):

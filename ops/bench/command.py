@@ -43,22 +43,22 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     """Run the experiments NAME... and draw their figures.
 
     \b
-    static-sweep   batch size and waiting time of static batching, and the unbatched server beside it
+    static-sweep   batch size and waiting time of static batching, compared with no batching
     modes          sync, threaded, static, continuous on one load
     concurrency    median latency against the number of clients, with and without batching
-    occupancy      what every place of the batch does in every iteration; needs no server
+    occupancy      what every slot of the batch does in every iteration; needs no server
     all            these four, one after the other
-    peers          Mosec and LitServe around the same corrector, and what each loses when it is killed
+    peers          compares with Mosec and LitServe around the same corrector, and kills each under load
     profile        CPU time of a request by stage
-    engine         what the engine alone does, without HTTP and queue; needs no server
+    engine         throughput of the engine alone, without HTTP and queue; needs no server
     slots          the capacity of one worker, found three ways
 
     \b
     --concurrency and --total are those of static-sweep and modes, --sentences is of peers, profile and engine.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
-    Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Leave the machine
-    alone meanwhile.
+    Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else
+    meanwhile.
     """
     _require_matplotlib()
     chosen = list(ALL) if "all" in names else list(dict.fromkeys(names))

@@ -21,32 +21,31 @@ from ops.options import option
 from ops.provenance import cpu_name, git_commit
 
 _HOW_TO = """
-miniserve chaos NAME... --quick   holds the short form of these drills, seconds each
-miniserve chaos NAME...           holds them in full, minutes each
-miniserve chaos --all             holds all of them, more than an hour"""
+miniserve chaos NAME... --quick   runs the short form of these drills, seconds each
+miniserve chaos NAME...           runs them in full, minutes each
+miniserve chaos --all             runs all of them, 80 minutes"""
 _BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice([*DRILLS, "list"]), metavar="[NAME]...")
-@option("--all", is_flag=True, help="Hold all drills.")
+@option("--all", is_flag=True, help="Run all drills.")
 @option("--quick", is_flag=True)
-@option("--list", is_flag=True, help="Say what the drills do and what they ask, and hold none.")
+@option("--list", is_flag=True, help="List what the drills do and their bars, and run none.")
 @option("--save", "--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE")
 @option("--report", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-        help="Hold none: print the figures of such a file as the rows of docs/reliability.md.")  # fmt: skip
+        help="Run none: print the figures of a saved file as the rows of docs/reliability.md.")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
-    """Hold the fault drills NAME..., or with --all every one of them. Without a name it lists them.
+    """Run the fault drills NAME..., or all of them with --all. Without a name it lists them.
 
-    Each starts a system of its own on free ports: Redis, API replicas, workers. It puts a load on it, kills what it is
-    there to kill, and compares every answer with those of a calm run. In every drill, at every moment, what was
-    accepted must equal what is done, failed, cancelled, expired, removed, waiting and running.
+    Each starts a system of its own on free ports: Redis, API replicas, workers. It puts a load on the system, injects
+    its fault, and compares every answer with that of a calm run. At every moment accepted must equal done + failed +
+    cancelled + expired + removed + waiting + running.
 
-    The full form of all takes more than an hour, 30 minutes of it the soak. Leave the machine alone meanwhile:
-    some bars are times.
+    All drills in full take 80 minutes, 30 of them the soak. Run nothing else meanwhile: some bars are times.
 
-    Exit status 0 only if all have passed.
+    Exits with 0 only if every bar is met.
     """
     if asked["report"]:
         click.echo("\n".join(table.markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
@@ -81,7 +80,7 @@ def _list(drills: Sequence[Drill]) -> None:
 
 
 def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[Result]) -> None:
-    how_long = "seconds each" if is_quick else "minutes each, the soak 30; leave the machine alone, some bars are times"
+    how_long = "seconds each" if is_quick else "minutes each, the soak 30; run nothing else, some bars are times"
     click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
     click.echo(table.header())
     for drill in drills:

@@ -112,16 +112,16 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 @option("--api-key", default="")
 @option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
 @option("--total", type=click.IntRange(1, 10_000_000))
-@option("--duration", type=Duration(), help="End after so long: 60s, 2m, 500ms. Without --total: 10s.")
+@option("--duration", type=Duration(), help="End after this time: 60s, 2m, 500ms. Without --total: 10s.")
 @option("--rate", type=RangedType(float, Range(0.01, 100_000)),
         help="Open loop: requests per second, at random times (Poisson).")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--target-ms", "--slo-ms", type=click.FloatRange(0.1, 600_000),
-        help="Target for a whole answer: goodput counts what keeps it.")  # fmt: skip
-@option("--expect", is_flag=True, help="Compare every answer with that of the model run here, without a server.")
+        help="Target for a whole answer; goodput counts the answers within it.")  # fmt: skip
+@option("--expect", is_flag=True, help="Compare every answer with that of the model, run here without a server.")
 @option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path))
-@option("--ceiling", is_flag=True, help="First measure the generator itself, against fixed answers.")
+@option("--ceiling", is_flag=True, help="First measure the load generator itself, against fixed answers.")
 @with_settings("strictness")
 def loadtest(settings: Settings, **asked: Any) -> None:
     """Put a load on a running server and measure its answers.

@@ -128,7 +128,7 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
 
 
 def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = ()) -> str:
-    """One worker's worth, how much of it is used, and what follows; or what is wrong that no worker would mend."""
+    """What one worker serves, how much of it is used, what follows; or a fault that no worker would mend."""
     if figures.num_workers == 0:
         return "No worker is live, so nothing is answered: start one."
     if trouble := next((alert for alert in alerts if alert.name not in _ARITHMETIC), None):
@@ -178,7 +178,7 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
     yield "|L - lambda W| / L", "residual of Little's law", words.percent(figures.residual), "", audits
     yield "mu", "service rate, all batches full", f"{figures.service_rate_tokens_per_s:,.0f}", "tokens/s", audit
     yield "rho", "utilization", words.percent(figures.utilization), "", recent
-    yield "Wq", "predicted wait of who comes now", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms", turn
+    yield "Wq", "predicted wait of a new request", f"{1e3 * figures.predicted_wait_s:,.1f}", "ms", turn
     yield "B", "queue bound for the deadline", f"{figures.queue_bound_tokens:,}", "tokens", audit
     yield "", "requests waiting", f"{figures.num_waiting:,}", "", "now"
     yield "", "requests running", f"{figures.num_running:,}", "", "now"

@@ -31,12 +31,12 @@ _THREADS = 8
                host="Address the dashboard listens on.", dashboard_port="Its port. From 1 to 65,535.")  # fmt: skip
 @option("--dashboard-username", default="operator", show_default=True, help="User name of the log-in.")
 @option("--dashboard-password", default="",
-        help="Password of the log-in; use the variable, ps shows options. Empty: a new one.")  # fmt: skip
+        help="Password of the log-in; empty: a new one. Set it by its variable: `ps` shows options.")  # fmt: skip
 @option("--dashboard-hosts", default="", metavar="NAME,...",
         help="Host names that it is reached by, besides localhost and addresses.")  # fmt: skip
 @click.option("--dashboard-disable-delete/--dashboard-delete", "is_delete_disabled", default=True,
               envvar="MINISERVE_DASHBOARD_DISABLE_DELETE", show_envvar=True,
-              help="Whether deleting jobs and emptying queues is refused; it is unless told otherwise.")  # fmt: skip
+              help="Whether deleting jobs and emptying queues is refused; by default it is.")  # fmt: skip
 @option("--dashboard-open", is_flag=True, help="Ask for no log-in; on a loopback address only.")
 def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> None:
     """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.

@@ -79,7 +79,7 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
     """Put the dead letters ID... back into the queue: they are tried twice more, each by itself.
 
     A dead letter is a request that was answered with 502, kept for a week under the `request_id` of that answer. RQ's
-    tools list it as a failed job, and show the result of the new attempt. Exit status 1 if any ID is none.
+    tools list it as a failed job, and show the result of the new attempt. Exits with 1 if an ID is no dead letter.
     """
     _each(settings, ids, DeadLetters.requeue, "back in the queue")
 
@@ -90,7 +90,7 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
 def drop(settings: Settings, ids: tuple[str, ...]) -> None:
     """Forget the dead letters ID...: requests that were answered with 502, which RQ's tools list as failed jobs.
 
-    Exit status 1 if any ID is none.
+    Exits with 1 if an ID is no dead letter.
     """
     _each(settings, ids, DeadLetters.drop, "dropped")
 

@@ -49,8 +49,9 @@ class Observatory(Protocol):
 def monitor(settings: Settings) -> None:
     """Watch the system, and report to the log and a webhook when an alert is raised or cleared.
 
-    One is enough for a system. It answers no request and none waits for it. docs/operations.md says what each alert
-    means and what to do. A webhook often is a secret: give it by its variable, `ps` shows options to everybody.
+    Run exactly one for a system: a second duplicates every alert. No request depends on it. docs/operations.md says
+    what each alert means and what to do. The URL of a webhook is often secret: set it by its variable, because `ps`
+    shows options.
     """
     from ops.run import logs
     from worker.mailbox.connection import connect

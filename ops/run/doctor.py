@@ -63,7 +63,7 @@ class Finding:
 def doctor(redis_url: str | None, as_json: bool) -> None:
     """Check settings, model, ports, Redis and clock, one line each with the remedy.
 
-    Nothing is changed. Exit status 0 only if all is well.
+    It changes nothing. Exits with 0 only if all is well.
     """
     findings = list(examine(os.environ, redis_url))
     if as_json:

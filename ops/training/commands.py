@@ -33,11 +33,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,
         help="Examples to see in all, 1 to 1,000,000,000.")  # fmt: skip
 @option("--max-minutes", type=RangedType(float, Range(0.1, 100_000)),
-        help="End after so many minutes (from 0.1), wherever the examples are.")  # fmt: skip
+        help="End after this many minutes (from 0.1), even if examples are left.")  # fmt: skip
 @option("--training-seed", "--seed", "seed", type=RangedType(int, Range(0, 1_000_000_000)),
         default=_DEFAULTS.seed, show_default=True, help="Seed of the weights and of the examples, from 0.")  # fmt: skip
 @option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
-        help="Where to compute.")  # fmt: skip
+        help="Device to train on.")  # fmt: skip
 @option("--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
         help="CPU processes that share the work, one core each, 1 to 64.")  # fmt: skip
 @option("--compile", is_flag=True, help="Compile the model first (needs g++): a minute's wait, then a quarter faster.")

