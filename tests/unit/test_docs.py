@@ -179,6 +179,21 @@ def test_every_file_named_in_the_architecture_exists() -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_every_name_that_the_tour_shows_stands_in_the_file_of_its_section() -> None:
+    sections = re.findall(r"^## \d\. .*?`([\w/.]+)`\n(.*?)(?=^## )", _prose(ROOT / "docs" / "tour.md"), re.M | re.S)
+
+    missing = {
+        file: [name for name in re.findall(r"`(\w*_\w+)`", text) if not re.search(rf"\b_?{name}\b", _source(file))]
+        for file, text in sections
+    }
+
+    assert missing == dict.fromkeys(missing, []) and len(missing) == 5
+
+
+def _source(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
 def test_the_commands_of_an_exercise_parse(path: Path) -> None:
     """With `/tmp/long.txt`, which one of them makes, standing in for any file."""
