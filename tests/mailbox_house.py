@@ -128,6 +128,12 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
     return eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).deliveries, within_s)[0]
 
 
+def end_deadline(redis_url: str, job_id: str) -> None:
+    """Let the deadline of a job be over, at any speed of the machine."""
+    with Redis.from_url(redis_url) as client:
+        client.hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
+
+
 class House(Protocol):
     """Mailboxes that share one queue."""
 

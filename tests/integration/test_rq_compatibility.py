@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,17 @@ from rq.serializers import JSONSerializer
 
 from ops.run.embedded_redis import free_port
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take, take_one
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    a_request,
+    an_answer,
+    answer,
+    end_deadline,
+    eventually,
+    take,
+    take_one,
+)
 from worker.mailbox.formats import FUNCTION_NAME
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
@@ -122,13 +131,13 @@ def test_finished_jobs_are_forgotten_in_time(one_of_each: str, client: Redis, ho
 
 
 def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_over(
-    house: RedisHouse, client: Redis
+    house: RedisHouse, client: Redis, redis_url: str
 ) -> None:
     api, worker = house.api(), house.worker()
-    api.submit(a_request("a"), within_s=0.2)
+    api.submit(a_request("a"), within_s=30.0)
     assert take(worker) == ["a"]
+    end_deadline(redis_url, "a")
     worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
-    time.sleep(0.25)
 
     Job.fetch("a", connection=client).requeue()  # as the dashboard does, with RQ's default serializer
     delivery = take_one(worker)

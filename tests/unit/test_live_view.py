@@ -71,13 +71,18 @@ def test_only_the_first_slots_are_told() -> None:
 
 def test_nothing_is_remembered_of_those_that_left() -> None:
     policy, log = ContinuousBatching(BatchLimits(1000, 2, 1000)), LiveLog()
-    for number in range(50):
-        request = CorrectionRequest(str(number), (WORD,), (0,), 32, "")
-        policy.submit(Delivery(request, attempt=1, waited_s=0.0), 0.0)
+    lengths = {str(number): 2 for number in range(50)}
+    for name in lengths:
+        policy.submit(Delivery(CorrectionRequest(name, (WORD,), (0,), 32, ""), attempt=1, waited_s=0.0), 0.0)
     while policy.has_work:
-        iterate(policy, log, {str(number): 2 for number in range(50)})
+        iterate(policy, log, lengths)
+    taken(log)
+    policy.submit(Delivery(CorrectionRequest("0", (WORD,), (0,), 32, ""), attempt=1, waited_s=0.0), 0.0)
 
-    assert not log._numbers
+    iterate(policy, log, lengths)
+
+    ((_, ((_, number, *_),), _, _),) = taken(log)
+    assert number == 50  # the id that had the number 0 is a new one
 
 
 ARRIVALS = [Arrival(number, 0.004 * number, 8 + number % 9, 1 + (number * 7) % 20) for number in range(60)]

@@ -173,7 +173,8 @@ def test_an_open_loop_lasts_as_long_as_asked_where_nothing_more_is_due(serve):
         Target.from_url(server.url), ["x"], OpenLoop(0.01, 1, 1), Limits(duration_s=0.2), None
     ).run()  # fmt: skip
 
-    assert (measured.num_over, measured.elapsed_s) == (0, pytest.approx(0.2, abs=0.15))
+    assert measured.num_over == 0
+    assert 0.2 <= measured.elapsed_s < 10  # the first request is due after 14 s
 
 
 @pytest.mark.parametrize("limits", [Limits(total=2), Limits(duration_s=0.02)], ids=["total", "duration"])
