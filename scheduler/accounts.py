@@ -15,5 +15,5 @@ class Account:
 
     @property
     def limits(self) -> str:
-        """As ENQUEUE takes them; '' without."""
+        """Return the limits as ENQUEUE takes them; '' without any."""
         return f"{self.requests_per_s:g} {self.tokens_per_s:g}" if self.requests_per_s or self.tokens_per_s else ""

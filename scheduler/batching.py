@@ -52,11 +52,11 @@ class Sequence:
 
     @property
     def queue_s(self) -> float:
-        """From acceptance by the API until admission."""
+        """Return the time from acceptance by the API until admission."""
         return self.waited_s(self.admitted_s)
 
     def waited_s(self, now: float) -> float:
-        """Since the API accepted it."""
+        """Return the time since the API accepted it."""
         return self.delivery.waited_s + now - self.submitted_s
 
 

@@ -42,7 +42,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class IterationSums:
-    """Over all iterations; enough to fit what one costs: seconds = a + b * prompt tokens + c * decode steps."""
+    """Sums over all iterations that suffice to fit their cost: seconds = a + b * prompt tokens + c * decode steps."""
 
     n: int = 0
     t: float = 0.0  # seconds, with the exchange with the queue in them
@@ -86,7 +86,7 @@ ITERATIONS = "iteration"  # of the fields that hold IterationSums
 
 @dataclass(slots=True)
 class Counters:
-    """Of one batching policy, since start: what IterationSums do not hold."""
+    """Counts what IterationSums do not hold, for one batching policy since its start."""
 
     generated_tokens: int = 0
     prefill_iterations: int = 0  # iterations that read at least one prompt
@@ -158,7 +158,7 @@ class Observations:
         }
 
     def totals(self) -> dict[str, float]:
-        """By field, for Redis."""
+        """Return the sums by field, for Redis."""
         found: dict[str, float] = {
             "prompt_tokens": self.sums.p,
             "generation_tokens": self.counters.generated_tokens,

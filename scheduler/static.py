@@ -29,7 +29,7 @@ class StaticBatching(ContinuousBatching):
 
     @property
     def free_capacity(self) -> FreeCapacity:
-        """Of one batch, and nothing while one runs: another worker may be free before this one."""
+        """Return the room of one batch, and none while one runs: another worker may be free before this one."""
         if self.running:
             return NO_CAPACITY
         return FreeCapacity(self.free_tokens, max(0, self._batch_size - len(self.waiting)))

@@ -84,7 +84,7 @@ class Actor:
             self._progress = self._engine.progress()
 
     def _idle_s(self) -> float:
-        """For how long the exchange may block: not while there is something to compute."""
+        """Return how long the exchange may block: not while there is something to compute."""
         due_in_s = self._engine.due_in_s()
         if self._is_stopping or due_in_s == 0.0:
             return 0.0
@@ -134,7 +134,7 @@ class Actor:
             self._give_back()
 
     def _give_back(self) -> None:
-        """As if the process had died: one request that the engine cannot compute must not take the others along."""
+        """Return all requests, as if the process had died: one that cannot be computed must not harm the others."""
         completions, self._completions = self._completions, []
         try:
             self._mailbox.give_back(completions)

@@ -124,7 +124,7 @@ class KeyFile:
         return known.account if known is not None and hmac.compare_digest(known.digest, digest) else None
 
     def account_of_id(self, key_id: str) -> Account | None:
-        """Of a session, which knows the id of the key that it was begun with."""
+        """Return the account of a session, which knows the id of the key that it was begun with."""
         known = self._keys.get(key_id)
         return None if known is None else known.account
 

@@ -24,7 +24,7 @@ class Store(Protocol):
     def keep(self, key_id: str, digest: str, until_s: float) -> None: ...
 
     def find(self, key_id: str, digest: str) -> float:
-        """Until when it holds; 0 of no session."""
+        """Return the end of the session; 0 if there is none."""
 
     def drop(self, key_id: str, digest: str) -> None: ...
 
@@ -48,7 +48,7 @@ class RedisStore:
 
 
 class MemoryStore:
-    """For the local modes, which are one process."""
+    """Holds sessions for the local modes, which are one process."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, dict[str, float]] = {}

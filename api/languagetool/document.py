@@ -71,7 +71,7 @@ class Document:
         return bisect_right(self._plain_starts, place) - 1
 
     def _original_place(self, number: int, place: int) -> Span:
-        """Of one character of the plain text; markup is one place."""
+        """Return the place of one character of the plain text; markup is one place."""
         part, start = self._parts[number], self._original_starts[number]
         if not part.is_text:
             return Span(start, start + len(part.original))

@@ -99,7 +99,7 @@ def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
 
 
 def _outcomes(corrector: Corrector, job: Job, is_first: bool) -> Sequence[Correction | ServingError]:
-    """Of one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
+    """Correct one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
     until_s = time.monotonic() + (job.within_s or 0.0)
     while True:
         try:

@@ -62,7 +62,7 @@ class Run:
 def replay(
     arrivals: Sequence[Arrival], cost: IterationCost, kv_budget_tokens: int, pause: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """By name of the policy, what became of these requests. `pause` is called now and then: others wait meanwhile."""
+    """Return what became of these requests, by policy. `pause` is called now and then: others wait meanwhile."""
     limits = BatchLimits(kv_budget_tokens, SLOTS, kv_budget_tokens)
     policies = {
         TEXTBOOK: StaticBatching(limits, SLOTS, _MAX_WAIT_S, MAX_OUTPUT_TOKENS),

@@ -175,7 +175,7 @@ def _headers(names: Iterable[str], operation: Operation) -> Json:
 
 
 def _schemas(operations: Iterable[Operation]) -> Json:
-    """Of all models that the operations name, and of those inside them."""
+    """Return the schemas of all models that the operations name, and of those inside them."""
     taken = {operation.body.model for operation in operations if operation.body}
     given = {model for operation in operations for answer in operation.answers.values() for model in answer.models}
     wanted = [(model, "validation") for model in sorted(taken | given | {Problem}, key=lambda model: model.__name__)]

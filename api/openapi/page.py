@@ -28,7 +28,7 @@ def docs_page(document: Json, asks_for_key: bool) -> bytes:
 
 
 def _operations(document: Json) -> Iterator[Json]:
-    """Of all paths, each with its method, its path and its parameters in full."""
+    """List all paths, each with its method, its path and its parameters in full."""
     parameters = document["components"]["parameters"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():

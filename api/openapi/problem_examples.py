@@ -34,5 +34,5 @@ TITLES = {error.slug: error.title for error in ERRORS}
 
 
 def examples() -> dict[str, dict[str, object]]:
-    """By slug, as OpenAPI's Example objects."""
+    """Return OpenAPI's Example objects by slug."""
     return {error.slug: {"summary": error.title, "value": problems.problem(error, _ID)} for error in ERRORS}

@@ -76,7 +76,7 @@ def record_of(
 
 
 def learner_of(learner_id: str, account: str) -> str:
-    """Under which name a learner is counted: a digest, another one for each account."""
+    """Return the name under which a learner is counted: a digest, another one for each account."""
     return hashlib.blake2b(learner_id.encode(), key=account.encode(), digest_size=16).hexdigest()
 
 

@@ -13,7 +13,7 @@ from scheduler.errors import ServingError
 
 
 def add_streams(app: Api, corrector: Corrector) -> None:
-    """For clients that prefer events to JSON."""
+    """Answer clients that prefer events to JSON."""
 
     def finish(exchange: Exchange, end: Correction | ServingError | None) -> None:
         app.corrections.note_outcome(exchange, end)

@@ -57,7 +57,7 @@ class LineWriter:
                 return
 
     def put_later(self, line: Line) -> None:
-        """As `put`, but with others of the same tenth of a second: for what is written all the time."""
+        """Put the line together with others of the same tenth of a second: for what is written all the time."""
         if len(self._lines) >= MOST_LINES:
             self.num_dropped += 1
             return

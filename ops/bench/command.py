@@ -76,7 +76,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
 
 
 def _best_static(out: Path) -> tuple[int, float] | None:
-    """Of the newest sweep in this folder; None where there is none."""
+    """Return the best setting of the newest sweep in this folder; None if there is none."""
     sweeps = sorted(out.glob(f"*-static-sweep/{static_sweep.CSV}"))
     return static_sweep.best_setting(read_rows(sweeps[-1])) if sweeps else None
 
@@ -92,7 +92,7 @@ def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path)
 
 
 def _draw(name: str, folder: Path) -> None:
-    """From the file alone, so that what is drawn is what was kept."""
+    """Draw from the file alone, so that what is drawn is what was kept."""
     rows = read_rows(folder / EXPERIMENTS[name].CSV)
     click.echo("\n".join([f"{name}:", *EXPERIMENTS[name].summary(rows)]))
     for path in EXPERIMENTS[name].draw(rows, folder):

@@ -154,7 +154,7 @@ def _num_accepted(process: psutil.Process, port: int) -> int:
 
 
 def cpu_us(pid: int) -> Counter[str]:
-    """Of a tree of processes since they began, by role."""
+    """Return the CPU time of a tree of processes since they began, by role."""
     used: Counter[str] = Counter()
     for one in tree(pid):
         used[role(one)] += own_cpu_us(one)
@@ -162,7 +162,7 @@ def cpu_us(pid: int) -> Counter[str]:
 
 
 def own_cpu_us(process: psutil.Process) -> float:
-    """Of all threads of one process; 0 where it has ended."""
+    """Return the CPU time of all threads of one process; 0 if it has ended."""
     with suppress(psutil.Error):
         times = process.cpu_times()
         return 1e6 * (times.user + times.system)

@@ -39,7 +39,7 @@ _HONEST = (503, 504)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Of the load; seconds."""
+    """Times of the load, in seconds."""
 
     capacity_per_s: float
     base_s: float

@@ -80,7 +80,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Of one drill."""
+    """Holds what one drill found."""
 
     tally: Tally
     checks: Sequence[Check]
@@ -165,7 +165,7 @@ class Stage:
         return OpenLoop(rate_per_s, self.seed, MAX_OPEN_CONNECTIONS)
 
     def follow(self, system: System, traffic: Traffic, total: int, what: str) -> None:
-        """Until all is answered."""
+        """Wait until all is answered."""
         while not traffic.is_over:
             self.show(len(traffic.ended) / total, f"{what}, {len(traffic.ended):,} answered")
             system.pause(0.02)

@@ -120,7 +120,7 @@ class RedisFleet:
         return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel, num_replicas)) for sentinel in self.sentinels)
 
     def primary(self) -> Node:
-        """As the first sentinel that answers knows it. Raises RedisUnavailable."""
+        """Return the primary that the first answering sentinel names. Raises RedisUnavailable."""
         for sentinel in self.sentinels:
             with suppress(RedisError, OSError), sentinel.client() as client:
                 _, port = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)

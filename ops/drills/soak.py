@@ -82,7 +82,7 @@ def _look(system: System, at_s: float) -> Look:
 
 
 def _rss_bytes(pid: int) -> int:
-    """Of the process and its children: a replica is a master and a worker."""
+    """Sum over the process and its children: a replica is a master and a worker."""
     process = psutil.Process(pid)
     return sum(one.memory_info().rss for one in [process, *process.children()])
 

@@ -96,7 +96,7 @@ class VariedLoop:
         return rate
 
     def fall(self, at_s: float, rate_per_s: float) -> None:
-        """From that second on there is this rate; the points behind it are forgotten."""
+        """Set the rate from that second on; the points behind it are forgotten."""
         earlier = [point for point in self._points if point[0] < at_s]
         self._points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
 

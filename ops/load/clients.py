@@ -60,17 +60,17 @@ class Clients(ABC):
         """The connection is closed by now; it knows what it had sent and received."""
 
     def _go_on(self, now_s: float) -> None:  # noqa: B027 - may stay empty
-        """After each round of answers."""
+        """Go on after a round of answers."""
 
     def _look(self, now_s: float) -> None:  # noqa: B027 - as that
-        """Every tick."""
+        """Look at what is due, at every tick."""
 
     def _wakes_s(self) -> list[float]:
         """When there is something to do for which no answer wakes the loop."""
         return []
 
     def _loop(self) -> None:
-        """Until the limits are reached and everything on its way has ended."""
+        """Run until the limits are reached and everything on its way has ended."""
         allow_connections(self._arrivals.max_connections)
         self._started_s = looked_s = time.monotonic()
         try:

@@ -40,7 +40,7 @@ class Target:
         return cls(parts.hostname, parts.port or 80, head.encode("ascii"), source)
 
     def with_key(self, api_key: str) -> Target:
-        """As a client that has this API key; '' none."""
+        """Return the target of a client that has this API key; '' none."""
         lines = "".join([f"{name}: {text}\r\n" for name, text in key_headers(api_key).items()])
         return replace(self, head=self.head.replace(b"Content-Type:", lines.encode("latin-1") + b"Content-Type:"))
 

@@ -45,7 +45,7 @@ class Generator(Clients):
         self._on_tick: Callable[[Measurements], None] = lambda _: None
 
     def run(self, on_tick: Callable[[Measurements], None] = lambda _: None) -> Measurements:
-        """Until the limits are reached and everything on its way has ended. Raises NoKeyError."""
+        """Run until the limits are reached and everything on its way has ended. Raises NoKeyError."""
         self._on_tick = on_tick
         self._loop()
         self._tick()  # also where nothing could be sent, and so nothing came back

@@ -18,7 +18,7 @@ QUANTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 
 @dataclass(slots=True)
 class Measurements:
-    """Of one load. Latencies are of answers with status 200: a refusal is quick and says nothing of the service."""
+    """Measures one load. Latencies are those of status 200: a refusal is quick and says nothing of the service."""
 
     latencies_s: list[float] = field(default_factory=list)
     server_timings: list[bytes] = field(default_factory=list)  # of the same answers, as the server sent them

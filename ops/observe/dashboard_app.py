@@ -101,14 +101,14 @@ def _loads(data: bytes) -> Any:
 
 
 def _decompress(packed: bytes) -> bytes:
-    """As zlib's, but for its end where that would be long."""
+    """Decompress as zlib does, but stop where the result would be long."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(packed, _MAX_BYTES)
     return data if unpacking.eof else data.decode(errors="ignore").encode()
 
 
 def _current_job(job: Job | None) -> dict[str, Any] | str:
-    """As rq-dashboard's own, but for the call, which it would have to read from `data`."""
+    """Describe a job as rq-dashboard does, without the call, which it would have to read from `data`."""
     if job is None:
         return "idle"
     about = {"job_id": job.id, "description": job.description, "created_at": web.serialize_date(job.created_at)}

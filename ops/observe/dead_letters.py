@@ -67,7 +67,7 @@ def _why(results: object) -> str:
 
 
 def _text(value: bytes | None) -> str:
-    """As it can be shown: a value in Redis may hold anything."""
+    """Make it printable: a value in Redis may hold anything."""
     text = (value or b"?").decode(errors="replace")
     return "".join(one if one.isprintable() else "?" for one in text)
 

@@ -68,7 +68,7 @@ def _beats() -> list[tuple[Path, float]]:
 
 
 def _remove_stale() -> None:
-    """Of processes that were killed."""
+    """Remove the files of processes that were killed."""
     for path, changed_at in _beats():
         if time.time() - changed_at > _STALE_S:
             path.unlink(missing_ok=True)

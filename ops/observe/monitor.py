@@ -63,7 +63,7 @@ def monitor(settings: Settings) -> None:
 
 
 def run(settings: Settings, observatory: Observatory) -> int:
-    """Until SIGTERM or SIGINT; returns the exit status."""
+    """Watch until SIGTERM or SIGINT; return the exit status."""
     heartbeat = _heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
     watch = Watch(observatory, goals_of(settings), webhook.post if webhook is not None else lambda _: None)

@@ -30,7 +30,7 @@ class ScrapeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Of all time or, as a difference of two, of the time between them."""
+    """Counts of all time or, as a difference of two, of the time between them."""
 
     buckets: tuple[tuple[float, float], ...] = ()  # upper bound, how many were at most that; the last bound is inf
     sum: float = 0.0
@@ -86,7 +86,7 @@ class Scrape:
         return found
 
     def increase(self, name: str, earlier: Scrape, **labels: str) -> float:
-        """Of a counter since `earlier`; all of it where it was reset since."""
+        """Return the increase of a counter since `earlier`; all of it if it was reset since."""
         now, before = self.total(name, **labels), earlier.total(name, **labels)
         return now - before if now >= before else now
 
@@ -136,7 +136,7 @@ def _read(error: urllib.error.HTTPError) -> bytes:
 
 
 def parse(text: str) -> Scrape:
-    """Of Prometheus' text format. Raises ScrapeError."""
+    """Read Prometheus' text format. Raises ScrapeError."""
     samples: dict[str, dict[Labels, float]] = {}
     try:
         for family in text_string_to_metric_families(text):

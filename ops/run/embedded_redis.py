@@ -72,7 +72,7 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        """Of its port where it has one, else of its socket."""
+        """Return the URL of its port if it has one, else of its socket."""
         if self.port is not None:
             login = f":{self.password}@" if self.password else ""
             return f"redis://{login}127.0.0.1:{self.port}/0"
@@ -192,7 +192,7 @@ def free_port() -> int:
 
 
 def free_ports(number: int) -> list[int]:
-    """As many different ones.
+    """Return as many different ports.
 
     They lie below those that Linux gives to connections: one of these may be taken before a server binds it.
     """

@@ -39,12 +39,12 @@ class Fault:
 
 
 def fault_of(settings: Settings) -> Fault:
-    """Of these settings; one that changes nothing where none is asked for."""
+    """Return the fault of these settings; one that changes nothing if none is set."""
     return FAULTS.get(settings.break_, Fault())
 
 
 def broken(settings: Settings) -> Settings:
-    """As the fault changes them. Says so in the log: the variable may be set where no `up` announces it."""
+    """Change the settings as the fault does, and log it: the variable may be set where no `up` announces it."""
     if settings.break_:
         logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}")
     return fault_of(settings).settings(settings)

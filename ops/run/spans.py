@@ -51,7 +51,7 @@ def span_export(settings: Settings, role: str) -> SpanExport | None:
 
 
 class SpanExport:
-    """Of one process. Keeps the SpanSink protocol."""
+    """Exports the spans of one process. Keeps the SpanSink protocol."""
 
     def __init__(self, endpoint: str, role: str, share: float = 1.0) -> None:
         import logging
@@ -118,7 +118,7 @@ class SpanExport:
 
 
 class _SpanMaker:
-    """From parts of traces to spans."""
+    """Makes spans of parts of traces."""
 
     def __init__(self, resource: Any) -> None:
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope

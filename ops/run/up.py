@@ -75,7 +75,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
 
 
 def _with_fault(settings: Settings) -> Settings:
-    """As `--break` changes them, and says so."""
+    """Change the settings as `--break` says, and report it."""
     if not settings.break_:
         return settings
     _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
@@ -236,7 +236,7 @@ def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: b
 
 
 def _dashboard(env: dict[str, str]) -> Child:
-    """On loopback only, for every MINISERVE_HOST, and therefore without a log-in."""
+    """The dashboard listens on loopback only, for every MINISERVE_HOST, and therefore has no log-in."""
     command = processes.miniserve_command("dashboard", "--host", "127.0.0.1", "--dashboard-open")
 
     def launch() -> subprocess.Popen[bytes]:

@@ -106,7 +106,7 @@ class Alerts:
         return not self._has_seen_worker and now < self._starts_until
 
     def _is_redis_told(self) -> bool:
-        """Not at once, so that answers that are missed now and then hide no outage of the workers."""
+        """Whether the loss of Redis is reported: not at once, so that a missed answer hides no outage of workers."""
         return any(alert.rule.name == REDIS_UNREACHABLE for alert in self.raised)
 
     def _new_dead_letters(self, num: int, now: float) -> int:

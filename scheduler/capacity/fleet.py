@@ -25,7 +25,7 @@ class Shape:
         return self.prompt_tokens + self.output_tokens
 
     def iteration_s(self, running: float) -> float:
-        """With so many running: each reads its prompt in one iteration out of D, and decodes in the others."""
+        """Each running request reads its prompt in one iteration out of D, and decodes in the others."""
         turns = running / max(1.0, self.output_tokens)
         return self.cost.seconds(turns * self.prompt_tokens, turns * max(0.0, self.output_tokens - 1))
 
@@ -78,7 +78,7 @@ class Fleet:
 
     @property
     def requests_per_s(self) -> float:
-        """With full batches."""
+        """Return the rate with full batches."""
         return sum(map(self.shape.completions_per_s, self.rooms))
 
     def of_size(self, num_workers: int) -> Fleet:

@@ -46,12 +46,12 @@ def health_of(observed: Observed) -> Health:
 
 
 def share_of(bad: int, good: int) -> float:
-    """0 of few."""
+    """Return the share; 0 if there are few."""
     return bad / (bad + good) if bad > 0 and bad + good >= MIN_ANSWERS else 0.0
 
 
 def _stuck_s(observed: Observed, window: Window) -> float:
-    """Without a live worker that is an outage of its own."""
+    """Return 0 without a live worker: that is an outage of its own."""
     if not observed.workers or not observed.num_waiting:
         return 0.0
     answers_nothing = window.seconds >= IDLE_WINDOW_S - 1 and not window.done

@@ -89,7 +89,7 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
 
 
 def littles_law_residual(moments: Sequence[Moment]) -> float:
-    """How far the books are from Little's law; 0 where they cannot tell.
+    """Return how far the counts are from Little's law; 0 if there are too few.
 
     Integral of the number, arrivals, and times of those that ended are each counted by themselves. A few ends tell no
     W. While a backlog drains, as the load fell, those that end are not those that came; and a window that begins just
@@ -168,10 +168,10 @@ def _turn_s(latest: Window, num_workers: int) -> float:
 
 
 def _room_s(observed: Observed, fleet: Fleet) -> float:
-    """Until as many have ended as stand between a newcomer and the last place.
+    """Return the time until as many have ended as stand between a new request and the last place.
 
-    From the backlog of this moment: it needs no steady state, and what the rates get wrong does not pile up. Those who
-    end with the iteration under way are among them, so its rest must not be added.
+    It uses the backlog of this moment: that needs no steady state, and errors of the rates do not add up. Requests that
+    end with the iteration in progress are among them, so its rest must not be added.
     """
     ahead = observed.num_running + observed.num_waiting + 1 - fleet.room
     if ahead <= 0:
@@ -181,7 +181,7 @@ def _room_s(observed: Observed, fleet: Fleet) -> float:
 
 
 def _utilization(load: Load, fleet: Fleet, observed: Observed) -> float:
-    """Without a live worker every new request meets a full system."""
+    """Every new request meets a full system if no worker is live."""
     if fleet.requests_per_s > 0:
         return load.requests_per_s / fleet.requests_per_s
     return float(not fleet.rooms and (load.requests_per_s > 0 or observed.num_waiting > 0))

@@ -52,7 +52,7 @@ def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:
 
 
 def last_seconds(moments: Sequence[Moment], seconds: float) -> Window:
-    """From the oldest moment that is not longer ago until the last one."""
+    """Return the window from the oldest moment that is not longer ago until the last one."""
     now = moments[-1]
     begin = next(moment for moment in moments if now.at_s - moment.at_s <= seconds + _SLACK_S)
     return between(begin, now)

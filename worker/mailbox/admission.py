@@ -60,12 +60,12 @@ class KnownFullness:
         return queue_full(requests, tokens, tokens_per_s, self._limits)
 
     def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
-        """As `note`, of a client that holds its share."""
+        """Note that a client holds its share."""
         self._known_share = self._clock() + _SHARE_HOLDS_S, (own_tokens, max_tokens, tokens_per_s), client
         return rate_limited(own_tokens, max_tokens, tokens_per_s)
 
     def note_limit(self, what: str, per_s: float, wait_s: float, client: str) -> RateLimited:
-        """As `note`, of a client that has used what its key allows: there is no room before `wait_s` is over."""
+        """Note that a client has used what its key allows: there is no room before `wait_s` is over."""
         if len(self._limited) >= _MOST_LIMITED:
             self._limited.clear()
         self._limited[client] = self._clock() + min(wait_s, _LIMIT_HOLDS_S), what, per_s

@@ -111,7 +111,7 @@ class RedisApiMailbox(WaitingMailbox):
         return self._ask(command)[0]
 
     def _ask(self, what: Command | EnqueueRequest, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
-        """As the sender's `ask`. Raises NotReady."""
+        """Ask as the sender's `ask` does. Raises NotReady."""
         try:
             return self._sender.ask(what, patience_s)
         except MailboxDown as error:

@@ -44,7 +44,7 @@ class Call:
 
 
 class Sender:
-    """Through one connection: what waits goes out as one packet. Every command sent here may safely be sent twice.
+    """Sends what waits as one packet, through one connection. Every command sent here may safely be sent twice.
 
     Requests that stand next to each other in it are enqueued by one script. At 32 requests in flight a packet costs a
     third of a round trip per request. The connection opens with the first command; answers come on `channel`.

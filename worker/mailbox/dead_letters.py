@@ -11,17 +11,17 @@ _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 
 
 class NoDeadLetter(LookupError):
-    """Under this id is none; the message says what there is."""
+    """There is no dead letter under this id; the message says what there is."""
 
 
 class DeadLetters:
-    """Of one queue."""
+    """Requeues or drops the dead letters of one queue."""
 
     def __init__(self, client: Redis) -> None:
         self._connection = RedisConnection(client)
 
     def requeue(self, request_id: str) -> None:
-        """To the end of the queue, with two attempts before it. Raises NoDeadLetter, MailboxDown."""
+        """Put it at the end of the queue, with two attempts left. Raises NoDeadLetter, MailboxDown."""
         self._move("revive", request_id)
 
     def drop(self, request_id: str) -> None:

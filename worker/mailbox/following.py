@@ -15,7 +15,7 @@ HEARTBEAT_S = 2.0  # between comments of an event stream without events
 def follow(
     mailbox: ApiMailbox, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
 ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-    """As `wait_all`, and what there is so far, at every change and every HEARTBEAT_S; ends with all completions.
+    """Yield what there is so far, at every change and every HEARTBEAT_S; end with all completions. Waits as `wait_all`.
 
     Of requests that were submitted to be followed; of others nothing is seen before their completions.
     """

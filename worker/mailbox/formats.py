@@ -83,7 +83,7 @@ def decode_delivery(request_id: str, fields: list[Any]) -> Delivery:
 
 
 def body_hash(encoded: bytes, request_id: str) -> str:
-    """Of `encode_request`'s bytes; equal for equal work: everything but the id, and whose trace it belongs to."""
+    """Hash `encode_request`'s bytes without the id and the trace: equal for equal work."""
     if _TRACEPARENT_KEY in encoded:
         encoded = _TRACEPARENT.sub(b"", encoded, count=1)
     return hashlib.blake2b(encoded.replace(f'"{request_id}"'.encode(), b"", 1), digest_size=16).hexdigest()
@@ -95,13 +95,13 @@ def describe(request: CorrectionRequest) -> str:
 
 
 def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> bytes:
-    """As it is stored and published."""
+    """Encode it as it is stored and published."""
     wire = to_json(completion.to_wire(version))
     return b2a_base64(wire if completion.error is None else wire.decode().translate(_UNSAFE).encode(), newline=False)
 
 
 def encode_progress(progress: Progress, version: int = WIRE_VERSION) -> bytes:
-    """As it is published."""
+    """Encode it as it is published."""
     return b2a_base64(to_json(progress.to_wire(version)), newline=False)
 
 

@@ -104,7 +104,7 @@ class Reporter:
         return script("report", self._process, self._number, "1" if self._is_api else "", *self._words)
 
     def note_reply(self, reply: Any) -> None:
-        """Of that command. What Redis refused is sent again."""
+        """Take the reply to that command. What Redis refused is sent again."""
         if not isinstance(reply, ResponseError):
             assert self._sent is not None
             self._taken, self._sent = self._sent, None

@@ -88,7 +88,7 @@ class RedisLearners:
         return self._sent
 
     def note_reply(self, reply: Any) -> None:
-        """Of that command. What Redis refused is sent again; what it began and broke off counts in part."""
+        """Take the reply to that command. What Redis refused is sent again; what it broke off counts in part."""
         is_refused = isinstance(reply, ResponseError)
         if is_refused and not self._is_refused:  # once, not four times a second
             logger.error("Redis refused to count for learners: %s", reply)
@@ -146,7 +146,7 @@ class InMemoryLearners:
             self._drop(learner)
 
     def _one_too_many(self) -> str:
-        """As in LEARN."""
+        """Return the learner that LEARN would give up."""
         holder, num = Counter(self._holders.values()).most_common(1)[0]
         return next(learner for learner in self._known if num == 1 or self._holders[learner] == holder)
 

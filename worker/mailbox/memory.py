@@ -61,7 +61,7 @@ class InMemoryMailbox(WaitingMailbox):
         return Accepted(wanted.record.request_id, tickets, time.perf_counter())
 
     def _under_its_key(self, wanted: EnqueueRequest) -> EnqueueRequest:
-        """In the name of the request that its key stands for, if there is one. Raises IdempotencyConflict."""
+        """Attach to the request that the key stands for, if there is one. Raises IdempotencyConflict."""
         own, queue = wanted.record, self._queue
         if not own.key:
             return wanted
@@ -107,7 +107,7 @@ class InMemoryMailbox(WaitingMailbox):
         return [queue.jobs[one.request_id] for one in wanted.requests]
 
     def _check_share(self, client: str, fresh: Sequence[CorrectionRequest]) -> None:
-        """As ENQUEUE: while others wait one client holds at most half, of requests and of tokens."""
+        """Refuse as ENQUEUE does: while others wait one client holds at most half, of requests and of tokens."""
         queue, limits, now = self._queue, self._limits, time.monotonic()
         if client != self._last_client:
             self._client_changed_s = now if self._last_client else -inf
@@ -122,7 +122,7 @@ class InMemoryMailbox(WaitingMailbox):
             raise admission.rate_limited(own, most, queue.service_rate())
 
     def _check_limits(self, record: Record, fresh: Sequence[CorrectionRequest]) -> None:
-        """As ENQUEUE does it (over_limit): a second's worth at once, or one request."""
+        """Refuse as ENQUEUE does (over_limit): a second's worth may come at once, or one request."""
         now, untils = time.monotonic(), []
         costs = {"requests": 1, "tokens": sum(request.reserved_tokens for request in fresh)}
         used = self._used.get(record.client, [0.0, 0.0])

@@ -291,7 +291,7 @@ class InMemoryWorkerMailbox:
 
 
 def _suspect(jobs: list[Job]) -> None:
-    """As in Redis (recovery.lua, `suspect`)."""
+    """Do what recovery.lua does (`suspect`)."""
     size = int(sqrt(len(jobs)) + 0.5)
     names = [jobs[at - at % size].request_id for at in range(len(jobs))]
     for job, name in zip(jobs, names, strict=True):

@@ -169,7 +169,7 @@ class Reports(Protocol):
         """The report to send now; the same again as long as its reply is not known."""
 
     def note_reply(self, reply: Any) -> None:
-        """Of that command."""
+        """Take the reply to that command."""
 
 
 class ApiMailbox(Protocol):

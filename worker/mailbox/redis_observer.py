@@ -50,7 +50,7 @@ class RedisObserver:
 
 
 class SystemReader(RedisObserver):
-    """For processes that only watch: with a connection of its own, used from one thread. Raises MailboxDown."""
+    """Reads the system for processes that only watch, over its own connection, from one thread. Raises MailboxDown."""
 
     def __init__(self, client: Redis) -> None:
         self._connection = RedisConnection(client)
@@ -61,7 +61,7 @@ class SystemReader(RedisObserver):
 
 
 def observed_of(reply: list[Any]) -> Observed:
-    """Of OBSERVE's reply."""
+    """Read OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
     oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:]
     counted = {name: int(value) for name, value in _numbers(counts)}
@@ -137,7 +137,7 @@ def _trace_of(request_id: str, reply: list[Any], job_ids: list[str], states: lis
 
 
 def _found_of(reply: list[Any]) -> Found | None:
-    """Of FIND's reply: the request and what became of its jobs; None where it is not known, or not any more."""
+    """Read FIND's reply: the request and what became of its jobs; None if it is unknown, or not known any more."""
     document, tokenizer, num_open, _, job_ids, states = reply
     if not document or not tokenizer or not job_ids:
         return None

@@ -14,7 +14,7 @@ ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
 
 
 def status_of(reply: list[Any]) -> MailboxStatus:
-    """Of STATUS' reply."""
+    """Read STATUS' reply."""
     *numbers, rate, invariance = reply[:8]
     status: tuple[Any, ...] = (True, *numbers, number(rate), invariance.decode())
     return MailboxStatus(*status)

@@ -26,7 +26,7 @@ HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
 
 
 class Wait:
-    """For the last of some answers, or for the first that is a failure: the others are then of no use."""
+    """Waits for the last of some answers, or for the first failure, after which the others are of no use."""
 
     def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
         self.waiters: list[Waiter] = []

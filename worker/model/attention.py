@@ -30,7 +30,7 @@ class PromptAttention:
     """
 
     def __init__(self, qkv: np.ndarray, attended: np.ndarray, lengths: list[int]) -> None:
-        """Of a pass: queries, keys and values (R, 3, H, D), and where the output goes (R, H, D)."""
+        """Take queries, keys and values of a pass (R, 3, H, D), and the array for the output (R, H, D)."""
         num_heads = attended.shape[1]
         self._scores = np.empty((max(lengths, default=0), num_heads * sum(lengths)), dtype=np.float32)
         self._groups, start = [], 0
@@ -101,7 +101,7 @@ class ContextGroup(NamedTuple):
     views: _Views
 
     def attend(self, queries: np.ndarray, layer_kv: np.ndarray, attended: np.ndarray) -> None:
-        """From queries (S, H, D) and the arena of a layer (N, 2C) to `attended` (S, H, D); both of all groups."""
+        """Compute `attended` (S, H, D) from queries (S, H, D) and the arena of a layer (N, 2C), for all groups."""
         views = self.views
         layer_kv.take(self.rows, axis=0, out=views.kv, mode="clip")
         views.query_heads[...] = queries[self.first : self.last]
@@ -154,7 +154,7 @@ def context_width(num_tokens: int) -> int:
 
 
 def _softmax(scores: np.ndarray) -> None:
-    """Over the first axis of (T, X), in place."""
+    """Compute the softmax over the first axis of (T, X), in place."""
     np.subtract(scores, np.maximum.reduce(scores, axis=0), out=scores)
     np.exp(scores, out=scores)
     np.divide(scores, np.add.reduce(scores, axis=0), out=scores)

@@ -17,7 +17,7 @@ MIN_ROWS = 2  # BLAS has another kernel for a lone row, whose last bits differ
 
 
 def allocate(*shape: int) -> np.ndarray:
-    """Like np.empty, but aligned to huge pages, which NumPy asks the kernel for from 4 MiB on.
+    """Return an array as np.empty does, aligned to huge pages, which NumPy asks the kernel for from 4 MiB on.
 
     np.zeros would get small pages: with the weights and the KV cache in those the processor spends 6 % of an iteration
     on looking up addresses.
@@ -56,7 +56,7 @@ class Rows:
 
 
 class RowMemory:
-    """For passes of at most so many rows. Pages that no pass has reached take no memory."""
+    """Holds the arrays of passes of at most so many rows. Pages that no pass has reached take no memory."""
 
     def __init__(self, max_rows: int, width: int, num_heads: int) -> None:
         self._shape = width, num_heads

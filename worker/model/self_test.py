@@ -28,7 +28,7 @@ logger = structlog.get_logger(__name__)
 
 
 class BatchInvariance(StrEnum):
-    """From best to worst. The values are what GET /readyz shows."""
+    """The members go from best to worst. The values are what GET /readyz shows."""
 
     BIT_IDENTICAL = "bit-identical"
     SAME_TOKENS = "same-tokens"  # the last bits differ: another token only where two are as good as equal
@@ -83,7 +83,7 @@ def _order(size: int, num_prompts: int) -> list[int]:
 
 
 def _compare(found: list[np.ndarray], expected: list[np.ndarray], eos_bias: float) -> BatchInvariance:
-    """Of each sequence all logits; its tokens are what would be chosen, the first of them under the bias."""
+    """Return all logits of each sequence. Its tokens are the chosen ones, the first of them under the bias."""
     if all(map(np.array_equal, found, expected)):
         return BatchInvariance.BIT_IDENTICAL
     found_tokens, expected_tokens = (
@@ -127,7 +127,7 @@ class _Sequence:
 
     @property
     def positions(self) -> np.ndarray:
-        """Of what is fed."""
+        """Return the positions of the tokens that are fed."""
         return np.arange(len(self.prompt) + len(self.logits))[-len(self.fed) :]
 
 

@@ -144,7 +144,7 @@ def _fold_layer(tensors: dict[str, np.ndarray], prefix: str, head_scale: float) 
 
 
 def _put_side_by_side(matrices: list[BlockedMatrix]) -> None:
-    """In one piece of memory, which is large enough for huge pages."""
+    """Copy them into one piece of memory, which is large enough for huge pages."""
     memory, start = allocate(sum(matrix.blocks.size for matrix in matrices)), 0
     for matrix in matrices:
         blocks = memory[start : start + matrix.blocks.size].reshape(matrix.blocks.shape)
@@ -154,7 +154,7 @@ def _put_side_by_side(matrices: list[BlockedMatrix]) -> None:
 
 
 def _gain(norm: np.ndarray) -> np.ndarray:
-    """With the root of the width, which the forward pass leaves out of its layer norm."""
+    """Multiply by the root of the width, which the forward pass leaves out of its layer norm."""
     return norm * np.float32(len(norm) ** 0.5)
 
 

@@ -92,7 +92,7 @@ def _in_columns(panels: list[Panel], width: int) -> Table:
 
 
 def _workers(view: View, room: int) -> Panel:
-    """At least one worker, and where not all fit, a line that says how many do not."""
+    """Draw at least one worker and, if not all fit, a line that says how many do not."""
     shown = view.workers if len(view.workers) <= room else view.workers[: max(1, room - 1)]
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("name", no_wrap=True, max_width=24, overflow="ellipsis")

@@ -17,7 +17,7 @@ _LONGEST_WAIT_S = 1.0  # ages on the screen are in seconds
 
 
 def show(watch: Watch, console: Console) -> None:
-    """Until q, Ctrl-C, SIGTERM, or the terminal is gone."""
+    """Show the screen until q, Ctrl-C, SIGTERM, or the terminal is gone."""
     with Waker() as waker:
         reader = Reader(watch, waker.wake)
         reader.start()

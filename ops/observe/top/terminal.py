@@ -66,7 +66,7 @@ class Waker:
             signal.signal(number, handler)
 
     def wake(self) -> None:
-        """From any thread. A full pipe wakes as well as a longer one."""
+        """Wake the screen from any thread. A full pipe wakes as well as a longer one."""
         with suppress(BlockingIOError):
             os.write(self._writable, b"\0")
 

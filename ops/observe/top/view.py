@@ -104,7 +104,7 @@ def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
 
 
 def document(view: View) -> dict[str, Any]:
-    """For JSON, which knows neither infinity nor NaN: both become null."""
+    """Return it for JSON, which knows neither infinity nor NaN: both become null."""
     return _finite(asdict(view))
 
 
@@ -123,14 +123,14 @@ class _Window:
     later: Scrape
 
     def rate(self, *counters: str) -> float | None:
-        """Of some counters together; None where the server has none of them or no time has passed."""
+        """Return the rate of some counters together; None if the server has none of them or no time has passed."""
         names = [name for name in map(_total, counters) if name in self.later.samples]
         if not names or self.seconds <= 0:
             return None
         return sum(self.later.increase(name, self.earlier) for name in names) / self.seconds
 
     def rates_by(self, counter: str, label: str = "type") -> dict[str, float]:
-        """Without those that stood still."""
+        """Return the rates by label, without those that stood still."""
         if self.seconds <= 0:
             return {}
         values = sorted(self.later.by(_total(counter), label))
