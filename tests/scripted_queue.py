@@ -103,7 +103,7 @@ class ScriptedQueue:
             reporter.note_reply(0)
 
     def observe(self) -> Observed:
-        """Looks at the books, too."""
+        """Looks at the counts, too."""
         seen = observed_of(self.run(script("observe", READY_WITHIN_S)))
         assert_balanced(seen)
         return seen

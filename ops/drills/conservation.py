@@ -28,8 +28,8 @@ _ENDS = ("done", "failed", "cancelled", "expired", "removed")
 _COUNTS, _RESERVATIONS = "miniserve:counts", "miniserve:reservations"
 
 
-class Books:
-    """Reads from `start` to `stop`; a Redis that is away is not read."""
+class CountWatch:
+    """Reads the counts from `start` to `stop`; a Redis that does not answer is not read."""
 
     def __init__(self, redis_url: str) -> None:
         self.num_scrapes = 0

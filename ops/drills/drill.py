@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from tqdm import tqdm
 
 from api.grammar.sentences import find_sentences
-from ops.drills.conservation import Books
+from ops.drills.conservation import CountWatch
 from ops.drills.system import DrillError, Shape, System, running
 from ops.drills.traffic import Exchange, Habits, Question, Traffic
 from ops.load import prompts
@@ -128,7 +128,7 @@ class Stage:
         self.is_quick = is_quick
         self.seed = seed
         self.rng = random.Random(seed)
-        self.books: list[Books] = []
+        self.watches: list[CountWatch] = []
         self._bar = bar
 
     def size(self, full: Any, quick: Any) -> Any:
@@ -141,15 +141,15 @@ class Stage:
 
     @contextmanager
     def system(self, shape: Shape) -> Iterator[System]:
-        """Ready, and its books read all the while."""
+        """Run a system, ready, with its counts read all the while."""
         with running(shape) as system:
-            books = Books(system.redis_url)
-            books.start()
-            self.books.append(books)
+            watch = CountWatch(system.redis_url)
+            watch.start()
+            self.watches.append(watch)
             try:
                 yield system
             finally:
-                books.stop()
+                watch.stop()
 
     def calm(self, system: System, questions: Sequence[Question]) -> Calm:
         """Ask each once and wait. Raises DrillError where not even that works."""
@@ -261,11 +261,11 @@ def hold(drill: Drill, stage: Stage) -> Result:
         findings = drill.hold(stage)
     except _CANNOT_BE_HELD as error:
         findings = Findings(Tally(), [Check("held", f"{type(error).__name__}: {error}", "to its end", False)])
-    books = stage.books
-    off = [one for one in books if one.is_exact is False]
-    conservation = (off or [one for one in books if one.is_exact] or books or [None])[0]
+    watches = stage.watches
+    off = [one for one in watches if one.is_exact is False]
+    conservation = (off or [one for one in watches if one.is_exact] or watches or [None])[0]
     words = conservation.summary() if conservation is not None else "n/a"
     checks = [*findings.checks, Check("conservation", words, "exact", not off)]
-    details = {**findings.details, "scrapes": sum(one.num_scrapes for one in books)}
+    details = {**findings.details, "scrapes": sum(one.num_scrapes for one in watches)}
     seconds = round(time.monotonic() - started_s, 1)
     return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds, findings.lines)

@@ -52,8 +52,8 @@ def overload(stage: Stage) -> Findings:
     figures = {"layers": slow.num_layers, "width": slow.width, "bound": BOUND, "peak_per_s": round(peak_per_s, 1)}
     figures |= _latencies(high, over) | {"goodput_per_s": round(answers_per_s(over.ended), 1)} | _obedience(burst)
     figures |= {"lost": problems_of([exchange for exchange in over.ended if not exchange.refusals])}
-    figures |= {"most_reserved_requests": stage.books[-1].most_requests}
-    figures |= {"most_reserved_tokens": stage.books[-1].most_tokens}
+    figures |= {"most_reserved_requests": stage.watches[-1].most_requests}
+    figures |= {"most_reserved_tokens": stage.watches[-1].most_tokens}
     outcome = count(over.ended, lambda exchange: bool(exchange.refusals))  # they do not come back here
     return Findings(outcome, [equal("lost", outcome.lost, 0), *_checks(figures)], figures)
 

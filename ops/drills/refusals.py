@@ -43,7 +43,7 @@ def refusals(stage: Stage) -> Findings:
         peak = stage.load(system, questions, ClosedLoop(BOUND), seconds, _RUDE)
         polite = stage.load(system, questions, ClosedLoop(num_clients), seconds, _POLITE)
         rude = stage.load(system, questions, ClosedLoop(num_clients), seconds, _RUDE)
-        figures = {"bound": BOUND, "most_reserved_requests": stage.books[-1].most_requests}
+        figures = {"bound": BOUND, "most_reserved_requests": stage.watches[-1].most_requests}
     outcome = tally([*peak.ended, *polite.ended], calm)
     beside = count(rude.ended, lambda exchange: bool(exchange.refusals))  # they do not come back
     figures |= _figures(peak, polite, rude, num_clients) | {"lost": problems_of([*peak.ended, *polite.ended])}

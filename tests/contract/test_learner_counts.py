@@ -169,7 +169,7 @@ def _see(client: Redis, holder: str, **seen_s: float) -> None:
     client.zadd(f"miniserve:learners:{holder}", seen_s, xx=True)
 
 
-def _books(client: Redis) -> tuple[set[bytes], set[bytes], dict[bytes, float]]:
+def _counts(client: Redis) -> tuple[set[bytes], set[bytes], dict[bytes, float]]:
     """Who is kept by the hashes, by the clients' sets, and how many of each client are counted."""
     hashes = set(client.scan_iter("miniserve:learner:*"))
     holders = dict(client.zrange("miniserve:learner_holders", 0, -1, withscores=True))
@@ -188,7 +188,7 @@ def test_a_client_that_brings_many_learners_pushes_out_its_own_alone(client: Red
     while replica.learners.command() is not None:
         replica.report()
 
-    hashes, held, counted = _books(client)
+    hashes, held, counted = _counts(client)
     assert hashes == held and counted == {b"1": 5, b"2": 7}
     assert [replica.corrections(f"quiet-{number}") for number in range(5)] == [1] * 5
     replica.connection.close()
@@ -201,7 +201,7 @@ def test_a_client_that_is_alone_may_use_all_of_the_room_and_gives_it_up_to_other
             replica.note(f"{name}-{number}", f"{name}-r{number}", client=name)
         replica.report()
 
-    hashes, held, counted = _books(client)
+    hashes, held, counted = _counts(client)
     assert hashes == held and len(held) == 12
     assert counted[b"2"] == 3 and max(counted.values()) - min(counted[b"1"], counted[b"3"]) <= 1
     replica.connection.close()
@@ -219,7 +219,7 @@ def test_where_every_client_has_one_learner_the_one_unseen_for_longest_makes_roo
     replica.note("of-4", "4", client="4")
     replica.report()
 
-    hashes, held, counted = _books(client)
+    hashes, held, counted = _counts(client)
     assert hashes == held and set(counted) == {b"1", b"3", b"4"}
     replica.connection.close()
 
@@ -230,11 +230,11 @@ def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, 
     replica.note("a", "r2", client="2")
     replica.report()
 
-    hashes, held, counted = _books(client)
+    hashes, held, counted = _counts(client)
     assert hashes == held and counted == {b"1": 1}
     assert replica.corrections("a") == 2
     replica.learners.forget("a")
-    assert _books(client) == (set(), set(), {})
+    assert _counts(client) == (set(), set(), {})
 
 
 def test_no_hostile_value_stops_a_report(redis_url: str) -> None:

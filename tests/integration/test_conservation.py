@@ -103,7 +103,7 @@ def finish_all(house: RedisHouse) -> None:
 
 
 @pytest.mark.parametrize("kind", [SteppedWorkerMailbox, RedisWorkerMailbox])
-def test_the_books_balance_at_every_look_while_clients_leave_and_workers_die(
+def test_the_counts_balance_at_every_look_while_clients_leave_and_workers_die(
     redis_url: str, kind: type[RedisWorkerMailbox]
 ) -> None:
     house = RedisHouse(lambda: connect(redis_url), kind)

@@ -42,7 +42,7 @@ class AsSent(OpenLoop):
 
 @dataclass(slots=True)
 class Scraper:
-    """Looks at each replica in turn while a block runs, and at the books at every look."""
+    """Looks at each replica in turn while a block runs, and compares the counts at every look."""
 
     urls: Sequence[str]
     num_looks: int = 0
@@ -172,7 +172,7 @@ def test_queue_prefill_and_decode_are_those_of_the_answers_headers(outcome: Outc
         assert 1e3 * mean_s == pytest.approx(headers["all"][part], rel=0.01, abs=0.06), part
 
 
-def test_the_books_balance_at_every_scrape_of_either_replica(outcome: Outcome) -> None:
+def test_the_counts_balance_at_every_scrape_of_either_replica(outcome: Outcome) -> None:
     assert outcome.scraper.num_looks >= 10
     assert outcome.scraper.off == []
 

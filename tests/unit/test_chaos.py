@@ -1,4 +1,4 @@
-"""What the fault drills are made of: the tally, the checks, the books, the table, the options."""
+"""What the fault drills are made of: the tally, the checks, the counts, the table, the options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ops.drills import table
 from ops.drills.catalogue import DRILLS
 from ops.drills.command import chaos
-from ops.drills.conservation import Books
+from ops.drills.conservation import CountWatch
 from ops.drills.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
 from ops.drills.soak import Look, growth_percent
 from ops.drills.system import DrillError
@@ -96,14 +96,14 @@ def test_a_drill_that_cannot_be_held_has_failed_and_says_why() -> None:
 
 
 @pytest.fixture
-def books(monkeypatch: pytest.MonkeyPatch) -> Books:
+def watch(monkeypatch: pytest.MonkeyPatch) -> CountWatch:
     server = fakeredis.FakeServer()
     monkeypatch.setattr("ops.drills.conservation.connect", lambda _: fakeredis.FakeRedis(server=server))
-    return Books("redis://127.0.0.1:1/0")
+    return CountWatch("redis://127.0.0.1:1/0")
 
 
-def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int | None = None) -> None:
-    client = books.client
+def scrape(watch: CountWatch, counts: dict[str, int], num_open: int, num_placed: int | None = None) -> None:
+    client = watch.client
     client.hset("miniserve:counts", mapping=counts)
     client.zadd("miniserve:leases", {"w": 1})
     client.hset("miniserve:reservations", mapping={f"r{number}": 44 for number in range(num_open)})
@@ -113,32 +113,32 @@ def scrape(books: Books, counts: dict[str, int], num_open: int, num_placed: int 
             else client.zadd("rq:wip:correct", {f"r{number}:w": 1}) if number == 1
             else client.rpush("rq:queue:correct", f"r{number}")
         )  # fmt: skip
-    books.scrape()
+    watch.scrape()
 
 
-def test_books_that_know_an_id_that_lies_nowhere_say_so(books: Books) -> None:
-    scrape(books, {"accepted": 4, "done": 1}, num_open=3, num_placed=2)
+def test_counts_with_an_id_that_is_in_no_place_are_off(watch: CountWatch) -> None:
+    scrape(watch, {"accepted": 4, "done": 1}, num_open=3, num_placed=2)
 
-    assert (books.is_exact, books.summary()) == (False, "off by 1 at 1 of 1 scrapes")
+    assert (watch.is_exact, watch.summary()) == (False, "off by 1 at 1 of 1 scrapes")
 
 
-def test_books_are_exact_where_all_that_was_accepted_is_somewhere(books: Books) -> None:
-    scrape(books, {"accepted": 9, "done": 3, "failed": 1, "cancelled": 1, "expired": 1, "removed": 1}, num_open=2)
+def test_counts_are_exact_if_all_that_was_accepted_is_somewhere(watch: CountWatch) -> None:
+    scrape(watch, {"accepted": 9, "done": 3, "failed": 1, "cancelled": 1, "expired": 1, "removed": 1}, num_open=2)
 
-    assert (books.is_exact, books.summary()) == (True, "exact")
+    assert (watch.is_exact, watch.summary()) == (True, "exact")
 
 
 @pytest.mark.parametrize(("done", "worst"), [(2, 1), (4, -1)])
-def test_books_that_are_off_by_one_say_so(books: Books, done: int, worst: int) -> None:
-    scrape(books, {"accepted": 5, "done": done}, num_open=2)
+def test_counts_that_are_off_by_one_say_so(watch: CountWatch, done: int, worst: int) -> None:
+    scrape(watch, {"accepted": 5, "done": done}, num_open=2)
 
-    assert (books.is_exact, books.summary()) == (False, f"off by {worst} at 1 of 1 scrapes")
+    assert (watch.is_exact, watch.summary()) == (False, f"off by {worst} at 1 of 1 scrapes")
 
 
-def test_books_of_a_redis_without_counts_tell_nothing(books: Books) -> None:
-    books.scrape()
+def test_a_redis_without_counts_is_not_judged(watch: CountWatch) -> None:
+    watch.scrape()
 
-    assert (books.is_exact, books.summary()) == (None, "n/a")
+    assert (watch.is_exact, watch.summary()) == (None, "n/a")
 
 
 def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> None:

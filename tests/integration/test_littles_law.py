@@ -117,7 +117,7 @@ def test_a_dead_letter_put_back_by_the_dashboard_has_its_time_from_then_on(
     assert seen.now.stay_s <= 2.0
 
 
-def test_what_the_dashboard_deleted_is_removed_and_the_books_still_balance(queue: ScriptedQueue) -> None:
+def test_what_the_dashboard_deleted_is_removed_and_the_counts_still_balance(queue: ScriptedQueue) -> None:
     queue.beat("w")
     queue.accept("a", "b")
     queue.now_s = 1.0
