@@ -1,4 +1,4 @@
-"""The version of the package, for those who are told it."""
+"""The version of the package."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class SentenceTooLong(ServingError):
     def __init__(self, num_words: int, num_tokens: int | None = None, sentence_number: int | None = None) -> None:
         """`num_tokens` is None where the text was refused before anything dear was done with it.
 
-        `sentence_number`, from 1, tells which sentence of a text of several it is.
+        `sentence_number`, from 1, is the number of the sentence in a text of several.
         """
         which = "The sentence" if sentence_number is None else f"Sentence {sentence_number}"
         words = f"{num_words:,} word{'' if num_words == 1 else 's'}"

@@ -116,7 +116,7 @@ class Completion:
     output_ids: tuple[int, ...] = ()  # <eos> included where it was generated
     timings: Timings = Timings()
     error: str | None = None  # for people; set only with FinishReason.ERROR, never holds user text
-    trace: str = field(default="", compare=False)  # what its worker saw of it; travels beside the message
+    trace: str = field(default="", compare=False)  # what its worker saw of it; travels outside the message
 
     def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
         """A JSON-ready object."""
@@ -177,7 +177,7 @@ class Delivery:
     waited_s: float  # in the queue until now, by the clock of Redis
     left_s: float = inf  # until its deadline, from now on
     streams: bool = False  # somebody wants to hear every token
-    is_suspect: bool = False  # an earlier worker died with it: nothing runs beside it and its group
+    is_suspect: bool = False  # an earlier worker died with it: nothing else runs with it and its group
 
 
 @dataclass(frozen=True, slots=True)

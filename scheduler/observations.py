@@ -1,7 +1,7 @@
 """What a process counts of its own work, as numbers that only grow: totals, histograms, and sums over iterations.
 
-Many processes serve one system. Each tells the queue what it has counted since it last did, and the sums there are the
-metrics of the whole. So nothing here is a mean or a rate: these do not add up.
+Many processes serve one system. Each reports to the queue what it has counted since its last report, and the sums there
+are the metrics of the whole. So nothing here is a mean or a rate: these do not add up.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The worker process: connects the engine to the queue and turns SIGTERM into an orderly stop.
 
-Called by `miniserve worker`, which knows the tokenizer that ships beside these weights.
+Called by `miniserve worker`, which knows the tokenizer that ships with these weights.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ _NEVER_LAST = _words(
 # Not at the end where a number follows; months and days neither where a small letter does.
 _NUMBERED = _words("No no Nos nos p P pp Fig fig Figs figs ch Ch chap Chap vol Vol sec Sec eq Eq Ex Art art pg Tel tel")
 _DATES = _words("Jan Feb Mar Apr Jun Jul Aug Sept Sep Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun")
-# At the end only where the next word opens a sentence, as far as spelling tells.
+# At the end only where the next word opens a sentence, as far as spelling shows.
 _RARELY_LAST = _words(
     "St Ave Rd Blvd Inc Ltd Co Corp Bros Jr Sr Esq Univ Dept dept gen gov govt Govt al est Est min max incl excl misc "
     "abbr orig avg adj adv Nr Ph.D Ph ft lb lbs oz hrs mins sq tsp tbsp "

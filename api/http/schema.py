@@ -39,7 +39,7 @@ class CorrectionBody(BaseModel):
 
 
 class RequestOptions(Protocol):
-    """What a body may hold beside its texts."""
+    """What a body may hold in addition to its texts."""
 
     learner_id: str | None
     min_confidence: float

@@ -1,4 +1,4 @@
-"""The figures beside the picture: rates, latencies, Little's law, workers and alerts, from two looks at the system."""
+"""The figures next to the picture: rates, latencies, Little's law, workers and alerts, from two looks at the system."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Hub:
     """Any thread may watch."""
 
     def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Callable[[Command], Any] | None) -> None:
-        """`ask` sends a command to Redis; None in the local modes, where no worker tells what it does."""
+        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does."""
         self._observer, self._goals, self._ask = observer_of(mailbox), goals, ask
         self._lock = threading.Lock()
         self._viewers: list[Queue[bytes]] = []

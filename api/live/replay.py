@@ -41,7 +41,7 @@ class Arrival:
 class Run:
     """What a policy made of the load."""
 
-    iterations: list[list[Any]] = field(default_factory=list)  # as a worker tells them, and slots that are wasted
+    iterations: list[list[Any]] = field(default_factory=list)  # as a worker reports them, and slots that are wasted
     latencies_s: list[float] = field(default_factory=list)
     busy: int = 0  # slot-steps that gave a token of an answer
     taken: int = 0  # and of slots that nobody else could have: a static batch holds those of its members to its end

@@ -62,7 +62,7 @@ logger = structlog.get_logger(__name__)
 def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpans = lambda _: None) -> None:
     """Serve until a stop signal; ends in SystemExit, with 1 and a line on standard error if the port is not free.
 
-    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model beside it; so is
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model in the process; so is
     `make_spans`.
     """
     listeners = [bind(settings.host, settings.port)]

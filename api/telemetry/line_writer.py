@@ -19,7 +19,7 @@ from time import monotonic, sleep
 import structlog
 
 MOST_LINES = 4096  # that wait to be written
-_LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, beside what other processes write
+_LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, among what other processes write
 _WRITE_EVERY_S = 0.1
 logger = structlog.get_logger(__name__)
 

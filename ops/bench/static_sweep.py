@@ -1,4 +1,4 @@
-"""`static-sweep`: how large a batch, and how long to wait for it. The unbatched server stands beside it as a point."""
+"""`static-sweep`: how large a batch, and how long to wait for it. The unbatched server is a point to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drill that attacks the door: what a good client's answers take meanwhile, beside what they take in calm.
+"""The drill that attacks the door: how long a good client's answers take meanwhile, compared with calm.
 
 The attackers are a process of their own (rude_clients.py), so that the good client's clock does not wait for them. Calm
 and attack take turns, because a machine is not the same for ten minutes.

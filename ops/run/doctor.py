@@ -32,7 +32,7 @@ from worker.model.weights import DEFAULT_PATH, digest
 
 MAX_CLOCK_ERROR_S = 0.5
 MAX_MEMORY_SHARE = 0.8  # as the alert redis-memory-high
-# What each reads tells whether its user may use the command; REPLICAOF has no form that only reads.
+# Each reads only, and shows whether the user may use the command; REPLICAOF has no form that only reads.
 _NEEDLESS = {
     "CONFIG": ("CONFIG", "GET", "port"),
     "MODULE": ("MODULE", "LIST"),

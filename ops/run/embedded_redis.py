@@ -39,7 +39,7 @@ START_PATIENCE_S = 10.0
 STOP_PATIENCE_S = 5.0
 LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
 MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
-# Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO, that tells how full it is.
+# Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO: how full it is.
 _ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"
 _POLL_S = 0.005
 _PORTS = (15_000, 32_000)

@@ -1,8 +1,8 @@
 """Alerts: rules over what is observed, and when each is raised and cleared.
 
 A rule is raised once its condition has held for a while, and cleared once a lower bar has been kept for a while, so
-that a value that trembles about the limit tells nobody twice. Pure: the time comes as an argument.
-ops/observe/monitor.py asks again and again.
+that a value that varies about the limit is not reported twice. Pure: the time comes as an argument.
+ops/observe/monitor.py evaluates them four times a second.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-_LEAST_NOISE = 1e-6  # of E[t^2]: even data without noise do not tell apart what never varied
+_LEAST_NOISE = 1e-6  # of E[t^2]: even data without noise do not separate what never varied
 _FAINT = (
     1e-9  # share by which a cost per token is made dearer: what it and a fixed cost explain alike is taken for fixed
 )
@@ -29,7 +29,7 @@ class IterationCost:
 def fit_cost(sums: Mapping[str, float]) -> IterationCost:
     """Least squares without negative costs (Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23).
 
-    A light load hardly tells what a second decode step adds to an iteration. So a step is taken to cost about as much
+    A light load hardly shows what a second decode step adds to an iteration. So a step is taken to cost about as much
     as a prompt token, give or take as much again: a ridge (Hoerl & Kennard, Technometrics 12, 1970) of weight noise
     variance / slope^2, which loses its say as the data gain theirs.
     """

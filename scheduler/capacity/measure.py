@@ -18,11 +18,11 @@ from scheduler.capacity.window import Window, last_seconds, rising
 
 AUDIT_S = 60.0  # of Little's law, and of what requests are like: the longer, the less those count that cross its ends
 AUDIT_PARTS = (1, 2, 4)  # the whole, its last half, its last quarter
-RECENT_S = 10.0  # of the load: short enough to see it rise, and 100 arrivals at 10/s tell it to a tenth
+RECENT_S = 10.0  # of the load: short enough to see it rise, and 100 arrivals at 10/s give it to a tenth
 TURN_S = 5.0  # of the iterations a newcomer waits for: they lengthen with the load, and shorten again when it falls
 LEAST_ENDED = 30  # W and the mean lengths of fewer are off by a fifth and more, by chance alone
 MOST_DRAIN = 0.05  # where more end than come by this share a backlog drains: no steady state to compare with
-LEAST_COUNTS = 10  # seconds whose arrivals tell how bursty they are
+LEAST_COUNTS = 10  # seconds whose arrivals show how bursty they are
 MOST_WORKERS = 1000
 MOST_TRIED = 16  # sizes above what the utilization asks for: no number of workers meets an SLO below one iteration
 

@@ -1,7 +1,7 @@
 """Queueing theory, as far as a batching server needs it: pure formulas, each with its source.
 
 Nothing here knows requests, workers or windows: `measure.py` says what the symbols are. Rates are per second,
-times in seconds; a station that cannot keep up waits `inf`. docs/capacity.md tells what each is for, and its limits.
+times in seconds; a station that cannot keep up waits `inf`. docs/capacity.md says what each is for, and its limits.
 """
 
 from __future__ import annotations

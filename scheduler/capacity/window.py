@@ -9,7 +9,7 @@ from operator import gt
 from scheduler.capacity.observed import Moment
 
 _SLACK_S = 0.5  # moments are a second apart, more or less: a window takes the one next to its begin
-_SHORTEST_S = 0.1  # shorter ones tell no rate: what the processes count comes in four times a second
+_SHORTEST_S = 0.1  # shorter ones give no rate: what the processes count comes in four times a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class RedisApiMailbox(WaitingMailbox):
             if isinstance(reply, Exception):
                 return  # the next poll tries again, until the deadline
             if reply[0] in (b"known", b"conflict"):
-                # Another request with the same key came first: these jobs run beside it.
+                # Another request with the same key came first: these jobs run, too.
                 wanted.record = replace(wanted.record, key="")
             elif reply[0] in (b"accepted", b"attached"):
                 for waiter in waiters:

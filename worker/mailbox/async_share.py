@@ -1,4 +1,4 @@
-"""How much of one worker asynchronous requests may take, beside those that somebody waits for."""
+"""How much of one worker asynchronous requests may take while there are others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 from scheduler.messages import MAX_TOTAL_TOKENS
 
 _OTHERS_S = 2.0  # after a request that somebody waits for, another may come
-_PART = 16  # of 4,096 tokens: six short requests beside the others
+_PART = 16  # of 4,096 tokens: six short requests
 
 
 class AsyncShare:
@@ -43,6 +43,6 @@ class AsyncShare:
         return time.monotonic() - self._waited_for_s > _OTHERS_S
 
     def capacity(self, free_tokens: int) -> int:
-        """What they may still take beside others; may be negative."""
+        """What they may still take while there are others; may be negative."""
         self._budget_tokens = max(self._budget_tokens, free_tokens)
         return max(self._budget_tokens // _PART, MAX_TOTAL_TOKENS) - sum(self._held.values())

@@ -65,7 +65,7 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
         "retry": Retry(NoBackoff(), 0),
         "socket_timeout": socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
         "socket_connect_timeout": socket_timeout_s,
-        "driver_info": None,  # a user with few rights may not tell its library's name
+        "driver_info": None,  # a user with few rights may not report its library's name
     }
     if url.startswith("unix://"):
         return Redis.from_url(url, **options)

@@ -72,7 +72,7 @@ class ReplyMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is kept of an HTTP request beside its jobs, so that it can be answered for later, and by another replica."""
+    """What is kept of an HTTP request, in addition to its jobs, so that any replica can answer for it later."""
 
     request_id: str  # its jobs' ids begin with it
     document: str  # what the API needs to give the answer later; only the API reads it
@@ -124,7 +124,7 @@ class WorkerReport:
     totals: Mapping[str, float] = field(default_factory=dict)  # what it counted since it started
     gauges: Mapping[str, float] = field(default_factory=dict)  # how it is now
     service_rate_tokens_per_s: float = 0.0  # reserved tokens that it finishes with a full batch; 0: not known yet
-    # What it did since the last beat, as JSON; '' where nothing is to be sent. It is told whether somebody watches.
+    # What it did since the last beat, as JSON; '' where nothing is to be sent. Its argument: whether somebody watches.
     live: Callable[[bool], str] = lambda _: ""
 
 
@@ -153,7 +153,7 @@ class WorkerMailbox(Protocol):
         """
 
     def give_back(self, completions: Sequence[Completion]) -> None:
-        """The engine failed: beside these answers all that is held goes back to the queue, as if the worker had died.
+        """The engine failed: these answers are sent, and all else that is held returns to the queue, as after a death.
 
         Raises MailboxDown; what is held then comes again with the next exchange, under no suspicion.
         """
@@ -163,7 +163,7 @@ class WorkerMailbox(Protocol):
 
 
 class Reports(Protocol):
-    """What a process has to tell Redis now and then, each report once. Used from one thread."""
+    """What a process reports to Redis now and then, each report once. Used from one thread."""
 
     def command(self) -> tuple[Any, ...] | None:
         """The report to send now; the same again as long as its reply is not known."""

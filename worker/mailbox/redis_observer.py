@@ -91,7 +91,7 @@ def _numbers(flat: list[bytes]) -> Iterable[tuple[str, float]]:
 
 
 def _comparable(rows: list[bytes]) -> list[bytes]:
-    """The latest rows that count answers and failures: replicas up to 0.7, beside us or before, write others."""
+    """The latest rows that count answers and failures: replicas up to 0.7, which may still run, write others."""
     latest = takewhile(lambda row: b'"done"' in row, reversed(rows))
     return list(latest)[::-1]
 
@@ -101,7 +101,7 @@ def _moment(raw: bytes) -> Moment | None:
     """None for a row that no script of ours wrote."""
     try:
         row = json.loads(raw)
-        known = {name: row[name] for name in _MOMENT if name in row}  # a later version, beside us, may tell more
+        known = {name: row[name] for name in _MOMENT if name in row}  # a later version may write more
         # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
         known["iterations"] = dict(known.get("iterations") or {})
         sums = [*known["iterations"].values(), *(value for name, value in known.items() if name != "iterations")]

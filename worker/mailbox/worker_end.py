@@ -176,7 +176,7 @@ class RedisWorkerMailbox:
             self._in_flight.clear()
 
     def _claim(self, capacity: FreeCapacity, inbox: Inbox) -> bool:
-        """Let a claim stand, where there is capacity beside what has just come. Whether Redis was asked.
+        """Let a claim stand, if capacity is left after what has just come. Return whether Redis was asked.
 
         A worker without capacity only asks now and then what was cancelled.
         """

@@ -1,6 +1,7 @@
 """How NumPy's BLAS is set up. Must run before NumPy is imported, so this module imports nothing of the kind.
 
-One thread: two BLAS threads beside an API process lose more than they gain, and workers scale by process instead.
+One thread: with an API process on the same cores two BLAS threads lose more than they gain. Workers scale by process
+instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Does a sequence get the same answer in every batch? Checked with the loaded weights at start-up.
 
-A few fixed prompts run alone and then in batches of several sizes: at every place of the batch, beside longer ones that
+A few fixed prompts run alone and then in batches of several sizes: at every place of the batch, with longer ones that
 widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is compared.
 The answer depends on the matrix kernels that BLAS chose for this CPU; it is logged, and GET /readyz shows it.
 """

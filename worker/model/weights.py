@@ -168,7 +168,7 @@ def _padded_columns(matrix: np.ndarray) -> np.ndarray:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file, as the file with the ending .sha256 beside weights states it."""
+    """The SHA-256 of a file, as the .sha256 file next to the weights states it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

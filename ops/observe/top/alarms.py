@@ -1,4 +1,4 @@
-"""Which alerts hold in this reading: the rules of scheduler/capacity/rules.py over what GET /metrics tells.
+"""Which alerts hold in this reading: the rules of scheduler/capacity/rules.py over what GET /metrics reports.
 
 `miniserve monitor` raises an alert once its condition has held for a while, and clears it later still; a view that may
 have been opened a second ago has no such memory, and says what is beyond its bar now.
@@ -15,7 +15,7 @@ from scheduler.capacity.rules import Alert, Situation, holding
 
 def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> tuple[Alert, ...]:
     """The worst first. Growing dead letters are those of the window; the server's word for all else."""
-    if later.value("miniserve_workers") is None:  # a server that does not tell the numbers that the rules need
+    if later.value("miniserve_workers") is None:  # a server that does not report the numbers that the rules need
         return ()
     situation = Situation(
         observed=_observed(earlier, later, seconds),

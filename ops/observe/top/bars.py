@@ -14,7 +14,7 @@ _MIN_WIDTH = 4
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`used` of `limit`; the number stands beside it, so that the bar need not be exact."""
+    """`used` of `limit`; the number stands next to it, so that the bar need not be exact."""
 
     used: float | None
     limit: float | None

@@ -1,7 +1,7 @@
 """What `miniserve top` shows, as plain numbers: computed from two readings of GET /metrics, drawn elsewhere.
 
 Gauges are those of the later reading. Rates and percentiles are of the time between the two: from differences of
-counters and of histogram buckets. None stands for what the server does not tell, or what did not happen in that time.
+counters and of histogram buckets. None stands for what the server does not report, or what did not happen in that time.
 The field names are the keys of `miniserve top --json` (docs/top.md): add some, rename none.
 """
 
