@@ -71,9 +71,11 @@ class CheckForm(BaseModel):
         json_schema_extra=_without_default,
     )
     language: str = Field(description="Capitals or not.", json_schema_extra={"enum": [*LANGUAGES, AUTO]})
-    preferred_variants: str = Field("", description=f"With `{AUTO}`: variants, by commas. The first of English counts.")
-    enabled_rules: str = Field("", description="Reasons to look for although disabled, by commas.")
-    disabled_rules: str = Field("", description="Reasons to leave out, by commas: `past_tense,habit`.")
+    preferred_variants: str = Field(
+        "", description=f"With `{AUTO}`: variants, separated by commas. The first English one counts."
+    )
+    enabled_rules: str = Field("", description="Reasons to look for although disabled, separated by commas.")
+    disabled_rules: str = Field("", description="Reasons to leave out, separated by commas: `past_tense,habit`.")
     enabled_categories: str = Field("", description="As `enabledRules`, by category: GRAMMAR, TYPOS, STYLE.")
     disabled_categories: str = Field("", description="As `disabledRules`, by category.")
     enabled_only: Literal["true", "false", "yes", "no"] = Field("false", description="Only what is enabled by name.")
