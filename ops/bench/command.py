@@ -35,7 +35,7 @@ _QUICK = 0.1
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
 @option("--against", multiple=True, metavar="NAME=DIR[,VARIABLE=VALUE...]",
-        help="Of peers and profile: measure this checkout, too, with its own .venv and these settings.")  # fmt: skip
+        help="For peers and profile: also measure this checkout, with its own .venv and these settings.")  # fmt: skip
 @option("--sentences", type=click.Path(exists=True, dir_okay=False))
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
@@ -54,7 +54,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     slots          the capacity of one worker, found three ways
 
     \b
-    --concurrency and --total are those of static-sweep and modes, --sentences is of peers, profile and engine.
+    --concurrency and --total are for static-sweep and modes, --sentences is for peers, profile and engine.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else

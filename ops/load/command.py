@@ -127,13 +127,13 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     """Put a load on a running server and measure its answers.
 
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
-    loop: requests come when they come, and latency counts from the moment a request was due.
+    loop: requests are sent at random times, and latency counts from the time at which a request was due.
 
-    Where the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts; the
-    rest is HTTP, the API process, and the way to it and back.
+    If the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts. The
+    rest is HTTP, the API process, and the network.
 
-    Exit status 1 if any request was refused, failed, or (with --expect) answered otherwise than it should be; and at
-    once where nobody listens at the URL, or where it wants an API key.
+    Exits with 1 if a request was refused or failed or, with --expect, had another answer; at once if nothing listens
+    at the URL, or if the API key is missing.
     """
     sentences = _sentences(asked["sentences"], asked["seed"])
     options = _options(asked)

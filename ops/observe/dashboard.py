@@ -33,7 +33,7 @@ _THREADS = 8
 @option("--dashboard-password", default="",
         help="Password of the log-in; empty: a new one. Set it by its variable: `ps` shows options.")  # fmt: skip
 @option("--dashboard-hosts", default="", metavar="NAME,...",
-        help="Host names that it is reached by, besides localhost and addresses.")  # fmt: skip
+        help="Host names of the dashboard, in addition to localhost and addresses.")  # fmt: skip
 @click.option("--dashboard-disable-delete/--dashboard-delete", "is_delete_disabled", default=True,
               envvar="MINISERVE_DASHBOARD_DISABLE_DELETE", show_envvar=True,
               help="Whether deleting jobs and emptying queues is refused; by default it is.")  # fmt: skip
@@ -41,8 +41,8 @@ _THREADS = 8
 def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> None:
     """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.
 
-    It reads JSON alone: what else is in Redis is never unpickled. It takes a change only from its own pages, and none
-    that deletes unless asked to.
+    It reads only JSON and never unpickles what is in Redis. It accepts changes only from its own pages, and deletes
+    nothing without --dashboard-delete.
     """
     if asked["dashboard_open"] and not _is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")

@@ -18,7 +18,7 @@ def key() -> None:
 @option("--requests-per-s", type=float, help="Requests that the keys of this name may send in a second.")
 @option("--tokens-per-s", type=float, help="Tokens that they may reserve in a second: prompts, and longest outputs.")
 def new(name: str, **limits: float | None) -> None:
-    """Print a new key, and on the next line what the key file needs of it.
+    """Print a new key, and on the next line its entry for the key file.
 
     The key itself is stored nowhere. Its user sends it as `Authorization: Bearer <key>`. NAME is shown in logs and
     metrics; keys of one name are one account, so that a key can be replaced without a break.
@@ -33,4 +33,4 @@ def new(name: str, **limits: float | None) -> None:
         raise click.BadParameter(str(error), param_hint="NAME") from None
     click.echo(api_key)
     click.echo(line)
-    click.echo("The first line is the key, and is shown this once. Append the second to the file of keys.", err=True)
+    click.echo("The first line is the key; it is not shown again. Append the second line to the key file.", err=True)
