@@ -18,7 +18,7 @@ from typing import Any
 
 WIRE_VERSION = 2
 _OLDEST_VERSION = 1
-EOS_ID = 1  # the tokenizer's <eos>, the same in every vocabulary we ship
+EOS_ID, X2_ID = 1, 3  # the tokenizer's, the same in every vocabulary we ship; the places of words follow <x2>
 # An output id is a token in its lower bits. Where the token ends an edit, the upper ones say how certain it was, in
 # steps of the log-odds of the edit against none: no byte more for it on the wire. 0: the worker says nothing of it.
 ID_BITS = 12
