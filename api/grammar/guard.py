@@ -54,6 +54,9 @@ _FINITE = frozenset(
 _SIMPLE_TENSE = frozenset([Reason.STATIVE, Reason.HABIT])
 _SIMPLE_AUXILIARIES = frozenset(["was", "were", "had", "did", "have", "do", "be"])
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
+# These reasons promise a form, so an edit that puts in another is a mistake of its own: "to beholds" > "to beheld".
+_BASE_FORM = frozenset([Reason.BASE_DO, Reason.BASE_MODAL, Reason.BASE_TO, Reason.BARE_INF, Reason.TO_INF])
+_PAST_FORM = frozenset([Reason.PAST_IRREG, Reason.PART_IRREG, Reason.PERF_PART, Reason.PASSIVE_PART])
 
 _OldAndNew = tuple[Sequence[str], Sequence[str]]  # the words an edit takes away and those it puts in
 
@@ -112,7 +115,19 @@ class Guard:
             and self._keeps_the_other_words(change)
             and self._stays_the_same_verb(change)
             and self._is_past_where_it_says_so(change)
+            and self._has_the_form_it_names(change)
         )
+
+    def _has_the_form_it_names(self, change: _Change) -> bool:
+        """Return whether one of the words put in has the form that the reason promises, or none is put in."""
+        if change.reason in _BASE_FORM:
+            has_form = self._words.may_be_base
+        elif change.reason in _PAST_FORM:
+            has_form = self._words.may_be_past
+        else:
+            return True
+        brought = [part for part in change.new if part not in change.old and part != "to" and part not in NEGATIONS]
+        return not brought or any(map(has_form, brought))
 
     def _is_past_where_it_says_so(self, change: _Change) -> bool:
         """Return whether the one word left is a past or base form: "have writed" may become 'wrote', not 'written'."""

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.verb_words import parts_of
+from api.grammar.verb_words import parts_of, plain
+from api.grammar.verbs import MODALS
 
 _NEAR = 120  # characters that are read on either side
 _TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
@@ -31,6 +32,8 @@ _NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) | {"to"}  # fmt: skip
 _SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
+_MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will"})
+_KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
 
 
 def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool]) -> bool:
@@ -43,6 +46,10 @@ def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool])
         return _starts_a_clause_before(_COMING, after)
     if edit.reason is Reason.SVA_BE:
         return _disagrees(before, edit)
+    if edit.reason is Reason.TO_INF:
+        return not _MODALS_WITH_S.isdisjoint(_TOKEN.findall(before.lower())[-1:])  # "He cans swim" needs no 'to'
+    if edit.reason is Reason.DO_SUPPORT:
+        return _loses_do(before, edit)
     if edit.reason in _NOT_FOR:
         is_present = not is_past(parts_of(edit.replacement[0])[0])
         return is_present and (_disagrees(before, edit) or _is_over(after, is_past))
@@ -60,6 +67,18 @@ def _disagrees(before: str, edit: Proposal) -> bool:
     if edit.reason is Reason.SVA_BE:
         return edit.replacement[0].lower() in _NOT_BE[person]
     return person in _NOT_FOR[edit.reason]
+
+
+def _loses_do(before: str, edit: Proposal) -> bool:
+    """Return whether a direct question loses a 'do' that it needs: "How [does works] it?", "What [does means] it?"."""
+    if not _is_do(edit.source[0]) or any(map(_is_do, edit.replacement)):
+        return False
+    asked = _TOKEN.findall(before.lower())
+    return len(asked) == 1 and (asked[0] in _KEEP_DO or (asked[0] == "what" and plain(edit.source[-1]) == "means"))
+
+
+def _is_do(word: str) -> bool:
+    return parts_of(word)[0] in word_sets.DO_PARTS
 
 
 def _is_over(after: str, is_past: Callable[[str], bool]) -> bool:

@@ -76,6 +76,10 @@ class VerbWords:
         """Return whether the part is an auxiliary or a right form of a known verb."""
         return part in _AUXILIARIES or self.verbs.is_form(part)
 
+    def may_be_base(self, part: str) -> bool:
+        """Return whether the part may be a base form, or a modal, which has no other."""
+        return part in self.verbs.verbs or part == "be" or part in _MODAL_FORMS
+
     def may_be_past(self, part: str) -> bool:
         """Return whether the part may be a past form or a participle."""
         if part in _PASTS:

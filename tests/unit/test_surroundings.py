@@ -26,6 +26,9 @@ R = Reason
         ("The rate remain high Last Year", ScriptEdit(2, 1, "remains", R.SVA_SG)),
         ("He don't go there last week", ScriptEdit(1, 1, "doesn't", R.SVA_SG)),
         ("He has announced that he'll fight next month", ScriptEdit(1, 2, "will announce", R.TENSE_FUT)),
+        ("She cans drive a car", ScriptEdit(2, 1, "to drive", R.TO_INF)),
+        ("How does works this machine?", ScriptEdit(1, 2, "works", R.DO_SUPPORT)),
+        ("What does means this word?", ScriptEdit(1, 2, "means", R.DO_SUPPORT)),
     ],
 )
 def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: ScriptEdit) -> None:
@@ -52,6 +55,10 @@ def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: 
         ("They don't want it", ScriptEdit(1, 1, "didn't", R.SVA_SG), "They didn't want it"),
         ("He swum last week", ScriptEdit(1, 1, "swam", R.PAST_NOT_PART), "He swam last week"),
         ("He went there tomorrow", ScriptEdit(1, 1, "will go", R.TENSE_FUT), "He will go there tomorrow"),
+        ("She wants drive a car", ScriptEdit(2, 1, "to drive", R.TO_INF), "She wants to drive a car"),
+        ("What does causes this?", ScriptEdit(1, 2, "causes", R.DO_SUPPORT), "What causes this?"),
+        ("He asked where did I live.", ScriptEdit(3, 2, "I", R.DO_SUPPORT), "He asked where I live."),
+        ("Who does lives here?", ScriptEdit(1, 2, "lives", R.DO_SUPPORT), "Who lives here?"),
         ("He like it. I left yesterday", ScriptEdit(1, 1, "likes", R.SVA_SG), "He likes it. I left yesterday"),
     ],
 )
