@@ -6,7 +6,6 @@ Concluding never raises: an edit without sense is dropped and counted. Outside o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -20,7 +19,7 @@ from api.grammar.language import NOT_ENGLISH, nothing_found
 from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
-from api.grammar.surface import match_case
+from api.grammar.surface import match_case, without_shouts
 from api.grammar.surroundings import speak_against
 from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
 from api.grammar.verb_words import VerbWords
@@ -34,7 +33,6 @@ MAX_CHARACTERS = 8_000  # of a sentence; 64 words or 128 tokens are shorter
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
 PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
-_LONE_I = re.compile(r"\bi\b")  # also of I'm
 _T = TypeVar("_T")
 
 
@@ -146,11 +144,9 @@ class TextPipeline:
         return Draft(sentence, self._encode(sentence), start, min_confidence)
 
     def _encode(self, sentence: str) -> Prompt:
-        """Encode a sentence. The model reads one all in capitals in small letters; its words keep their capitals."""
-        if not sentence.isupper():
-            return self._tokenizer.encode(sentence)
-        quiet = _LONE_I.sub("I", sentence.lower())
-        if len(quiet) != len(sentence) or count_words(sentence) < 2:
+        """Encode a sentence. The model reads verbs in capitals in small letters; the words keep their capitals."""
+        quiet = without_shouts(sentence, self._words)
+        if quiet == sentence or count_words(sentence) < 2:
             return self._tokenizer.encode(sentence)
         words = (piece for piece in split_pieces(sentence) if piece.word_number is not None)
         return replace(self._tokenizer.encode(quiet), words=tuple(words))

@@ -1,17 +1,20 @@
 """Gives a replacement the capitals and the kind of apostrophe of the words it replaces.
 
-The model writes lower case with straight apostrophes.
+The model writes lower case with straight apostrophes, and reads no verb in capitals.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from api.grammar import word_sets
 from api.grammar.memo import memo
-from api.grammar.verb_words import parts_of, plain
+from api.grammar.verb_words import VerbWords, parts_of, plain
 
 _DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did", "not")}
+_LONE_I = re.compile(r"\bi\b")  # also of I'm
+_SHOUTED = re.compile(r"\b[A-Z]{2,}(?:['\u2019]T)?\b")
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
 _NEVER_NAMES = frozenset(
@@ -19,6 +22,21 @@ _NEVER_NAMES = frozenset(
     "no not never who what which where when why how people children men women everyone everybody someone somebody "
     "nobody nothing something anyone anybody one many most two three".split()
 )
+
+
+def without_shouts(sentence: str, verbs: VerbWords) -> str:
+    """Return the sentence with its verbs in small letters where they are in capitals, or all of it where it is.
+
+    The code points keep their places. Abbreviations keep their capitals.
+    """
+    if not sentence.isupper():
+        return _SHOUTED.sub(lambda shout: _quiet(shout.group(), verbs), sentence)
+    quiet = _LONE_I.sub("I", sentence.lower())
+    return quiet if len(quiet) == len(sentence) else sentence
+
+
+def _quiet(word: str, verbs: VerbWords) -> str:
+    return word.lower() if verbs.lemmas_of(parts_of(word)[0]) else word
 
 
 def match_case(

