@@ -56,10 +56,7 @@ class GreedyDecoder:
 
 
 def greedy(logits: np.ndarray, num_first: int, eos_bias: float) -> np.ndarray:
-    """Most likely token of each row of `logits` (S, V).
-
-    The first `num_first` rows are first output steps. There `eos_bias` is added to <eos>, in place: the model must be
-    that much surer of an error than of none. Later steps are free, so that an edit once begun is finished as meant.
-    """
+    """Most likely token of each row of `logits` (S, V), the first `num_first` of which are first output steps."""
+    # In place; there the model must be so much surer of an error than of none. An edit once begun is finished.
     logits[:num_first, EOS_ID] += eos_bias
     return logits.argmax(axis=1)
