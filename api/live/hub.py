@@ -116,7 +116,7 @@ class Hub:
             except Exception:  # one look that fails must not be the last one
                 logger.exception("a look for the live view failed")
             number += 1
-            time.sleep(max(0.05, LOOK_EVERY_S - (time.monotonic() - began_s)))
+            time.sleep(max(LOOK_EVERY_S / 5, LOOK_EVERY_S - (time.monotonic() - began_s)))
 
     def _has_viewers(self) -> bool:
         """Whether to go on. One that comes after the last look of this thread begins another."""
