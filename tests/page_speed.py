@@ -1,12 +1,15 @@
-"""Measures the page at `/` on an idle server: `python -m tests.page_speed`. The figures are in docs/page.md."""
+"""Measures the pages on an idle server: `python -m tests.page_speed`. The figures are in docs/page.md.
+
+Bytes and axe-core's verdict of `/`, `/ops` and `/docs`; of `/`, how soon it is painted and how soon it marks.
+"""
 
 from __future__ import annotations
 
 import statistics
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from api.pages.files import STATIC
 from ops.load import prompts
 from tests.browser import chromium
 from tests.running_system import RunningSystem
@@ -22,6 +25,19 @@ _MARKED = """(number) => new Promise((done) => {
   const look = () => (performance.getEntriesByName("pause to mark").length >= number ? done() : setTimeout(look, 20));
   look();
 })"""
+
+
+def about(browser: Browser, url: str) -> str:
+    """The bytes that a page loads at once, not compressed, and what axe-core says of it, light and dark."""
+    rules, sizes = [], []
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+        page = context.new_page()
+        page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
+        page.goto(url)
+        rules.append(Axe().run(page).violations_count)
+        context.close()
+    return f"{sum(sizes) // 2:,} bytes, axe-core: {rules[0]} violations light, {rules[1]} dark"
 
 
 def first_paints_ms(browser: Browser, url: str) -> list[float]:
@@ -52,9 +68,9 @@ def _shown(values: list[float]) -> str:
 
 
 def main() -> None:
-    sizes = {path.name: path.stat().st_size for path in sorted(STATIC.iterdir())}
-    print(f"bytes: {sum(sizes.values()):,}", sizes)
     with RunningSystem() as system, chromium() as browser:
+        for path in ("/", "/ops", "/docs"):
+            print(f"{path}:", about(browser, system.url + path))
         print("first paint:", _shown(first_paints_ms(browser, system.url)))
         print("pause to mark:", _shown(marks_ms(browser, system.url)))
 

@@ -29,5 +29,6 @@ def test_generated_requests_get_described_answers(tmp_path: Path) -> None:
         OpenAPIV31SpecValidator(document).validate()
         assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
         num_cases = int(re.search(r"(\d+) generated", done.stdout)[1])
+        print(f"{num_cases:,} generated requests")
         assert num_cases >= MIN_CASES
         assert "internal error" not in system.output()
