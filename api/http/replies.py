@@ -24,11 +24,6 @@ logger = structlog.get_logger(__name__)
 Header = tuple[str, str]
 
 
-def security_headers(headers: Sequence[Header]) -> list[Header]:
-    """What a server adds to these headers of a response."""
-    return SECURITY_HEADERS[:1] if KEPT_BY_BROWSERS in headers else SECURITY_HEADERS
-
-
 class Reply(NamedTuple):
     """A response but for the headers that every response has. Flask takes such a tuple from its views."""
 

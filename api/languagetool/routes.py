@@ -10,6 +10,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from flask import Blueprint, g, request
@@ -27,7 +28,7 @@ from api.service.jobs import Job
 from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, SentenceTooLong, ServingError
 from scheduler.messages import MAX_SENTENCES, Timings
-from worker.mailbox.waiters import wait_out
+from worker.mailbox.waiters import Wait
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
 FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
@@ -107,7 +108,8 @@ def _outcomes(corrector: Corrector, job: Job, is_first: bool) -> Sequence[Correc
         except RateLimited as error:
             if is_first or error.retry_after_s >= until_s - time.monotonic():
                 raise
-            wait_out(error.retry_after_s, job.has_left)
+            with suppress(DeadlineExceeded):
+                Wait(error.retry_after_s, job.has_left).wait()
         else:
             assert not isinstance(outcomes, Correction)
             return outcomes

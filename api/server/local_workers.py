@@ -9,13 +9,14 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 from gunicorn.workers.sync import SyncWorker
 
 from api.http.app import Api
-from api.http.replies import security_headers
+from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Header
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 
 _SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
@@ -31,7 +32,7 @@ class _LocalWorker(AnswersUnreadable):
         def with_headers(environ: Any, start_response: Any) -> Any:
             return application(
                 environ,
-                lambda status, headers, *error: start_response(status, headers + security_headers(headers), *error),
+                lambda status, headers, *error: start_response(status, headers + _security_headers(headers), *error),
             )
 
         self.wsgi.wsgi_app = with_headers
@@ -75,3 +76,8 @@ class ThreadedApiWorker(_LocalWorker, ThreadWorker):
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         self.handle_exit(sig, frame)  # Ctrl-C is a warm shutdown, too
+
+
+def _security_headers(headers: Sequence[Header]) -> list[Header]:
+    """What a server adds to these headers of a response."""
+    return SECURITY_HEADERS[:1] if KEPT_BY_BROWSERS in headers else SECURITY_HEADERS

@@ -10,7 +10,7 @@ import time
 from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
@@ -237,12 +237,6 @@ class WaitingMailbox(ApiMailbox):
                 else:
                     self._waiters.remove(ticket)
             wait.waiters.clear()  # each knows its wait: without the cycle all of it is freed at once
-
-
-def wait_out(time_s: float, has_left: Callable[[], bool] | None) -> None:
-    """Let time pass, as for an answer. Raises Cancelled once the client has left."""
-    with suppress(DeadlineExceeded):
-        Wait(time_s, has_left).wait()
 
 
 def completion_of(outcome: Outcome) -> Completion:
