@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 
 NOTHING_FOUND = "No verb mistakes found; other things are not checked."
 NOT_ENGLISH = "The text seems not to be English; only English is checked."
@@ -46,7 +47,7 @@ def nothing_found(text: str, num_unsure: int = 0, doubtful: Sequence[str] = ()) 
 
 def are_foreign(doubtful: Sequence[str]) -> bool:
     """Return whether sentences among English ones, each of which seems not to be English, surely are not."""
-    return sum(map(_doubt, doubtful)) >= _LEAST_DOUBT
+    return any(total >= _LEAST_DOUBT for total in accumulate(map(_doubt, doubtful)))  # a few of many show it
 
 
 def seems_english(text: str) -> bool:

@@ -43,6 +43,6 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
     return document if request_id is None else document | {"request_id": request_id}
 
 
-def to_json(document: dict[str, Any]) -> str:
+def to_json(document: object) -> str:
     """JSON as people read it: other scripts and emoji stay what they are."""
     return "".join(_chunks(document, 0))

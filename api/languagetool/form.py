@@ -116,7 +116,7 @@ class CheckForm(BaseModel):
         """Raises InvalidRequest."""
         if (self.text is None) == (self.data is None):
             raise InvalidRequest("text", "Send either 'text' or 'data': the text, or JSON of text and markup.")
-        return Document.of_text(self.text) if self.text is not None else _annotated(self.data or "", pause)
+        return Document.of_text(self.text, pause) if self.text is not None else _annotated(self.data or "", pause)
 
 
 def parse_form(body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
@@ -159,7 +159,10 @@ def _invalid(field: str) -> InvalidRequest:
 def _annotated(data: str, pause: Callable[[], None]) -> Document:
     parts: list[Part] = []
     try:
-        found = AnnotatedText.model_validate(json.loads(data))
+        pause()
+        document = json.loads(data)
+        pause()
+        found = AnnotatedText.model_validate(document)
         for at in range(0, len(found.annotation or ()), _STEP_ITEMS):
             items = _ANNOTATIONS.validate_python((found.annotation or [])[at : at + _STEP_ITEMS])
             parts += [_part(number, one) for number, one in enumerate(items, start=at)]
@@ -169,7 +172,7 @@ def _annotated(data: str, pause: Callable[[], None]) -> Document:
         raise InvalidRequest("data", f"'data' must be JSON such as {example}.") from None
     if (found.text is None) == (found.annotation is None):
         raise InvalidRequest("data", "'data' must have either 'text' or 'annotation'.")
-    return Document.of_text(found.text) if found.text is not None else Document(parts)
+    return Document.of_text(found.text, pause) if found.text is not None else Document(parts, pause)
 
 
 def _part(number: int, found: Annotation) -> Part:

@@ -20,6 +20,7 @@ from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
 from api.grammar.sentences import find_sentences
 from api.http import request_input
 from api.http.app import Api
+from api.http.large_documents import large_reply
 from api.http.replies import Reply, error_reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
@@ -64,7 +65,7 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
             )
             _check(corrector, job, answer)
         exchange.is_answer = True
-        return json_reply(answer.json())
+        return large_reply(answer.json(), corrector.pause)
 
     @routes.get("/v2/languages")
     def languages() -> Reply:
@@ -93,7 +94,7 @@ def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
         outcomes = _outcomes(corrector, replace(job, exchange=exchange, texts=texts, within_s=left_s), not number)
         if number:
             _add(whole, exchange)
-        for (start, sentence), outcome in zip(batch, outcomes, strict=True):
+        for (start, sentence), outcome in corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
             if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
                 raise outcome
             answer.add(start, sentence, outcome)

@@ -11,12 +11,12 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from queue import Empty, Full, Queue
 from typing import Any
 
 import structlog
 
+from api.http.large_documents import fragments_of
 from api.live.figures import figures
 from api.live.replay import Arrival, replay
 from api.observe.observer import observer_of
@@ -52,7 +52,7 @@ class Hub:
         self._seen: deque[Observed] = deque()
         self._last_id = "$"
         self._replaying = threading.Lock()
-        self._replay: tuple[float, dict[str, Any]] = -_REPLAY_HOLDS_S, {}
+        self._replay: tuple[float, list[bytes]] = -_REPLAY_HOLDS_S, []
 
     def watch(self, is_over: Callable[[], bool]) -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -71,12 +71,15 @@ class Hub:
         seen = self._observer.observe()
         return _event("figures", json.dumps(figures(seen, seen, self._goals)))
 
-    def replayed(self, pause: Callable[[], None]) -> dict[str, Any]:
-        """The load of the last seconds under three policies, once a second. Raises NotFound where there was none."""
+    def replayed(self, pause: Callable[[], None]) -> list[bytes]:
+        """The load of the last seconds under three policies, as pieces of JSON made once a second.
+
+        Raises NotFound where there was none.
+        """
         with self._replaying:
             made_s, document = self._replay
             if time.monotonic() - made_s >= _REPLAY_HOLDS_S:
-                document = self._replay_now(pause)
+                document = fragments_of(self._replay_now(pause), pause)
                 self._replay = time.monotonic(), document
             return document
 
@@ -176,10 +179,8 @@ class Hub:
                 by_worker[one["worker"]].append(one)
         found: list[Arrival] = []
         for lately in by_worker.values():
-            pause()
-            found = max(found, _arrivals_of(lately), key=len)
-        first_s = min((one.at_s for one in found), default=0.0)
-        return [replace(one, at_s=one.at_s - first_s) for one in found]
+            found = max(found, _arrivals_of(lately, pause), key=len)
+        return found
 
 
 def _read(raw: bytes) -> dict[str, Any] | None:
@@ -194,10 +195,11 @@ def _read(raw: bytes) -> dict[str, Any] | None:
 _SUMS = ("n", "t", "tt", "p", "d", "pp", "pd", "dd", "pt", "dt")
 
 
-def _arrivals_of(news: list[dict[str, Any]]) -> list[Arrival]:
+def _arrivals_of(news: list[dict[str, Any]], pause: Callable[[], None]) -> list[Arrival]:
     begun: dict[int, tuple[float, int]] = {}
     found = []
     for one in news:
+        pause()
         left_s = sum(iteration[0] for iteration in one["iterations"]) / 1e3
         at_s = one["at_ms"] / 1e3
         for dt_ms, began, _, ended in one["iterations"]:

@@ -8,7 +8,7 @@ shows what happens to a slot.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -32,7 +32,7 @@ class Arrival:
     """A request of the load."""
 
     number: int
-    at_s: float  # since the first
+    at_s: float  # since any moment
     prompt_tokens: int
     output_tokens: int
 
@@ -70,6 +70,7 @@ def replay(
         CONTINUOUS: ContinuousBatching(limits),
     }
     some = sorted(arrivals, key=lambda one: one.at_s)[:_MOST_REQUESTS]
+    some = [replace(one, at_s=one.at_s - some[0].at_s) for one in some]
     return {name: _run(policy, some, cost, pause).document() for name, policy in policies.items()}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import request
 
 from api.http.app import Api
-from api.http.replies import EVENTS, Reply, json_reply
+from api.http.large_documents import large_reply
+from api.http.replies import EVENTS, Reply
 from api.live.hub import Hub
 from api.observe.metrics import goals_of
 from api.pages.files import STATIC, PageFile
@@ -47,4 +48,4 @@ def add_live_view(app: Api, corrector: Corrector) -> None:
 
     @app.get("/ops/replay")
     def show_replay() -> Reply:
-        return json_reply(hub.replayed(corrector.pause))
+        return large_reply(hub.replayed(corrector.pause), corrector.pause)

@@ -7,18 +7,20 @@ from dataclasses import replace
 from flask import Request, g, request
 
 from api.http.app import Api
-from api.http.replies import JSON, Reply, json_reply
+from api.http.large_documents import fragments_of, large_reply
+from api.http.replies import JSON, Reply
 from api.observe import metrics
 from api.observe.asked import name_exchange, pending_reply
 from api.observe.metrics_page import MetricsPage
 from api.observe.observer import find_own, observer_of
 from api.observe.waterfall import waterfall_document, waterfall_text
+from api.service.corrector import Corrector
 from scheduler.errors import InvalidRequest, NotFound
 
 TEXT = "text/plain"
 
 
-def add_observing(app: Api) -> None:
+def add_observing(app: Api, corrector: Corrector) -> None:
     """Add the two routes."""
     observer = observer_of(app.mailbox)
 
@@ -46,10 +48,11 @@ def add_observing(app: Api) -> None:
             raise NotFound("No request has this id, or its trace is no longer kept.")
         if found.phase is not None:
             return pending_reply(request_id, found.phase)
-        document = waterfall_document(request_id, found)
+        document = waterfall_document(request_id, found, corrector.pause)
         if wants_text:
-            return Reply(waterfall_text(document).encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])
-        return json_reply(document)
+            text = waterfall_text(document, corrector.pause)
+            return Reply(text.encode(), 200, [("Content-Type", f"{TEXT}; charset=utf-8")])
+        return large_reply(fragments_of(document, corrector.pause), corrector.pause)
 
 
 def _wants_text(request: Request) -> bool:

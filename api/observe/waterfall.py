@@ -7,27 +7,34 @@ that, so nothing of the worker's is shown too late.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from api.grammar.sentences import go_on
 from scheduler.messages import FinishReason
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 
 Document = dict[str, Any]
 _BAR_WIDTH = 60
+_PAUSE_AFTER = 4  # sentences, of up to 64 iterations: some 2 ms
 _LAST = ("delivered", "acknowledged", "refused")  # of a request
 _ANSWERED = (FinishReason.STOP, FinishReason.LENGTH)
 
 
-def waterfall_document(request_id: str, found: FoundTrace) -> Document:
-    """What there is of a trace, as JSON: events in the order of their beginnings, times in ms since it was received."""
+def waterfall_document(request_id: str, found: FoundTrace, pause: Callable[[], None] = go_on) -> Document:
+    """What there is of a trace, as JSON: events in the order of their beginnings, times in ms since it was received.
+
+    `pause` is called now and then: a request may have 64 sentences of 64 iterations.
+    """
     own = found.request
     document: Document = {"request_id": request_id, "is_complete": found.is_complete}
     if own is not None:
         document |= {"received_at": _iso(own.received_at_s), "status": own.status}
         document |= {"problem": own.slug} if own.slug else {}
-    events = sorted(_events(found), key=lambda event: event["start_ms"])
+    events = [*_events(found, pause)]
+    events.sort(key=lambda event: event["start_ms"])
     return document | {
         "duration_ms": max((_end_ms(event) for event in events), default=0.0),
         "sentences": [_sentence(number, job) for number, job in enumerate(found.jobs, start=1)],
@@ -35,21 +42,25 @@ def waterfall_document(request_id: str, found: FoundTrace) -> Document:
     }
 
 
-def waterfall_text(document: Document) -> str:
+def waterfall_text(document: Document, pause: Callable[[], None] = go_on) -> str:
     """The same for a terminal."""
     events, end = document["events"], f"{document['duration_ms']:.1f} ms"
     header = f"{'':16}{'start':>9}{'took ms':>9}  {'batch':>5}  0{end:>{_BAR_WIDTH - 1}}"
-    of_request = [event for event in events if "sentence" not in event]
+    by_sentence: defaultdict[int | None, list[Document]] = defaultdict(list)
+    for event in events:
+        by_sentence[event.get("sentence")].append(event)
+    of_request = by_sentence[None]
     shown = [event for event in of_request if event["name"] not in _LAST]
     lines = [_headline(document), header, *_bars(document, shown)]
     for sentence in document["sentences"]:
-        own = [event for event in events if event.get("sentence") == sentence["sentence"]]
-        lines += [_sentence_line(sentence), *_bars(document, own)]
+        lines += [_sentence_line(sentence), *_bars(document, by_sentence[sentence["sentence"]])]
+        if sentence["sentence"] % _PAUSE_AFTER == 0:
+            pause()
     lines += _bars(document, [event for event in of_request if event["name"] in _LAST])
     return "\n".join(lines) + "\n"
 
 
-def _events(found: FoundTrace) -> Iterator[Document]:
+def _events(found: FoundTrace, pause: Callable[[], None]) -> Iterator[Document]:
     own = found.request
     if own is not None:
         yield from _request_events(own)
@@ -58,6 +69,8 @@ def _events(found: FoundTrace) -> Iterator[Document]:
             sent_s, answered_s = (0.0, 0.0) if own is None else (own.sent_s, own.answered_s)
             for event in _sentence_events(job.part, sent_s, answered_s):
                 yield event | {"sentence": number}
+        if number % _PAUSE_AFTER == 0:
+            pause()
 
 
 def _request_events(own: RequestPart) -> Iterator[Document]:

@@ -110,9 +110,9 @@ class EditStream:
     def new_edits(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
         """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
         new = []
-        for at, (sentence, output, known) in enumerate(zip(self._sentences, outputs, self._outputs, strict=True)):
-            if output is known:
-                continue
+        parts = enumerate(zip(self._sentences, outputs, self._outputs, strict=True))
+        changed = [(at, sentence, output) for at, (sentence, output, known) in parts if output is not known]
+        for at, sentence, output in self._pipeline.in_steps(changed):
             if isinstance(output, Completion):
                 edits = self._pipeline.conclude(sentence, output.output_ids).edits
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from redis import Redis
@@ -35,10 +36,11 @@ def corrections(replica: ApiProcess, learner_id: str) -> int:
 
 
 def settled(replica: ApiProcess, learner_id: str, number: int) -> bool:
-    """Whether so many are counted, and no more when a later answer is."""
+    """Whether so many are counted, and no more when a later answer of the same replica is."""
+    later = f"{learner_id}-{urlsplit(replica.url).port}"
     wait_until(lambda: corrections(replica, learner_id) >= number, 5, f"{number} corrections")
-    correct(replica, f"{learner_id}-later")
-    wait_until(lambda: corrections(replica, f"{learner_id}-later") == 1, 5, "the report after it")
+    correct(replica, later)
+    wait_until(lambda: corrections(replica, later) == 1, 5, "the report after it")
     return corrections(replica, learner_id) == number
 
 

@@ -214,3 +214,14 @@ def test_the_table_has_counts_and_a_line_for_each_reason():
 def test_nothing_to_count_is_no_error():
     assert (Scores().exact, Scores().f05, Scores().false_positives, Scores().tokens_per_clean) == (0, 0, 0, 0)
     assert "F0.5" in format_table(Scores())
+
+
+def test_sentences_that_are_called_not_english_are_counted():
+    german = Item("Das Wetter wird morgen wieder besser.", "Das Wetter wird morgen wieder besser.", ())
+    results = [Result(item, Answer(item.sentence)) for item in (CLEAN, german)]
+    results += [Result(GOED, answer_with(GOED, ("goed", "went", Reason.PAST_IRREG)))]
+
+    scores = score_results(results)
+
+    assert (scores.num_called_foreign, scores.called_foreign) == (1, 1 / 3)
+    assert "called not English" in format_table(scores)

@@ -215,7 +215,7 @@ def test_a_replay_is_computed_once_for_all_who_ask_within_a_second() -> None:
 
     first, second = (stream.hub.replayed(lambda: None) for _ in range(2))
 
-    assert first is second and first["requests"] == 1
+    assert first is second and json.loads(b"".join(first))["requests"] == 1
     assert stream.num_read_whole == 1
 
 

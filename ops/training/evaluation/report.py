@@ -10,7 +10,7 @@ from api.grammar.reasons import Reason
 from ops.training.evaluation.scores import ReasonScores, Result, Scores
 
 _SHARES = (
-    "exact", "detection", "tagged", "false_positives", "precision", "recall", "f05",
+    "exact", "detection", "tagged", "false_positives", "called_foreign", "precision", "recall", "f05",
     "tokens_per_wrong", "tokens_per_clean",
 )  # fmt: skip
 
@@ -28,11 +28,13 @@ def as_document(scores: Scores) -> dict[str, object]:
 
 def format_table(scores: Scores) -> str:
     """Each share with its counts."""
+    num_all = scores.num_wrong + scores.num_clean
     rows = [
         ("exact match", scores.exact, scores.num_exact, scores.num_wrong, "wrong sentences"),
         ("detected", scores.detection, scores.num_detected, scores.num_wrong, "wrong sentences"),
         ("exact, reasons right", scores.tagged, scores.num_tagged, scores.num_with_reasons, "wrong sentences"),
         ("false positives", scores.false_positives, scores.num_false_positives, scores.num_clean, "clean sentences"),
+        ("called not English", scores.called_foreign, scores.num_called_foreign, num_all, "sentences"),
         ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),
         ("recall", scores.recall, scores.num_right_edits, scores.num_gold_edits, "edits wanted"),
     ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from api.grammar.language import seems_english
 from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
 from ops.training.evaluation.items import Item
@@ -83,6 +84,7 @@ class Scores:
     num_clean: int = 0
     num_false_positives: int = 0  # clean sentences with any change
     num_refused: int = 0
+    num_called_foreign: int = 0  # without an edit, and with the note that the text seems not to be English
     num_edits: int = 0
     num_gold_edits: int = 0
     num_right_edits: int = 0
@@ -110,6 +112,10 @@ class Scores:
         return _share(self.num_false_positives, self.num_clean)
 
     @property
+    def called_foreign(self) -> float:
+        return _share(self.num_called_foreign, self.num_wrong + self.num_clean)
+
+    @property
     def precision(self) -> float:
         return _share(self.num_right_edits, self.num_edits)
 
@@ -133,6 +139,7 @@ class Scores:
     def add(self, item: Item, answer: Answer) -> None:
         """Count one sentence."""
         self.num_refused += answer.is_refused
+        self.num_called_foreign += not answer.edits and not seems_english(item.sentence)
         self.num_malformed_outputs += answer.num_malformed > 0
         self.num_malformed += answer.num_malformed
         self.num_blocked += answer.num_blocked

@@ -1,0 +1,46 @@
+"""JSON documents of up to megabytes: encoded, and sent, a little at a time, so that others go first in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from api.http.problems import to_json
+from api.http.replies import JSON, Reply
+
+_STEP_ITEMS = 256  # of a list: a quarter of a millisecond
+_STEP_FRAGMENTS = 64  # in one write: a match of an editor's document has some 700 bytes
+
+
+def large_reply(fragments: Sequence[bytes], pause: Callable[[], None]) -> Reply:
+    """The reply whose body they are, one after the other."""
+    length = sum(map(len, fragments))
+    return Reply(_written(fragments, pause), 200, [("Content-Type", JSON), ("Content-Length", str(length))])
+
+
+def fragments_of(document: dict[str, Any], pause: Callable[[], None]) -> list[bytes]:
+    """The document as `json_reply` encodes it, in pieces."""
+    return [piece.encode() for piece in (*_pieces(document, pause), "\n")]
+
+
+def _written(fragments: Sequence[bytes], pause: Callable[[], None]) -> Iterator[bytes]:
+    for at in range(0, len(fragments), _STEP_FRAGMENTS):
+        if at:
+            pause()
+        yield b"".join(fragments[at : at + _STEP_FRAGMENTS])
+
+
+def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[str]:
+    """Of a dict each member by itself, of a long list a few items; all else at once."""
+    if isinstance(value, dict) and value:
+        for number, (name, member) in enumerate(value.items()):
+            yield f"{', ' if number else '{'}{to_json(name)}: "
+            yield from _pieces(member, pause)
+        yield "}"
+    elif isinstance(value, list) and len(value) > _STEP_ITEMS:
+        for at in range(0, len(value), _STEP_ITEMS):
+            yield (", " if at else "[") + to_json(value[at : at + _STEP_ITEMS])[1:-1]
+            pause()
+        yield "]"
+    else:
+        yield to_json(value)

@@ -1,0 +1,206 @@
+"""How long one request holds the event loop of an API process: `python -m tests.loop_holds`.
+
+The requests are the longest that their routes take. What is measured is the CPU time between two pauses, so other work
+on the machine changes little. The queue answers at once, each sentence with an edit; a wait for it is a pause, too.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+
+import structlog
+from werkzeug.test import EnvironBuilder
+
+from api.grammar.edit_script import ScriptEdit
+from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
+from api.http.app import Api
+from api.service.corrector import Corrector
+from api.site import create_site
+from scheduler.capacity.observed import Moment, Observed
+from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest, FinishReason, Timings
+from scheduler.settings import Settings
+from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
+from tests.unit.test_corrector import FakeMailbox
+from worker.mailbox.protocol import Accepted, Record, Ticket
+
+Pause = Callable[[], None]
+BODY_BYTES = Settings().max_body_bytes
+_NUM_ROUNDS = 3
+_NUM_EDITS = 20  # more than an output of 64 tokens may hold
+_NUM_NEWS, _NUM_ITERATIONS = 48, 50  # of a worker that is busy for twelve seconds
+_IDS = tuple(f"r-{number}" for number in range(1, MAX_SENTENCES + 1))
+
+
+class MailboxAtOnce(FakeMailbox):
+    """Puts 'went' for every third word of each sentence, and has the longest trace."""
+
+    def __init__(self, pause: Pause) -> None:
+        super().__init__()
+        edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
+        self._output = tuple(Tokenizer.load().encode_output(edits))
+        self._pause = pause
+
+    def submit_recorded(
+        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Accepted:
+        return Accepted(record.request_id, tuple([Ticket(request.request_id) for request in requests]), 1.0)
+
+    def wait_all(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> list[Completion]:
+        self._pause()
+        times = Timings(0.001, 0.002, 0.003)
+        return [Completion(ticket.request_id, FinishReason.STOP, self._output, times) for ticket in tickets]
+
+    def follow(
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+        yield [self._output[:-1]] * len(tickets)
+        yield self.wait_all(tickets, timeout_s)
+
+    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
+
+    def observe(self) -> Observed:
+        return Observed(now=Moment(at_s=1.0))
+
+    def trace(self, request_id: str) -> FoundTrace:
+        own = RequestPart(_IDS, 200, "", 1.7e9, 0.001, 0.003, 0.004, 0.006, 0.9, 0.952)
+        steps = tuple(Step(0.01, 64) for _ in range(64))
+        part = SequencePart(1, 3, 128, 64, FinishReason.STOP, 0.01, 0.005, steps)
+        return FoundTrace(own, tuple(TracedJob(one, part) for one in _IDS))
+
+
+class WatchedMailbox(MailboxAtOnce):
+    """One over Redis as far as the live view knows: the stream holds the last seconds of a busy worker."""
+
+    def __init__(self, pause: Pause) -> None:
+        super().__init__(pause)
+        self._news: list[tuple[bytes, list[bytes]]] = []
+        for number in range(_NUM_NEWS):
+            first = 8 * _NUM_ITERATIONS * number
+            iterations = [
+                [4.0, [[slot, first + 8 * at + slot, 12, 3] for slot in range(8)], [],
+                 [n for slot in range(8) for n in (slot, first + 8 * at + slot, 4)]]
+                for at in range(_NUM_ITERATIONS)
+            ]  # fmt: skip
+            told = {"worker": "w", "at_ms": 200 * number, "iterations": iterations}
+            self._news.append((b"0-%d" % number, [b"news", json.dumps(told).encode()]))
+
+    def ask(self, command: Sequence[object]) -> object:
+        return self._news if command[0] == "XRANGE" else [[b'{"at_s": 1.0}'], *[[]] * 3, *[0] * 10, b""]
+
+
+def site(pause: Pause, kind: type[MailboxAtOnce] = MailboxAtOnce) -> Api:
+    settings = Settings(log_level="warning")
+    return create_site(Corrector(TextPipeline.load(pause), kind(pause), settings), settings)
+
+
+def _json(unit: str, **headers: str) -> Callable[[int], EnvironBuilder]:
+    """POST /correct of a text of so many bytes, made of this."""
+
+    def build(num_bytes: int) -> EnvironBuilder:
+        text = (unit * 64)[: min(num_bytes, 40_000)]
+        body = json.dumps({"sentence": text}).encode()
+        return EnvironBuilder("/correct", method="POST", data=body, content_type="application/json", headers=headers)
+
+    return build
+
+
+def _raw(path: str, head: bytes, unit: bytes, tail: bytes) -> Callable[[int], EnvironBuilder]:
+    """A body of so many bytes of JSON."""
+
+    def build(num_bytes: int) -> EnvironBuilder:
+        body = head + unit * ((num_bytes - len(head) - len(tail)) // len(unit)) + tail
+        return EnvironBuilder(path, method="POST", data=body, content_type="application/json")
+
+    return build
+
+
+def _form(field: str, head: str, unit: str, tail: str = "") -> Callable[[int], EnvironBuilder]:
+    """POST /v2/check of a form of so many bytes."""
+
+    def build(num_bytes: int) -> EnvironBuilder:
+        start = f"language=en&{field}=".encode()
+        quoted = [part.replace(" ", "+").encode() for part in (head, unit, tail)]  # nothing else has to be quoted
+        size = (num_bytes - len(start) - len(quoted[0]) - len(quoted[2])) // len(quoted[1])
+        body = start + quoted[0] + quoted[1] * size + quoted[2]
+        return EnvironBuilder("/v2/check", method="POST", data=body, content_type="application/x-www-form-urlencoded")
+
+    return build
+
+
+def _batch(num_bytes: int) -> EnvironBuilder:
+    """Up to 64 sentences of words that nobody has seen before."""
+    words = [f"q{number:x}zx{7 * number:x}" for number in range(64 * 25)]
+    sentences = [" ".join(words[at : at + 25]) for at in range(0, len(words), 25)]
+    body = json.dumps({"sentences": sentences[: max(1, num_bytes * 64 // BODY_BYTES)]}).encode()
+    return EnvironBuilder("/correct/batch", method="POST", data=body, content_type="application/json")
+
+
+def _get(path: str, **headers: str) -> Callable[[int], EnvironBuilder]:
+    return lambda _: EnvironBuilder(path, headers=headers)
+
+
+_SENTENCE = "I goed and " * _NUM_EDITS + "left. "
+REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
+    "sentences": _json(_SENTENCE),
+    "marks": _json("!\n" * 1_000),
+    "sentences, as a stream": _json(_SENTENCE, Accept="text/event-stream"),
+    "blanks": _raw("/correct", b'{"sentence": "', b" ", b'"}'),
+    "escapes": _raw("/correct", b'{"sentence": "', b"\\u0041", b'"}'),
+    "objects": _raw("/correct", b'{"sentence": [', b"{},", b"{}]}"),
+    "lists of a batch": _raw("/correct/batch", b'{"sentences": [', b"[],", b"[]]}"),
+    "a batch of rare words": _batch,
+    "an editor's sentences": _form("text", "", "I goed. "),
+    "an editor's lines": _form("text", "", "A line\n"),
+    "an editor's emoji": _form("text", "", "\U0001f600"),
+    "an editor's form feeds": _form("text", "", "\f"),
+    "an editor's parts": _form("data", '{"annotation":[', '{"text":"a "},', '{"text":"b"}]}'),
+    "an editor's empty parts": _form("data", '{"annotation":[', "{},", "{}]}"),
+    "a trace": _get("/requests/r/trace"),
+    "a trace as text": _get("/requests/r/trace?format=text"),
+}
+REPLAY = _get("/ops/replay")
+
+
+def run(app: Api, builder: EnvironBuilder) -> str:
+    """Returns the status."""
+    statuses: list[str] = []
+    for _ in app.wsgi_app(builder.get_environ(), lambda status, headers: statuses.append(status)):
+        pass
+    return statuses[0]
+
+
+def main() -> None:
+    longest_s, since_s = 0.0, 0.0
+
+    def pause() -> None:
+        nonlocal longest_s, since_s
+        now_s = time.thread_time()
+        longest_s, since_s = max(longest_s, now_s - since_s), now_s
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    plain = site(pause)
+    run(plain, REQUESTS["sentences"](BODY_BYTES))  # what is loaded with the first request
+    gc.collect()
+    gc.freeze()  # as api/server/gevent_worker.py
+    gc.set_threshold(10_000)
+    for name, build in [*REQUESTS.items(), ("a replay", REPLAY)]:
+        times_ms, status = [], ""
+        for _ in range(_NUM_ROUNDS):
+            app, builder = site(pause, WatchedMailbox) if build is REPLAY else plain, build(BODY_BYTES)
+            longest_s, since_s = 0.0, time.thread_time()
+            status = run(app, builder)
+            pause()
+            times_ms.append(1e3 * longest_s)
+        print(f"{name:28}{status[:3]:>5}{max(times_ms):8.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Between two pauses a request does a bounded amount of work, however long what it sends or asks for.
+
+Counted, not timed: lines of Python that run, and characters of JSON that are written. `python -m tests.loop_holds`
+measures the times.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from api.http import problems
+from tests import loop_holds
+from tests.loop_holds import BODY_BYTES, REPLAY, REQUESTS, WatchedMailbox, run, site
+
+MOST_LINES = 40_000  # of Python in a row: some three milliseconds
+MOST_CHARACTERS = 400_000  # of JSON: two; the answer of 64 sentences with 20 edits each has 330,000
+LONG = {  # of which a short one would show nothing
+    "sentences", "sentences, as a stream", "an editor's parts", "an editor's empty parts", "an editor's emoji",
+}  # fmt: skip
+SHORT_BYTES = BODY_BYTES // 32
+
+
+class Work:
+    """Counts since the last pause, and keeps the most of each."""
+
+    def __init__(self) -> None:
+        self.lines = self.characters = self.most_lines = self.most_characters = self.num_pauses = 0
+
+    def pause(self) -> None:
+        self.most_lines = max(self.most_lines, self.lines)
+        self.most_characters = max(self.most_characters, self.characters)
+        self.lines = self.characters = 0
+        self.num_pauses += 1
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if "/api/" not in frame.f_code.co_filename:
+            return None
+        self.lines += event == "line"
+        return self.trace
+
+
+@contextmanager
+def counted(work: Work, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    encode = problems._chunks
+
+    def encoded(*arguments: Any) -> tuple[str, ...]:
+        chunks = encode(*arguments)
+        work.characters += sum(map(len, chunks))
+        return chunks
+
+    monkeypatch.setattr(problems, "_chunks", encoded)
+    work.__init__()
+    before = sys.gettrace()
+    sys.settrace(work.trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+        work.pause()
+
+
+@pytest.fixture(scope="module")
+def work() -> Work:
+    return Work()
+
+
+@pytest.fixture(scope="module")
+def app(work: Work) -> Any:
+    return site(work.pause)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_between_two_pauses_any_request_does_a_bounded_amount_of_work(
+    name: str, app: Any, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = REQUESTS[name](BODY_BYTES if name in LONG else SHORT_BYTES)
+
+    with counted(work, monkeypatch):
+        run(app, builder)
+
+    assert 0 < work.most_lines <= MOST_LINES
+    assert work.most_characters <= MOST_CHARACTERS
+
+
+def test_a_replay_does_a_bounded_amount_of_work_between_two_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work()
+    monkeypatch.setattr(loop_holds, "_NUM_NEWS", 24)
+    app = site(work.pause, WatchedMailbox)
+
+    with counted(work, monkeypatch):
+        status = run(app, REPLAY(0))
+
+    assert status == "200 OK" and work.num_pauses > 100
+    assert 0 < work.most_lines <= MOST_LINES
+    assert work.most_characters <= MOST_CHARACTERS
