@@ -82,24 +82,24 @@ def test_what_one_client_was_told_is_known_to_another_only_once_it_was_told_so_t
     assert fullness.refusal("other") is None
 
 
-def test_a_burst_of_twice_the_queue_is_refused_before_redis_has_refused_any_of_it(fullness: KnownFullness) -> None:
-    assert fullness.refusal(num_waiting=19) is None
+def test_a_burst_beyond_the_queue_is_refused_before_redis_has_refused_any_of_it(fullness: KnownFullness) -> None:
+    assert fullness.refusal(num_waiting=9) is None
 
-    refusal = fullness.refusal(num_waiting=20)
+    refusal = fullness.refusal(num_waiting=10)
 
     assert refusal is not None and refusal.retry_after_s >= 1
     assert "10 of 10 requests" in str(refusal)
 
 
-def test_in_a_crowd_a_quarter_of_the_queue_is_for_those_who_were_refused_before(fullness: KnownFullness) -> None:
+def test_in_a_crowd_half_of_the_queue_is_for_those_who_were_refused_before(fullness: KnownFullness) -> None:
     fullness.backlog = 500, 100.0
-    assert fullness.refusal(num_waiting=7, is_newcomer=True) is None
+    assert fullness.refusal(num_waiting=4, is_newcomer=True) is None
 
-    refusal = fullness.refusal(num_waiting=8, is_newcomer=True)
+    refusal = fullness.refusal(num_waiting=5, is_newcomer=True)
 
     assert refusal is not None and 5 <= refusal.retry_after_s <= 10
-    assert "8 of 10 requests and 500 of 1,000 reserved tokens" in str(refusal)
-    assert fullness.refusal(num_waiting=8) is None
+    assert "5 of 10 requests and 500 of 1,000 reserved tokens" in str(refusal)
+    assert fullness.refusal(num_waiting=9) is None
 
 
 def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_other_is(
