@@ -19,7 +19,7 @@ from api.grammar.language import NOT_ENGLISH, nothing_found
 from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
-from api.grammar.surface import match_case, without_shouts
+from api.grammar.surface import in_small_letters, match_case
 from api.grammar.surroundings import speak_against
 from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
 from api.grammar.verb_words import VerbWords
@@ -144,12 +144,12 @@ class TextPipeline:
         return Draft(sentence, self._encode(sentence), start, min_confidence)
 
     def _encode(self, sentence: str) -> Prompt:
-        """Encode a sentence. The model reads verbs in capitals in small letters; the words keep their capitals."""
-        quiet = without_shouts(sentence, self._words)
-        if quiet == sentence or count_words(sentence) < 2:
+        """Encode a sentence. The model reads some capitals as small letters; the words keep their capitals."""
+        small = in_small_letters(sentence, self._words)
+        if small == sentence or count_words(sentence) < 2:
             return self._tokenizer.encode(sentence)
         words = (piece for piece in split_pieces(sentence) if piece.word_number is not None)
-        return replace(self._tokenizer.encode(quiet), words=tuple(words))
+        return replace(self._tokenizer.encode(small), words=tuple(words))
 
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""

@@ -1,6 +1,6 @@
 """Gives a replacement the capitals and the kind of apostrophe of the words it replaces.
 
-The model writes lower case with straight apostrophes, and reads no verb in capitals.
+The model writes lower case with straight apostrophes, and reads no sentence and no verb after a pronoun in capitals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from api.grammar.verb_words import VerbWords, parts_of, plain
 
 _DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did", "not")}
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
-_SHOUTED = re.compile(r"\b[A-Z]{2,}(?:['\u2019]T)?\b")
+_PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
+# Elsewhere AIDS, LED and MAY are no verbs.
+_VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
 _NEVER_NAMES = frozenset(
@@ -24,18 +26,18 @@ _NEVER_NAMES = frozenset(
 )
 
 
-def without_shouts(sentence: str, verbs: VerbWords) -> str:
-    """Return the sentence with its verbs in small letters where they are in capitals, or all of it where it is.
+def in_small_letters(sentence: str, verbs: VerbWords) -> str:
+    """Return the sentence in small letters where all of it is in capitals, or else its verbs after a pronoun that are.
 
-    The code points keep their places. Abbreviations keep their capitals.
+    The code points keep their places.
     """
     if not sentence.isupper():
-        return _SHOUTED.sub(lambda shout: _quiet(shout.group(), verbs), sentence)
-    quiet = _LONE_I.sub("I", sentence.lower())
-    return quiet if len(quiet) == len(sentence) else sentence
+        return _VERB_IN_CAPITALS.sub(lambda found: found[1] + _verb_in_small_letters(found[2], verbs), sentence)
+    small = _LONE_I.sub("I", sentence.lower())
+    return small if len(small) == len(sentence) else sentence
 
 
-def _quiet(word: str, verbs: VerbWords) -> str:
+def _verb_in_small_letters(word: str, verbs: VerbWords) -> str:
     return word.lower() if verbs.lemmas_of(parts_of(word)[0]) else word
 
 

@@ -32,7 +32,7 @@ _NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) | {"to"}  # fmt: skip
 _SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
-_MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will"})
+_MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will", "ought"})
 _KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
 
 

@@ -191,6 +191,8 @@ def test_a_sentence_all_in_capitals_is_read_in_small_letters_and_answered_in_cap
         ("She DON\u2019T like it", "She don\u2019t like it"),
         ("She GOED home", "She goed home"),
         ("In the USA he WATCHES TV", "In the USA he watches TV"),
+        ("AIDS is feared", "AIDS is feared"),
+        ("The LED is red and SAT and ACTS are tests", "The LED is red and SAT and ACTS are tests"),
     ],
 )
 def test_a_verb_in_capitals_is_read_in_small_letters_and_an_abbreviation_as_it_is(shouted: str, read_as: str) -> None:

@@ -88,6 +88,8 @@ def test_every_sentence_is_taken(scores):
         ("It can done.", "It can be done."),
         ("He not like it.", "He does not like it."),
         ("He GO to school.", "He GOES to school."),
+        ("AIDS has killed many people.", "AIDS has killed many people."),
+        ("The report of MAY is here.", "The report of MAY is here."),
         ("How does works this machine?", "How does works this machine?"),  # missed, but without a new mistake
         ("She cans drive a car.", "She cans drive a car."),
     ],

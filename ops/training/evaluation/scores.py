@@ -84,7 +84,7 @@ class Scores:
     num_clean: int = 0
     num_false_positives: int = 0  # clean sentences with any change
     num_refused: int = 0
-    num_called_foreign: int = 0  # without an edit, and with the note that the text seems not to be English
+    num_called_foreign: int = 0  # read, without an edit, and with the note that the text seems not to be English
     num_edits: int = 0
     num_gold_edits: int = 0
     num_right_edits: int = 0
@@ -139,7 +139,7 @@ class Scores:
     def add(self, item: Item, answer: Answer) -> None:
         """Count one sentence."""
         self.num_refused += answer.is_refused
-        self.num_called_foreign += not answer.edits and not seems_english(item.sentence)
+        self.num_called_foreign += not (answer.edits or answer.is_refused) and not seems_english(item.sentence)
         self.num_malformed_outputs += answer.num_malformed > 0
         self.num_malformed += answer.num_malformed
         self.num_blocked += answer.num_blocked
