@@ -31,8 +31,8 @@ class FakeCorrector:
         self.refusal: QueueFull | None = None
         self.mailbox = self  # which it is as far as the handlers know it
         self._tokenizer = FakeTokenizer()
-        self._pipeline = TextPipeline(self._tokenizer, VerbTable.load())
-        self.pause = self._pipeline.pause
+        self.pipeline = TextPipeline(self._tokenizer, VerbTable.load())
+        self.pause = self.pipeline.pause
 
     def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
         return self.refusal
@@ -46,13 +46,13 @@ class FakeCorrector:
         return outcomes if job.is_batch else outcomes[0]
 
     def _correction(self, text: str, job: Job) -> Correction:
-        draft = self._pipeline.prepare_text(text, job.min_confidence)
+        draft = self.pipeline.prepare_text(text, job.min_confidence)
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
-        return self._pipeline.conclude_text(draft, [output] * len(draft.sentences))
+        return self.pipeline.conclude_text(draft, [output] * len(draft.sentences))
 
     def drafts(self, job: Job) -> list[TextDraft | ServingError]:
-        return [text if isinstance(text, ServingError) else self._pipeline.prepare_text(text) for text in job.texts]
+        return [text if isinstance(text, ServingError) else self.pipeline.prepare_text(text) for text in job.texts]
 
     def submit(self, job: Job, drafts: object, within_s: float, mode: ReplyMode) -> Accepted:
         self.jobs.append(job)
