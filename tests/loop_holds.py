@@ -10,7 +10,8 @@ import gc
 import json
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import structlog
 from werkzeug.test import EnvironBuilder
@@ -23,11 +24,12 @@ from api.http.app import Api
 from api.service.corrector import Corrector
 from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
-from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest, FinishReason, Timings
+from scheduler.messages import MAX_SENTENCES, Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
-from tests.unit.test_corrector import FakeMailbox
-from worker.mailbox.protocol import Accepted, Record, Ticket
+from worker.mailbox.formats import EnqueueRequest
+from worker.mailbox.protocol import Accepted, MailboxStatus, Ticket
+from worker.mailbox.waiters import Wait, Waiters, WaitingMailbox
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
@@ -37,32 +39,40 @@ _NUM_NEWS, _NUM_ITERATIONS = 48, 50  # of a worker that is busy for twelve secon
 _IDS = tuple(f"r-{number}" for number in range(1, MAX_SENTENCES + 1))
 
 
-class MailboxAtOnce(FakeMailbox):
+class MailboxAtOnce(WaitingMailbox):
     """Puts 'went' for every third word of each sentence, and has the longest trace."""
 
     def __init__(self, pause: Pause) -> None:
-        super().__init__()
+        super().__init__(None, Waiters())
         edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause
 
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        return Accepted(record.request_id, tuple([Ticket(request.request_id) for request in requests]), 1.0)
+    def _accept(self, wanted: EnqueueRequest) -> Accepted:
+        return Accepted(wanted.record.request_id, self._waiters.add(wanted), 1.0)
 
-    def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> list[Completion]:
-        self._pause()
-        times = Timings(0.001, 0.002, 0.003)
-        return [Completion(ticket.request_id, FinishReason.STOP, self._output, times) for ticket in tickets]
+    @contextmanager
+    def waiting(self, tickets: Sequence[Ticket], wait: Wait) -> Iterator[Wait]:
+        """All but the last token is there at once. To wait for more is a pause, after which all answers are there."""
 
-    def follow(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-        yield [self._output[:-1]] * len(tickets)
-        yield self.wait_all(tickets, timeout_s)
+        def answer(timeout_s: float) -> bool:
+            self._pause()
+            for each in ids:
+                times = Timings(0.001, 0.002, 0.003)
+                self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, times))
+            return True
+
+        ids = [ticket.request_id for ticket in tickets]
+        for each in ids:
+            self._waiters.hear(Progress(each, self._output[:-1]))
+        wait.news.wait = answer
+        with super().waiting(tickets, wait):
+            yield wait
+
+    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None: ...
+
+    def status(self) -> MailboxStatus:
+        return MailboxStatus(True, 1)
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
 

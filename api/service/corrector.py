@@ -17,7 +17,8 @@ from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Accepted, ApiMailbox, ReplyMode, Ticket
+from worker.mailbox.protocol import Accepted, ReplyMode, Ticket
+from worker.mailbox.waiters import WaitingMailbox
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text of a job; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
@@ -27,7 +28,7 @@ Part = TypeVar("Part")
 class Corrector:
     """Corrects by way of a mailbox. Used from many threads or greenlets."""
 
-    def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
+    def __init__(self, pipeline: TextPipeline, mailbox: WaitingMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
         self.pipeline = pipeline
         self.pause = pipeline.pause  # for callers that cut long texts themselves

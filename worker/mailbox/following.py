@@ -6,26 +6,25 @@ import time
 from collections.abc import Callable, Generator, Sequence
 
 from scheduler.messages import Completion
-from worker.mailbox.protocol import ApiMailbox, Ticket
+from worker.mailbox.protocol import Ticket
 from worker.mailbox.waiters import HAS_LEFT_EVERY_S, Wait, WaitingMailbox, completion_of
 
 HEARTBEAT_S = 2.0  # between comments of an event stream without events
 
 
 def follow(
-    mailbox: ApiMailbox, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+    mailbox: WaitingMailbox, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
 ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
     """Yield what there is so far, at every change and every HEARTBEAT_S; end with all completions. Waits as `wait_all`.
 
     Of requests that were submitted to be followed; of others nothing is seen before their completions.
     """
-    assert isinstance(mailbox, WaitingMailbox), "every mailbox of a server"
     with mailbox.waiting(tickets, _WaitForNews(timeout_s, has_left)) as wait:
         while True:
             wait.wait()
             if wait.is_over:
                 break
-            yield [each.output_ids if each.outcome is None else completion_of(each.outcome) for each in tickets]
+            yield [each.output_ids if each.outcome is None else completion_of(each.outcome) for each in wait.waiters]
         yield wait.completions()
 
 

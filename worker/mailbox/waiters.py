@@ -214,14 +214,14 @@ class WaitingMailbox(ApiMailbox):
         return self._accept(wanted)
 
     def wait_all(
-        self, tickets: Sequence[Waiter], timeout_s: float, has_left: Callable[[], bool] | None = None
+        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> list[Completion]:
         with self.waiting(tickets, Wait(timeout_s, has_left)) as wait:
             wait.wait()
             return wait.completions()
 
     @contextmanager
-    def waiting(self, tickets: Sequence[Waiter], wait: Wait) -> Iterator[Wait]:
+    def waiting(self, tickets: Sequence[Ticket], wait: Wait) -> Iterator[Wait]:
         """Uses the tickets up, however the waiting ends; who has no answer by then, or gets none, is abandoned."""
         why = FinishReason.CANCELLED
         self._waiters.begin_wait(tickets, wait)
