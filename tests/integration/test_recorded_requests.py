@@ -106,6 +106,35 @@ def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
     assert isinstance(known, QueueFull) and "1 of 1 requests" in str(known)
 
 
+def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house: RedisHouse, redis_url: str) -> None:
+    api = house.api(MailboxLimits(max_requests=16, max_tokens=10_000))
+    api.submit_recorded(a_record("2-0", "key 0", client="2"), [a_request("2-0")])  # with a key: accepted on return
+
+    with Redis.from_url(redis_url) as client:
+        client.client_pause(30_000, all=False)
+        burst = [api.submit_recorded(a_record(f"1-{at}", client="1"), [a_request(f"1-{at}")]) for at in range(16)]
+        refusal = api.known_refusal("2")
+        client.client_unpause()
+    eventually(lambda: api.observe().counts.get("refused_share"))
+    other = api.submit_recorded(a_record("2-1", "key 1", client="2"), [a_request("2-1")])
+
+    assert len(burst) == 16 and refusal is None
+    assert other.accepted_s > 0
+
+
+def test_a_process_refuses_by_itself_while_it_waits_for_as_much_as_the_queue_holds(house: RedisHouse) -> None:
+    api, worker = house.api(MailboxLimits(max_requests=2)), house.worker()
+    waits = [api.submit_recorded(a_record(name, f"key {name}"), [a_request(name)]) for name in "rs"]
+
+    refused = api.known_refusal()
+    answer(worker, *take(worker))
+
+    assert isinstance(refused, QueueFull) and "2 of 2 requests" in str(refused)
+    for accepted in waits:
+        api.wait_all(accepted.tickets, 5.0)
+    assert api.known_refusal() is None
+
+
 def test_a_job_deleted_by_hand_is_found_as_removed(house: RedisHouse, redis_url: str) -> None:
     api = house.api()
     api.submit_recorded(a_record("r", "key"), [a_request("r")])

@@ -83,10 +83,11 @@ def test_what_one_client_was_told_is_known_to_another_only_once_it_was_told_so_t
 
 
 def test_a_burst_beyond_the_queue_is_refused_before_redis_has_refused_any_of_it(fullness: KnownFullness) -> None:
-    assert fullness.refusal(num_waiting=9) is None
+    assert fullness.refusal(num_waiting=19, num_open=9) is None
 
-    refusal = fullness.refusal(num_waiting=10)
+    refusal = fullness.refusal(num_waiting=10, num_open=10)
 
+    assert fullness.refusal(num_waiting=20) is not None
     assert refusal is not None and refusal.retry_after_s >= 1
     assert "10 of 10 requests" in str(refusal)
 

@@ -57,7 +57,8 @@ class RedisApiMailbox(WaitingMailbox):
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | RateLimited | None:
-        return None if self._is_closed else self._fullness.refusal(client, len(self._waiters), is_newcomer)
+        here = len(self._waiters), len(self._waiters.open_ids)
+        return None if self._is_closed else self._fullness.refusal(client, *here, is_newcomer)
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
@@ -142,8 +143,7 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] == b"late" and wanted.within_s is not None:
             raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
         accepted.accepted_s = time.perf_counter()
-        for waiter in accepted.tickets:
-            waiter.run_id = run_id
+        self._waiters.accept(accepted.tickets, run_id)
         if reply[0] == b"attached":
             self._look_for(accepted.tickets)  # the answer may be older than the subscription
 
@@ -207,8 +207,7 @@ class RedisApiMailbox(WaitingMailbox):
                 # Another request with the same key came first: these jobs run, too.
                 wanted.record = replace(wanted.record, key="")
             elif reply[0] in (b"accepted", b"attached"):
-                for waiter in waiters:
-                    waiter.run_id = run_id
+                self._waiters.accept(waiters, run_id)
 
         self._sender.post(wanted, SUBMIT_PATIENCE_S, on_reply)
 

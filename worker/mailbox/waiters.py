@@ -87,7 +87,7 @@ class Wait:
 
 @dataclass(slots=True, eq=False)
 class Waiter(Ticket):
-    """A ticket and what came of it. Changed only under the lock of its Waiters, but for `run_id`."""
+    """A ticket and what came of it. Changed only under the lock of its Waiters."""
 
     wanted: EnqueueRequest  # with which it was submitted, for its mailbox to submit it again
     run_id: str  # the Redis process that accepted the request, '' until it has; set by the sender's thread
@@ -110,6 +110,7 @@ class Waiters:
     def __init__(self) -> None:
         self._lock = allocate_lock()
         self._by_id: dict[str, list[Waiter]] = {}
+        self.open_ids: set[str] = set()  # accepted by Redis and not answered: each holds a place of the queue
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -123,6 +124,13 @@ class Waiters:
             for waiter in waiters:
                 self._by_id.setdefault(waiter.request_id, []).append(waiter)
         return waiters
+
+    def accept(self, waiters: Sequence[Waiter], run_id: str) -> None:
+        with self._lock:
+            for waiter in waiters:
+                waiter.run_id = run_id
+                if waiter.request_id in self._by_id:
+                    self.open_ids.add(waiter.request_id)
 
     def begin_wait(self, tickets: Sequence[Waiter], wait: Wait) -> None:
         """Raises KeyError for a ticket that was used up."""
@@ -139,6 +147,7 @@ class Waiters:
             if left:
                 self._by_id[ticket.request_id] = left
                 return False
+            self.open_ids.discard(ticket.request_id)
             return self._by_id.pop(ticket.request_id, None) is not None
 
     def resolve(self, request_id: str, outcome: Outcome, asked_s: float = inf) -> None:
@@ -153,6 +162,7 @@ class Waiters:
                 is_earlier = waiter.since_s > asked_s or (is_cancelled and not waiter.run_id)
                 if not is_earlier:
                     waiter.tell(outcome)
+                    self.open_ids.discard(request_id)
 
     def refuse(self, waiters: Sequence[Waiter], refusal: ServingError) -> None:
         """End the waits for requests that were not accepted: there is nothing to cancel."""
