@@ -63,15 +63,15 @@ def record_of(
         for text, draft in zip(job.texts, drafts, strict=True)
     ]
     content: dict[str, Any] = {"items": items} if job.is_batch else {"sentence": items[0]}
-    if job.exchange.account is not None:  # nobody else may fetch its answer
-        content["account"] = job.exchange.account.name
     if job.min_confidence:
         content["min_confidence"] = job.min_confidence
-    document = problems.to_json(content | {"learner_id": job.learner_id})
-    # Digests are compared only under a key.
-    digest = hashlib.blake2b(document.encode(), digest_size=16).hexdigest() if job.key else ""
-    exchange = job.exchange
-    limits = "" if exchange.account is None else exchange.account.limits
+    content["learner_id"] = job.learner_id
+    # Digests are compared only under a key, which is of one account; versions that kept no account digested the same.
+    digest = hashlib.blake2b(problems.to_json(content).encode(), digest_size=16).hexdigest() if job.key else ""
+    exchange, limits = job.exchange, ""
+    if exchange.account is not None:  # nobody else may fetch its answer
+        content["account"], limits = exchange.account.name, exchange.account.limits
+    document = problems.to_json(content)
     return Record(exchange.request_id, document, tokenizer_fingerprint, digest, job.key, mode, exchange.client, limits)
 
 
