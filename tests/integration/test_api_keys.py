@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,14 +31,19 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def replicas(redis_server: object, path: Path) -> Iterator[list[ApiProcess]]:
-    path.write_text(TEXT)
-    url = redis_server.url
-    with Redis.from_url(url) as client:
+def worker(redis_server: object) -> Iterator[subprocess.Popen[bytes]]:
+    with Redis.from_url(redis_server.url) as client:
         client.flushall()
+    with real_worker(redis_server.url) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def replicas(redis_server: object, path: Path, worker: subprocess.Popen[bytes]) -> Iterator[list[ApiProcess]]:
+    path.write_text(TEXT)
     options = ("--api-keys-file", str(path), "--log-format", "json")
-    processes = ApiProcess(url, *options), ApiProcess(url, *options)
-    with real_worker(url), all_at_once(*processes) as (one, other):
+    processes = ApiProcess(redis_server.url, *options), ApiProcess(redis_server.url, *options)
+    with all_at_once(*processes) as (one, other):
         one.wait_until_ready(40)
         other.wait_until_ready()
         yield [one, other]
@@ -98,23 +105,69 @@ def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiPr
     assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
 
 
-def test_a_request_is_unknown_to_the_keys_of_others(replicas: list[ApiProcess]) -> None:
-    wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
+def correct_as(replica: ApiProcess, way: str) -> Reply:
+    """Correct a text in one of the ways in which a key may ask for it."""
     asked = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
-    batch = send(replicas[0].url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked)
-    begun = [correct(replicas[0], KEY), correct(replicas[0], KEY, Prefer="respond-async"), batch]
+    if way == "batch":
+        return send(replica.url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked)
+    if way == "editor":
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {KEY}"}
+        return send(replica.url, "POST", "/v2/check", b"language=en-US&text=He+goed+home", form)
+    if way == "session":
+        begun = send(replica.url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
+        return correct(replica, Cookie=begun.headers["Set-Cookie"].split(";")[0])
+    return correct(replica, KEY, **WAYS[way])
 
-    def ask(key: str, method: str, path: str) -> Reply:
-        return send(replicas[1].url, method, path, headers={"Authorization": f"Bearer {key}"})
 
-    for request_id in [reply.body["request_id"] for reply in begun]:
-        for method, rest in (("GET", ""), ("GET", "/trace"), ("DELETE", "")):
-            refused = ask(GUEST, method, f"/requests/{request_id}{rest}")
-            unknown = ask(GUEST, method, f"/requests/{'0' * 32}{rest}")
-            assert (refused.status, refused.body | {"request_id": "0" * 32}) == (404, unknown.body)
-        wait_until(lambda path=f"/requests/{request_id}": ask(KEY, "GET", path).status == 200, 5, "its own answer")
-        wait_until(lambda path=f"/requests/{request_id}/trace": ask(KEY, "GET", path).status == 200, 5, "its own trace")
-        assert ask(KEY, "DELETE", f"/requests/{request_id}").body["status"] == "done"
+def ask(replica: ApiProcess, key: str, method: str, path: str) -> Reply:
+    return send(replica.url, method, path, headers={"Authorization": f"Bearer {key}"})
+
+
+def check_unknown_to_a_guest(replica: ApiProcess, request_id: str) -> None:
+    for method, rest in (("GET", ""), ("GET", "/trace"), ("DELETE", "")):
+        refused = ask(replica, GUEST, method, f"/requests/{request_id}{rest}")
+        unknown = ask(replica, GUEST, method, f"/requests/{'0' * 32}{rest}")
+        assert (refused.status, refused.body | {"request_id": "0" * 32}) == (404, unknown.body)
+
+
+WAYS = {
+    "plain": {},
+    "async": {"Prefer": "respond-async"},
+    "stream": {"Accept": "text/event-stream"},
+    "key of its own": {"Idempotency-Key": "lesson 1"},
+    "batch": {},
+    "editor": {},
+    "session": {},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_request_is_unknown_to_the_keys_of_others(replicas: list[ApiProcess], way: str) -> None:
+    wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
+    begun = correct_as(replicas[0], way)
+    request_id = begun.headers["X-Request-ID"]
+
+    check_unknown_to_a_guest(replicas[1], request_id)
+
+    path = f"/requests/{request_id}"
+    assert begun.status in (200, 202)
+    wait_until(lambda: ask(replicas[1], KEY, "GET", path).status == 200, 5, "its own answer")
+    wait_until(lambda: ask(replicas[1], KEY, "GET", f"{path}/trace").status == 200, 5, "its own trace")
+    assert ask(replicas[1], KEY, "DELETE", path).body["status"] == "done"
+
+
+def test_nobody_cancels_the_unfinished_request_of_another_account(
+    replicas: list[ApiProcess], worker: subprocess.Popen[bytes]
+) -> None:
+    wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
+    worker.send_signal(signal.SIGSTOP)
+    try:
+        path = f"/requests/{correct(replicas[0], KEY, Prefer='respond-async').body['request_id']}"
+        check_unknown_to_a_guest(replicas[1], path.rpartition("/")[2])
+    finally:
+        worker.send_signal(signal.SIGCONT)
+
+    wait_until(lambda: ask(replicas[1], KEY, "GET", path).status == 200, 20, "its answer")
 
 
 def test_a_session_is_known_to_every_replica_and_ended_on_all(replicas: list[ApiProcess]) -> None:
