@@ -13,13 +13,13 @@ _STEP_FRAGMENTS = 64  # in one write: a match of an editor's document has some 7
 
 
 def large_reply(fragments: Sequence[bytes], pause: Callable[[], None]) -> Reply:
-    """The reply whose body they are, one after the other."""
+    """Return a reply whose body is the fragments, one after the other."""
     length = sum(map(len, fragments))
     return Reply(_written(fragments, pause), 200, [("Content-Type", JSON), ("Content-Length", str(length))])
 
 
 def fragments_of(document: dict[str, Any], pause: Callable[[], None]) -> list[bytes]:
-    """The document as `json_reply` encodes it, in pieces."""
+    """Encode the document as `json_reply` does, in pieces."""
     return [piece.encode() for piece in (*_pieces(document, pause), "\n")]
 
 
@@ -31,7 +31,7 @@ def _written(fragments: Sequence[bytes], pause: Callable[[], None]) -> Iterator[
 
 
 def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[str]:
-    """Of a dict each member by itself, of a long list a few items; all else at once."""
+    """Encode each member of a dict by itself, a long list a few items at a time, and all else at once."""
     if isinstance(value, dict) and value:
         for number, (name, member) in enumerate(value.items()):
             yield f"{', ' if number else '{'}{to_json(name)}: "

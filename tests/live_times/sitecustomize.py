@@ -1,6 +1,6 @@
 """Put on PYTHONPATH by tests/live_cost.py: what is done for those who watch /ops is done LIVE_TIMES times.
 
-It costs less than the load beside it varies by, and its multiple does not.
+One viewer costs less than the load itself varies by; ten cost more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TIMES = int(os.environ["LIVE_TIMES"])
 
 
 def repeat_notes(module: Any) -> None:
-    """Of a worker's loop, and their JSON."""
+    """Note each iteration of a worker's loop TIMES times, and encode the notes as often."""
     plain = module.LiveLog
 
     class RepeatedLog(plain):  # type: ignore[misc, valid-type]
@@ -38,7 +38,7 @@ def repeat_notes(module: Any) -> None:
 
 
 def repeat_looks(module: Any) -> None:
-    """Of a replica: at the workers' news and at the system."""
+    """Let a replica look at the workers' news and at the system TIMES times as often."""
     module.LOOK_EVERY_S /= TIMES
 
 
