@@ -12,6 +12,16 @@ _STEP_ITEMS = 256  # of a list: a quarter of a millisecond
 _STEP_FRAGMENTS = 64  # in one write: a match of an editor's document has some 700 bytes
 
 
+class EncodedList:
+    """A list whose items are encoded as they come; `fragments_of` takes it for the list."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def append(self, item: Any) -> None:
+        self.pieces.append((b", " if self.pieces else b"[") + to_json(item).encode())
+
+
 def large_reply(fragments: Sequence[bytes], pause: Callable[[], None]) -> Reply:
     """Return a reply whose body is the fragments, one after the other."""
     length = sum(map(len, fragments))
@@ -20,7 +30,7 @@ def large_reply(fragments: Sequence[bytes], pause: Callable[[], None]) -> Reply:
 
 def fragments_of(document: dict[str, Any], pause: Callable[[], None]) -> list[bytes]:
     """Encode the document as `json_reply` does, in pieces."""
-    return [piece.encode() for piece in (*_pieces(document, pause), "\n")]
+    return [*_pieces(document, pause), b"\n"]
 
 
 def _written(fragments: Sequence[bytes], pause: Callable[[], None]) -> Iterator[bytes]:
@@ -30,17 +40,22 @@ def _written(fragments: Sequence[bytes], pause: Callable[[], None]) -> Iterator[
         yield b"".join(fragments[at : at + _STEP_FRAGMENTS])
 
 
-def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[str]:
+def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[bytes]:
     """Encode each member of a dict by itself, a long list a few items at a time, and all else at once."""
     if isinstance(value, dict) and value:
         for number, (name, member) in enumerate(value.items()):
-            yield f"{', ' if number else '{'}{to_json(name)}: "
+            yield f"{', ' if number else '{'}{to_json(name)}: ".encode()
             yield from _pieces(member, pause)
-        yield "}"
+        yield b"}"
     elif isinstance(value, list) and len(value) > _STEP_ITEMS:
         for at in range(0, len(value), _STEP_ITEMS):
-            yield (", " if at else "[") + to_json(value[at : at + _STEP_ITEMS])[1:-1]
+            yield ((", " if at else "[") + to_json(value[at : at + _STEP_ITEMS])[1:-1]).encode()
             pause()
-        yield "]"
+        yield b"]"
+    elif isinstance(value, EncodedList):
+        for at in range(0, len(value.pieces), _STEP_ITEMS):
+            yield from value.pieces[at : at + _STEP_ITEMS]
+            pause()
+        yield b"]" if value.pieces else b"[]"
     else:
-        yield to_json(value)
+        yield to_json(value).encode()

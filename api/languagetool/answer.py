@@ -6,7 +6,7 @@ from typing import Any
 
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
 from api.grammar.pipeline import Correction, Edit
-from api.http.problems import to_json
+from api.http.large_documents import EncodedList
 from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES, CheckForm
 from api.languagetool.rules import OF_REASON, TOO_LONG, Rule
@@ -27,8 +27,7 @@ class Answer:
         self._is_auto = form.is_auto
         self._code = form.code()
         self._choice = form.rules()
-        self._matches: list[bytes] = []  # as JSON from the first: of a long document they are megabytes
-        self._sentence_ranges = bytearray()
+        self._matches, self._sentence_ranges = EncodedList(), EncodedList()  # of a long document they are megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
 
@@ -37,33 +36,30 @@ class Answer:
         self._num_sentences += 1
         place = self.document.span(start, start + len(sentence))
         if place:
-            self._sentence_ranges += (b", " if self._sentence_ranges else b"") + to_json(self._utf16(place)).encode()
+            self._sentence_ranges.append(self._utf16(place))
         if isinstance(outcome, Correction):
             if outcome.explanation == NOT_ENGLISH:
                 self._doubtful.append(sentence)
             for edit in outcome.edits:
                 rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
                 if span and self._choice.has(rule):
-                    self._note(self._match(span, rule, sentence) | _correction(edit))
+                    self._matches.append(self._match(span, rule, sentence) | _correction(edit))
             return
         self._num_skipped += 1
         if place and self._choice.has(TOO_LONG):
-            self._note(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {outcome}"})
+            self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {outcome}"})
 
-    def json(self) -> list[bytes]:
-        """The document in pieces."""
+    def members(self) -> dict[str, Any]:
+        """Of the JSON object; to be encoded by `fragments_of`."""
         language = {"name": LANGUAGES[self._code], "code": self._code}
         detected = language | {"confidence": 1.0 if self.is_english else 0.0, "source": "words"}
-        about = {
+        return {
             "software": _software(),
             "warnings": self._warnings(),
             "language": language | {"detectedLanguage": detected},
+            "matches": self._matches,
+            "sentenceRanges": self._sentence_ranges,
         }
-        head = to_json(about).encode()[:-1] + b', "matches": ['
-        return [head, *self._matches, b'], "sentenceRanges": [', bytes(self._sentence_ranges), b"]}\n"]
-
-    def _note(self, match: dict[str, Any]) -> None:
-        self._matches.append((b", " if self._matches else b"") + to_json(match).encode())
 
     def _warnings(self) -> dict[str, Any]:
         if not self.is_english:

@@ -20,7 +20,7 @@ from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
 from api.grammar.sentences import find_sentences
 from api.http import request_input
 from api.http.app import Api
-from api.http.large_documents import large_reply
+from api.http.large_documents import fragments_of, large_reply
 from api.http.replies import Reply, error_reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
@@ -65,7 +65,7 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
             )
             _check(corrector, job, answer)
         exchange.is_answer = True
-        return large_reply(answer.json(), corrector.pause)
+        return large_reply(fragments_of(answer.members(), corrector.pause), corrector.pause)
 
     @routes.get("/v2/languages")
     def languages() -> Reply:
