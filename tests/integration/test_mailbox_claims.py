@@ -113,7 +113,7 @@ def test_a_full_worker_claims_nothing_and_takes_again_with_its_next_answer(
 
 
 @pytest.mark.parametrize("capacity", [NO_CAPACITY, FreeCapacity(42)], ids=["full", "with capacity"])
-def test_a_worker_that_computes_hears_of_a_cancellation_within_a_moment(
+def test_a_worker_that_computes_hears_of_a_cancellation(
     house: RedisHouse, busy_worker: RedisWorkerMailbox, capacity: FreeCapacity
 ) -> None:
     api = house.api()
