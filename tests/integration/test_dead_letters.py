@@ -112,7 +112,7 @@ def test_a_dropped_dead_letter_leaves_nothing_behind(house: RedisHouse, redis_ur
         done = run(redis_url, "drop", *ids)
 
         assert (done.exit_code, done.output) == (0, "".join([f"{each}: dropped\n" for each in ids]))
-        assert list(client.scan_iter("*dead*")) == []
+        assert list(client.scan_iter("*:dead*")) == []  # a name of a worker may have these letters, too
         assert not client.zcard("rq:failed:correct")
     assert house.api().status().reserved_requests == 0
     assert house.api().find("dead") is None
