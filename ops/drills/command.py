@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from ops.drills import table
 from ops.drills.catalogue import DRILLS
-from ops.drills.drill import Drill, Result, Stage, hold
+from ops.drills.drill import Drill, Result, Stage, Stop, hold
 from ops.options import option
 from ops.provenance import cpu_name, git_commit
 
@@ -60,12 +60,13 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
         raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--save")
     if not drills:
         raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
+    stop = Stop()
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
-        signal.signal(number, _stop)
+        signal.signal(number, stop)
     results: list[Result] = []
     about = _about(quick, seed)  # before the drills: the commit may be another one by their end
     try:
-        _hold_all(drills, quick, seed, results)
+        _hold_all(drills, (quick, seed, stop), results)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
@@ -79,20 +80,16 @@ def _list(drills: Sequence[Drill]) -> None:
     click.echo(_HOW_TO, err=True)
 
 
-def _hold_all(drills: Sequence[Drill], is_quick: bool, seed: int, results: list[Result]) -> None:
+def _hold_all(drills: Sequence[Drill], form: tuple[bool, int, Stop], results: list[Result]) -> None:
+    is_quick, seed, stop = form
     how_long = "seconds each" if is_quick else "minutes each, the soak 30; run nothing else, some bars are times"
     click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
     click.echo(table.header())
     for drill in drills:
         with tqdm(total=100, desc=drill.name, bar_format=_BAR, disable=None, leave=False) as bar:
-            result = hold(drill, Stage(is_quick, seed, bar))
+            result = hold(drill, Stage(is_quick, seed, bar, stop))
         results.append(result)
         click.echo(table.rows(result))
-
-
-def _stop(number: int, frame: object) -> None:
-    """Ends everything that was started."""
-    raise KeyboardInterrupt
 
 
 def _about(is_quick: bool, seed: int) -> dict[str, Any]:

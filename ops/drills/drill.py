@@ -121,15 +121,32 @@ class Result:
         return {"name": figures.pop("name"), "passed": self.has_passed, **figures.pop("tally"), **figures}
 
 
+class Stop:
+    """A signal handler that interrupts what runs. Python drops the exception if a fork is under way: ask `check`."""
+
+    def __init__(self) -> None:
+        self._was_asked = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        self._was_asked = True
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt after a signal."""
+        if self._was_asked:
+            raise KeyboardInterrupt
+
+
 class Stage:
     """What a drill works with: sizes by form, dice, systems, a bar that moves."""
 
-    def __init__(self, is_quick: bool, seed: int, bar: tqdm) -> None:
+    def __init__(self, is_quick: bool, seed: int, bar: tqdm, stop: Stop | None = None) -> None:
         self.is_quick = is_quick
         self.seed = seed
         self.rng = random.Random(seed)
         self.watches: list[CountWatch] = []
         self._bar = bar
+        self._stop = stop or Stop()
 
     def size(self, full: Any, quick: Any) -> Any:
         return quick if self.is_quick else full
@@ -187,6 +204,8 @@ class Stage:
         return traffic
 
     def show(self, share: float, words: str) -> None:
+        """Move the bar. Raises KeyboardInterrupt where a signal came."""
+        self._stop.check()
         self._bar.set_postfix_str(words)
         self._bar.update(100 * min(1.0, share) - self._bar.n)
 

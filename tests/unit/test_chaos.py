@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import fakeredis
 import pytest
 from click.testing import CliRunner
+from tqdm import tqdm
 
 from ops.drills import table
 from ops.drills.catalogue import DRILLS
 from ops.drills.command import chaos
 from ops.drills.conservation import CountWatch
-from ops.drills.drill import Calm, Check, Drill, Findings, Result, Stage, Tally, at_least, at_most, hold, tally
+from ops.drills.drill import Calm, Check, Drill, Findings, Result, Stage, Stop, Tally, at_least, at_most, hold, tally
 from ops.drills.soak import Look, growth_percent
 from ops.drills.system import DrillError
 from ops.drills.traffic import Exchange
@@ -139,6 +141,18 @@ def test_a_redis_without_counts_is_not_judged(watch: CountWatch) -> None:
     watch.scrape()
 
     assert (watch.is_exact, watch.summary()) == (None, "n/a")
+
+
+def test_a_signal_whose_exception_was_dropped_interrupts_the_drill_at_its_next_look() -> None:
+    stop = Stop()
+    stage = Stage(True, 0, tqdm(total=100, disable=True), stop)
+    stage.show(0.1, "goes on")
+
+    with suppress(KeyboardInterrupt):  # as Python does in a callback of a fork
+        stop(15, None)
+
+    with pytest.raises(KeyboardInterrupt):
+        stage.show(0.2, "stopped")
 
 
 def test_growth_is_measured_from_the_minute_after_the_warm_up_to_the_last() -> None:
