@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from api.grammar.edit_script import parse_script
+from api.grammar.edit_script import ScriptEdit, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
@@ -171,7 +171,7 @@ class TextPipeline:
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        found = self._found(draft, [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits])
+        found = self._found(draft, self._proposals(draft, script.edits))
         possible = [edit for _, edit in found if edit is not None]
         edits = tuple(edit for edit in possible if edit.confidence >= draft.min_confidence)
         num_malformed, num_senseless = script.num_dropped, len(found) - len(possible)
@@ -184,11 +184,14 @@ class TextPipeline:
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        proposals = [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in script.edits]
+        proposals = self._proposals(draft, script.edits)
         last = max(0, len(proposals) - 1)
         num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
         found = [edit for last_rank, edit in self._found(draft, proposals) if last_rank < num_certain]
         return tuple(edit for edit in found if edit is not None and edit.confidence >= draft.min_confidence)
+
+    def _proposals(self, draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
+        return [proposal_of(draft.sentence, draft.prompt.words, edit, self._words) for edit in edits]
 
     def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[tuple[int, Edit | None]]:
         """Return the edits as they go into the sentence, with None for those that make no sense.

@@ -64,3 +64,22 @@ def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: 
 )
 def test_what_nothing_speaks_against_is_mended(sentence: str, edit: ScriptEdit, corrected: str) -> None:
     assert conclude(sentence, edit).corrected == corrected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit", "reason"),
+    [
+        ("My sister have learned it", ScriptEdit(2, 1, "had", R.SVA_SG), R.PAST_PERF),
+        ("She HAVE gone", ScriptEdit(1, 1, "had", R.SVA_SG), R.PAST_PERF),
+        ("My sister have a cold", ScriptEdit(2, 1, "had", R.SVA_SG), R.TENSE_PAST),
+        ("My sister have", ScriptEdit(2, 1, "had", R.SVA_SG), R.TENSE_PAST),
+        ("We don't want it", ScriptEdit(1, 1, "didn't", R.SVA_PL), R.TENSE_PAST),
+        ("Laura become ill", ScriptEdit(1, 1, "became", R.SVA_SG), R.TENSE_PAST),
+        ("Laura become ill", ScriptEdit(1, 1, "becomes", R.SVA_SG), R.SVA_SG),
+        ("We becomes ill", ScriptEdit(1, 1, "become", R.SVA_PL), R.SVA_PL),
+        ("The cat were ill", ScriptEdit(2, 1, "was", R.SVA_SG), R.SVA_SG),
+        ("The cats was ill", ScriptEdit(2, 1, "were", R.SVA_BE), R.SVA_BE),
+    ],
+)
+def test_an_agreement_with_a_past_form_is_called_a_tense(sentence: str, edit: ScriptEdit, reason: Reason) -> None:
+    assert [edit.reason for edit in conclude(sentence, edit).edits] == [reason]
