@@ -131,7 +131,7 @@ def api(settings: Settings) -> None:
 @main.command()
 @with_settings(
     "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
-    "max_slots", "max_iteration_tokens", "result_ttl_s", *_TRACING, *_LOGGING, is_redis_required=True,
+    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip
 def worker(settings: Settings) -> None:
     """One worker: the model and its batch, fed from the queue."""

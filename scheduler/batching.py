@@ -27,7 +27,8 @@ class BatchLimits:
 
     kv_budget_tokens: int  # KV bytes / bytes per token
     max_slots: int
-    max_iteration_tokens: int  # prompt tokens and decoded tokens of one iteration: none waits long for its next token
+    max_iteration_tokens: int  # rows of one iteration: prompt tokens and decoded tokens
+    max_stall_s: float = 60.0  # of an iteration that reads prompts while others decode; one is always read, and whole
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Sequence:
     delivery: Delivery
     submitted_s: float
     deadline_s: float
+    num_rows: int  # that its first iteration computes
     slot: int = -1  # not admitted
     admitted_s: float = 0.0
     first_token_s: float = 0.0
@@ -88,6 +90,7 @@ class ContinuousBatching:
         self._waiting_tokens = 0  # that waiting requests will reserve
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
         self._next_deadline_s = inf  # no later than any here that `late_ids` has not named
+        self._timely_rows = self._planned_s = 0.0  # rows of the longest stall, as far as is known; the last plan's time
 
     @property
     def has_work(self) -> bool:
@@ -112,7 +115,7 @@ class ContinuousBatching:
 
     def submit(self, delivery: Delivery, now: float) -> None:
         """Let a request wait for admission. The caller has checked that it could fit an empty cache."""
-        sequence = Sequence(delivery, submitted_s=now, deadline_s=now + delivery.left_s)
+        sequence = Sequence(delivery, now, now + delivery.left_s, num_rows=len(delivery.request.prompt_ids))
         assert sequence.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
         self.waiting[sequence.request_id] = sequence
         self._waiting_tokens += sequence.reserved_tokens
@@ -144,15 +147,15 @@ class ContinuousBatching:
 
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, in order, then decide the forward pass. Changes `waiting` and `running`."""
-        decodes = tuple(self.running.values())
+        decodes, self._planned_s = tuple(self.running.values()), now
         prefills: list[Sequence] = []
-        prompt_tokens = 0
+        num_rows, timely_rows = len(decodes), self._timely_rows if decodes else inf
         while self.waiting and self._free_slots:
             first = next(iter(self.waiting.values()))
             if self.reserved_tokens + first.reserved_tokens > self.limits.kv_budget_tokens:
                 return StepPlan(tuple(prefills), decodes, deferred_id=first.request_id)
-            prompt_tokens += len(first.delivery.request.prompt_ids)
-            if prompt_tokens + len(decodes) > self.limits.max_iteration_tokens:
+            num_rows += first.num_rows
+            if num_rows > self.limits.max_iteration_tokens or prefills and num_rows > timely_rows:
                 break
             self._take_from_waiting(first.request_id)
             self.running[first.request_id] = first
@@ -163,6 +166,11 @@ class ContinuousBatching:
 
     def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, FinishReason]]:
         """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
+        num_rows = len(plan.decodes) + sum([each.num_rows for each in plan.prefills])
+        timely_rows = num_rows * self.limits.max_stall_s / max(now - self._planned_s, 1e-6)
+        # Small iterations are mostly fixed cost: only the large show the speed, which grows from below to what it is.
+        if timely_rows > self._timely_rows or 2 * num_rows > self._timely_rows:
+            self._timely_rows += (timely_rows - self._timely_rows) / 4
         finished = []
         for sequence, token in zip(plan, tokens, strict=True):
             if not sequence.output_ids:

@@ -91,9 +91,7 @@ class Counters:
     generated_tokens: int = 0
     prefill_iterations: int = 0  # iterations that read at least one prompt
     prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
-    decode_iterations: int = (
-        0  # iterations with at least one decode step in them; sums.d / these: the mean decode batch
-    )
+    decode_iterations: int = 0  # with at least one decode step in them; sums.d / these: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
     peak_reserved_tokens: int = 0
     peak_running: int = 0

@@ -187,7 +187,8 @@ def _policy_for(settings: Settings) -> ContinuousBatching:
     """How the engine of this mode forms its batches: where the API has the model, of a single request each."""
     if not settings.uses_queue:
         return ContinuousBatching(BatchLimits(MAX_TOTAL_TOKENS, max_slots=1, max_iteration_tokens=MAX_TOTAL_TOKENS))
-    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
+    stall_s = settings.max_stall_ms / 1e3
+    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens, stall_s)
     if settings.mode == "static":
         from scheduler.static import StaticBatching  # seldom needed
 

@@ -33,12 +33,12 @@ PLANNED = ("num_runs", "scale", "sentences")  # what of the plan it goes by
 SLOTS = (1, 8, 32, 64)
 _NUM_REQUESTS = 1000
 _MATRIX = 512
-_Work = tuple[Weights, list[CorrectionRequest]]
+Work = tuple[Weights, list[CorrectionRequest]]
 
 
 def measure(plan: Plan) -> list[Row]:
     number = max(1, round(_NUM_REQUESTS * plan.scale))
-    random, real = _random_work(number), _real_work(plan, number)
+    random, real = _random_work(number), real_work(plan, number)
     cases = {"random": (random, forward.multiply), "random, whole matrices": (random, _by_whole_matrices()),
              "sentences": (real, forward.multiply)}  # fmt: skip
     rows = []
@@ -49,7 +49,7 @@ def measure(plan: Plan) -> list[Row]:
     return rows
 
 
-def _measure(work: _Work, num_runs: int, bar: tqdm) -> list[Row]:
+def _measure(work: Work, num_runs: int, bar: tqdm) -> list[Row]:
     weights, requests = work
     runs, gflop_per_s = {number: _Run(weights, number) for number in SLOTS}, 0.0
     for _ in range(num_runs):
@@ -128,7 +128,7 @@ def _matrix_gflop_per_s() -> float:
     return 2 * _MATRIX**3 / least_s / 1e9
 
 
-def _real_work(plan: Plan, number: int) -> _Work:
+def real_work(plan: Plan, number: int) -> Work:
     pipeline, requests = TextPipeline.load(), []
     for text in prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)[:number]:
         for draft in pipeline.prepare_text(text).sentences:
@@ -138,7 +138,7 @@ def _real_work(plan: Plan, number: int) -> _Work:
     return load_weights(), requests
 
 
-def _random_work(number: int) -> _Work:
+def _random_work(number: int) -> Work:
     rng = np.random.default_rng(0)
     config = ModelConfig(3072, 4, 4, 128, 160, 65, eos_bias=2.0)
     tensors = {
