@@ -101,7 +101,11 @@ def main() -> None:
 @option("--die-with-parent", is_flag=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
 @option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings and a status line.")
-def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool) -> None:
+@option("--prefill-workers", type=click.IntRange(0, 64), default=0,
+        help="In place of --workers: worker processes that only read prompts.")  # fmt: skip
+@option("--decode-workers", type=click.IntRange(0, 64), default=0,
+        help="And those that go on from what was read (docs/pools.md).")  # fmt: skip
+def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool, **pools: int) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system
 
@@ -109,7 +113,8 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
     if not verbose and not is_level_chosen:
         settings = replace(settings, log_level="warning")
 
-    raise SystemExit(system.run(settings, with_dashboard=dashboard, die_with_parent=die_with_parent))
+    numbers = pools["prefill_workers"], pools["decode_workers"]
+    raise SystemExit(system.run(settings, dashboard, die_with_parent, numbers))
 
 
 @main.command()
@@ -133,10 +138,14 @@ def api(settings: Settings) -> None:
     "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
     "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *_TRACING, *_LOGGING, is_redis_required=True,
 )  # fmt: skip
-def worker(settings: Settings) -> None:
+@option("--role", type=click.Choice(["all", "prefill", "decode"]), default="all", show_default=True,
+        help="All of a request, only reading prompts, or only decoding what such a worker has read.")  # fmt: skip
+def worker(settings: Settings, role: str) -> None:
     """One worker: the model and its batch, fed from the queue."""
     if not settings.uses_queue:
         raise click.UsageError(f"--mode {settings.mode} has no workers: `miniserve api` runs the model itself")
+    if role != "all" and settings.mode != "continuous":
+        raise click.UsageError(f"--role {role} is for --mode continuous, not {settings.mode}")
     _prepare("worker", settings)
     from api.grammar.tokenizer import Tokenizer
     from ops.run.faults import broken, fault_of
@@ -145,7 +154,12 @@ def worker(settings: Settings) -> None:
     from worker.model.self_test import run_self_test
 
     spans = span_export(settings, "worker")
-    prepare = fault_of(settings).engine
+    if role == "all":
+        prepare = fault_of(settings).worker
+    else:
+        from worker.pools import roles  # seldom needed
+
+        prepare = roles.prefill if role == "prefill" else roles.decode
     process.serve(broken(settings), Tokenizer.load().fingerprint, prepare, run_self_test, spans)
 
 

@@ -26,9 +26,10 @@ SHARED_HELP = {
 }
 _OTHER_OPTIONS = frozenset(
     """
-    against all calibrate ceiling compile corpus dashboard dashboard_hosts dashboard_open device die_with_parent
-    duration every examples expect list max_minutes mined most_changed once out processes rate redraw report
-    requests_per_s resume run_dir runs show start_from svg target_ms tokens_per_s top_rate training_seed verbose
+    against all calibrate ceiling compile corpus dashboard dashboard_hosts dashboard_open decode_workers device
+    die_with_parent duration every examples expect list max_minutes mined most_changed once out prefill_workers
+    processes rate redraw report requests_per_s resume role run_dir runs show start_from svg target_ms tokens_per_s
+    top_rate training_seed verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

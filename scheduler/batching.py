@@ -29,6 +29,7 @@ class BatchLimits:
     max_slots: int
     max_iteration_tokens: int  # rows of one iteration: prompt tokens and decoded tokens
     max_stall_s: float = 60.0  # of an iteration that reads prompts while others decode; one is always read, and whole
+    role: str = "all"  # what the worker does of a request; scheduler/pools.py has the others
 
 
 @dataclass(slots=True)

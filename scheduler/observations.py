@@ -106,6 +106,7 @@ class EngineHistograms:
         self.request_queue_time = Histogram(TIME_BUCKETS_S)  # acceptance until first scheduled
         self.request_prefill_time = Histogram(TIME_BUCKETS_S)
         self.request_decode_time = Histogram(TIME_BUCKETS_S)
+        self.request_handoff_time = Histogram(TIME_BUCKETS_S)  # from a prefill worker to a decode worker
         self.iteration_tokens = Histogram(SIZE_BUCKETS)  # prompt tokens and decode steps
         self.batch_size = Histogram(SIZE_BUCKETS)  # sequences
 

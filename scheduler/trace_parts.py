@@ -12,6 +12,8 @@ from scheduler.messages import FinishReason
 from scheduler.phases import Phase, phase_of
 from scheduler.traces import OWN_ID
 
+HANDOFF_BATCH = 0  # in the place of a batch size: not an iteration, the way from a prefill worker to a decode worker
+
 
 class TraceError(ValueError):
     """A part that cannot be read: of another version, or not ours."""

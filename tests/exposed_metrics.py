@@ -13,7 +13,7 @@ from scheduler.settings import Settings
 
 # One of everything that has labels only where it occurs.
 _TOTALS = {"http:/correct:200": 1, "key:school:200": 1, "key_tokens:school": 1}
-_BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w"),), totals=_TOTALS)
+_BUSY = Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w", role="prefill"),), totals=_TOTALS)
 
 
 def families_of(text: bytes) -> dict[str, Metric]:

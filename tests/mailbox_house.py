@@ -195,7 +195,7 @@ class RedisHouse:
         client = self.connect()
         client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
         reaper = Heartbeat(RedisConnection(client), "reaper", 60.0, on_lease_lost=lambda: None)
-        reaper.start(is_fresh=lambda: False)
+        reaper.start(is_fresh=lambda: False, report=lambda: WorkerReport(role="decode"))  # takes nothing
         reaper._beat()
         reaper.stop()
         client.zrem("miniserve:leases", "reaper")

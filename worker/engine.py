@@ -86,10 +86,7 @@ class Engine:
         late = [completion for completion in ended if completion is not None]
         if late and self.policy.due_in_s(planned_s) != 0.0:
             return late
-        plan = self.policy.plan(planned_s)
-        for sequence in plan.prefills:
-            self._place(sequence)
-        plan = self._sorted(plan)
+        plan = self._placed(self.policy.plan(planned_s))
         slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
         logits = self.model.forward(self._pack(plan, slots))
         lengths = self._num_tokens[slots[: len(plan.prefills)]]
@@ -135,8 +132,10 @@ class Engine:
     def _free(self, sequence: Sequence) -> None:
         self.model.arena.free(self._token_rows[sequence.slot, : sequence.reserved_tokens])
 
-    def _sorted(self, plan: StepPlan) -> StepPlan:
-        """Attention takes neighbours of one length together."""
+    def _placed(self, plan: StepPlan) -> StepPlan:
+        """With room for the new ones. Sorted: attention takes neighbours of one length together."""
+        for sequence in plan.prefills:
+            self._place(sequence)
         if len(plan.prefills) < 2 and len(plan.decodes) < 2:
             return plan
         lengths = self._num_tokens.tolist()

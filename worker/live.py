@@ -11,7 +11,7 @@ import time
 from collections import deque
 from typing import Any
 
-from scheduler.batching import StepPlan
+from scheduler.batching import Sequence, StepPlan
 
 MAX_SLOTS = 64  # that are drawn
 _MOST_ITERATIONS = 1000  # between two beats
@@ -24,17 +24,27 @@ class LiveLog:
         self._iterations: deque[list[Any]] = deque(maxlen=_MOST_ITERATIONS)
         self._numbers: dict[str, int] = {}  # of the requests that run
         self._num_seen = 0
+        self._joined: tuple[Sequence, ...] = ()
+
+    def note_joined(self, joined: tuple[Sequence, ...]) -> None:
+        """Of those who decode next these begin here: another worker has read their prompts."""
+        self._joined = joined
 
     def note(self, plan: StepPlan, running: dict[str, Any], seconds: float) -> None:
         """An iteration of so many seconds has ended; `running` are those that go on."""
         began = [
             [one.slot, self._number(one.request_id), len(one.delivery.request.prompt_ids), round(one.queue_s * 1e3)]
-            for one in plan.prefills
+            for one in plan.prefills + self._joined
             if one.slot < MAX_SLOTS
         ]
+        joined_ids = {one.request_id for one in self._joined}
         decoding = [
-            value for one in plan.decodes if one.slot < MAX_SLOTS for value in (one.slot, self._number(one.request_id))
+            value
+            for one in plan.decodes
+            if one.slot < MAX_SLOTS and one.request_id not in joined_ids
+            for value in (one.slot, self._number(one.request_id))
         ]
+        self._joined = ()
         ended = [
             value
             for one in plan

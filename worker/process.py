@@ -19,7 +19,6 @@ from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox.connection import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
-from worker.observer import EngineObserver
 
 if TYPE_CHECKING:
     from scheduler.spans import SpanSink
@@ -32,21 +31,21 @@ logger = structlog.get_logger(__name__)
 def serve(
     settings: Settings,
     tokenizer_fingerprint: str,
-    prepare: Callable[[Engine], Engine],
+    prepare: Callable[[Engine], tuple[Engine, type[RedisWorkerMailbox]]],
     self_test: Callable[[Weights], str],
     spans: SpanSink | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.
 
-    `prepare` gets the engine before it serves, and gives back the one that does. `self_test` gets its weights, and
-    what it gives back is shown by GET /readyz.
+    `prepare` gets the engine before it serves, and gives back the one that does, and what feeds it. `self_test` gets
+    its weights, and what it gives back is shown by GET /readyz.
     """
-    engine = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
-    engine.observer = EngineObserver(settings.traces == "on", spans)
+    engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
+    engine.observer = type(engine.observer)(settings.traces == "on", spans)
     if spans is not None:
         Thread(target=spans.run, name="spans", daemon=True).start()
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
-    mailbox = RedisWorkerMailbox(connect(settings.redis_url), batch_invariance=self_test(engine.model.weights))
+    mailbox = end(connect(settings.redis_url), batch_invariance=self_test(engine.model.weights))
     actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())

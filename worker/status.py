@@ -37,7 +37,7 @@ class WorkerStatus:
         self._observer = engine.observer
         self._observations = engine.observer.observations
         self._clock = clock
-        self._name = f"{socket.gethostname()}-{os.getpid()}"
+        self._name = f"{socket.gethostname()}-{os.getpid()} {engine.policy.limits.role}".removesuffix(" all")
         context = copy_context()  # in which the log knows the process; the heartbeat's thread does not
         self._log = log or (lambda facts: context.run(lambda: logger.info("status", **facts)))
         self._logged_s = clock()
@@ -48,17 +48,17 @@ class WorkerStatus:
 
     def report(self) -> WorkerReport:
         """The totals and gauges of now; logs a line where it is time to."""
-        policy, now = self._policy, self._clock()
+        policy, limits, now = self._policy, self._policy.limits, self._clock()
         self._log_now_and_then(now)
         gauges = {
             "num_running": len(policy.running),
             "num_waiting": len(policy.waiting),
             "kv_reserved_tokens": policy.reserved_tokens,
-            "kv_budget_tokens": policy.limits.kv_budget_tokens,
-            "max_slots": policy.limits.max_slots,
+            "kv_budget_tokens": limits.kv_budget_tokens,
+            "max_slots": limits.max_slots,
             "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
         }
-        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live)
+        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live, limits.role)
 
     def _live(self, is_watched: bool) -> str:
         if not is_watched:
@@ -87,7 +87,7 @@ class WorkerStatus:
             (_, before), (_, after) = self._sums[0], self._sums[-1]
             shape = shape_of({name: value - before[name] for name, value in after.items()})
             limits = self._policy.limits
-            facts = WorkerFacts("", kv_budget_tokens=limits.kv_budget_tokens, max_slots=limits.max_slots)
+            facts = WorkerFacts("", 0, 0, 0, limits.kv_budget_tokens, limits.max_slots, role=limits.role)
             rate = Fleet.of(shape, (facts,)).requests_per_s * shape.reserved_tokens
             self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
         return self._service_rate

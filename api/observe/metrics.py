@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import Health, health_of
-from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.measure import Capacity, Goals, Pool, measure, measure_pools
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.settings import Settings
@@ -31,6 +31,7 @@ _TIMES = {  # field of the totals: help; the metric is `<field>_seconds`
     "request_queue_time": "Acceptance to first scheduling.",
     "request_prefill_time": "The iteration that read the prompt and gave the first token.",
     "request_decode_time": "From the first token to the last.",
+    "request_handoff_time": "From the first token of a prefill worker until a decode worker goes on from it.",
 }
 _SIZES = {
     "iteration_tokens": "Tokens computed in an iteration: prompt tokens and decode steps.",
@@ -102,6 +103,11 @@ _WORKER_GAUGES: dict[str, tuple[str, Callable[[WorkerFacts], float]]] = {
     "worker_kv_budget_tokens": ("Size of its KV cache, in tokens.", lambda worker: worker.kv_budget_tokens),
     "worker_tokens_per_second": ("Tokens it computed in the last second.", lambda worker: worker.tokens_per_s),
 }
+_POOL_GAUGES: dict[str, tuple[str, Callable[[Pool], float]]] = {
+    "pool_workers": ("Live workers of a role other than all.", lambda pool: pool.num_workers),
+    "pool_utilization": ("Sentences offered per sentence that the pool could serve.", lambda pool: pool.utilization),
+    "pool_workers_needed": ("Workers that keep the pool's utilization at 0.8.", lambda pool: pool.workers_needed),
+}
 
 
 def goals_of(settings: Settings) -> Goals:
@@ -125,11 +131,9 @@ class _Registry:
         yield from _gauges(_HEALTH, health_of(seen))
         for name in ("max_queue_requests", "max_queue_tokens"):
             yield GaugeMetricFamily(_PREFIX + name, "The queue's bound.", getattr(settings, name))
-        for name, (help, of) in _WORKER_GAUGES.items():
-            family = GaugeMetricFamily(_PREFIX + name, help, labels=["worker"])
-            for worker in seen.workers:
-                family.add_metric([worker.name], of(worker))
-            yield family
+        yield from _labelled_gauges(_WORKER_GAUGES, "worker", {worker.name: worker for worker in seen.workers})
+        pools = {pool.role: pool for pool in measure_pools(seen, goals_of(settings))}
+        yield from _labelled_gauges(_POOL_GAUGES, "role", pools)
         for name, (help, field) in _COUNTERS.items():
             yield CounterMetricFamily(_PREFIX + name, help, seen.totals.get(field, seen.counts.get(field, 0)))
         yield from _labelled_counters(seen.counts, seen.totals)
@@ -142,6 +146,16 @@ class _Registry:
 def _gauges(table: Mapping[str, tuple[str, Callable[[Any], float]]], source: object) -> Iterable[Metric]:
     for name, (help, of) in table.items():
         yield GaugeMetricFamily(_PREFIX + name, help, of(source))
+
+
+def _labelled_gauges(
+    table: Mapping[str, tuple[str, Callable[[Any], float]]], label: str, sources: Mapping[str, object]
+) -> Iterable[Metric]:
+    for name, (help, of) in table.items():
+        family = GaugeMetricFamily(_PREFIX + name, help, labels=[label])
+        for value, source in sources.items():
+            family.add_metric([value], of(source))
+        yield family
 
 
 def _kv_usage(workers: tuple[WorkerFacts, ...]) -> float:

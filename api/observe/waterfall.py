@@ -14,7 +14,7 @@ from typing import Any
 
 from api.grammar.sentences import go_on
 from scheduler.messages import FinishReason
-from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
+from scheduler.trace_parts import HANDOFF_BATCH, FoundTrace, RequestPart, SequencePart, TracedJob
 
 Document = dict[str, Any]
 _BAR_WIDTH = 60
@@ -90,8 +90,13 @@ def _sentence_events(part: SequencePart, accepted_s: float, answered_s: float) -
     batch = {} if first is None else {"batch_size": first.batch_size}
     yield _event("prefill", at_s, at_s + part.prefill_s) | batch
     at_s += part.prefill_s
-    for step, (seconds, batch_size) in enumerate(decodes, start=1):
-        yield _event("decode", at_s, at_s + seconds) | {"step": step, "batch_size": batch_size}
+    step = 0
+    for seconds, batch_size in decodes:
+        if batch_size == HANDOFF_BATCH:
+            yield _event("handoff", at_s, at_s + seconds)
+        else:
+            step += 1
+            yield _event("decode", at_s, at_s + seconds) | {"step": step, "batch_size": batch_size}
         at_s += seconds
     if part.finish_reason in _ANSWERED and answered_s:
         yield _event("published", at_s, max(at_s, answered_s))

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ops.bench import concurrency, engine, modes, occupancy, peers, profile, slots, stalls, static_sweep
+from ops.bench import concurrency, engine, handoff, modes, occupancy, peers, profile, slots, stalls, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
 from ops.options import option
@@ -20,7 +20,7 @@ from ops.options import option
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
     "peers": peers, "profile": profile, "engine": engine, "slots": slots,
-    "stalls": stalls,
+    "stalls": stalls, "handoff": handoff,
 }  # fmt: skip
 ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
 _QUICK = 0.1
@@ -54,6 +54,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     engine         throughput of the engine alone, without HTTP and queue; needs no server
     slots          the capacity of one worker, found three ways
     stalls         how long a long text holds up those who decode
+    handoff        what a prefill pool costs, and what it saves, by width and length; needs no server
 
     \b
     --concurrency and --total are for static-sweep and modes, --sentences is for peers, profile and engine.

@@ -25,4 +25,4 @@ if __name__ == "__main__":
     settings = broken(Settings.from_env(os.environ))
     slow = SlowShape(*map(int, sys.argv[1:3]))
     fingerprint, fault = Tokenizer.load().fingerprint, fault_of(settings)
-    process.serve(settings, fingerprint, lambda _: fault.engine(random_engine(slow, settings)), run_self_test)
+    process.serve(settings, fingerprint, lambda _: fault.worker(random_engine(slow, settings)), run_self_test)

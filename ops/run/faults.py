@@ -20,6 +20,7 @@ from worker.mailbox.protocol import Accepted
 
 if TYPE_CHECKING:
     from worker.engine import Engine
+    from worker.mailbox.worker_end import RedisWorkerMailbox
 
 logger = structlog.get_logger(__name__)
 
@@ -36,6 +37,12 @@ class Fault:
     settings: Callable[[Settings], Settings] = lambda settings: settings
     engine: Callable[[Engine], Engine] = lambda engine: engine
     corrector: Callable[[Corrector], Corrector] = lambda corrector: corrector
+
+    def worker(self, engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
+        """For `worker.process.serve`."""
+        from worker.mailbox.worker_end import RedisWorkerMailbox
+
+        return self.engine(engine), RedisWorkerMailbox
 
 
 def fault_of(settings: Settings) -> Fault:

@@ -22,7 +22,7 @@ import structlog
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
 from scheduler.spans import TraceContext, parse_traceparent
-from scheduler.trace_parts import RequestPart, SequencePart
+from scheduler.trace_parts import HANDOFF_BATCH, RequestPart, SequencePart
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -160,15 +160,20 @@ class _SpanMaker:
         first_token_s = ended_at_s - sum(seconds for seconds, _ in steps)
         admitted_s = first_token_s - part.prefill_s
         facts = {"miniserve.job_id": request_id, "miniserve.attempt": part.attempt}
+        hop_s = sum(seconds for seconds, batch_size in steps if batch_size == HANDOFF_BATCH)
         events, at_s = [], first_token_s
         for seconds, batch_size in steps:
             at_s += seconds
-            events.append(Event("step", {"batch_size": batch_size}, timestamp=_ns(at_s)))
+            if batch_size != HANDOFF_BATCH:
+                events.append(Event("step", {"batch_size": batch_size}, timestamp=_ns(at_s)))
         yield self._span("queue", _child_of(parent), (admitted_s - part.queue_s, admitted_s), facts)
         about_prefill = {"prompt_tokens": part.prompt_tokens, "batch_size": first[1], "slot": part.slot}
         yield self._span("prefill", _child_of(parent), (admitted_s, first_token_s), facts | about_prefill)
+        begun_s = first_token_s + hop_s
+        if hop_s:
+            yield self._span("handoff", _child_of(parent), (first_token_s, begun_s), facts)
         about_decode = {"output_tokens": part.output_tokens, "finish_reason": part.finish_reason.value}
-        yield self._span("decode", _child_of(parent), (first_token_s, ended_at_s), facts | about_decode, events=events)
+        yield self._span("decode", _child_of(parent), (begun_s, ended_at_s), facts | about_decode, events=events)
 
     def _span(
         self, name: str, context: TraceContext, times_s: tuple[float, float], facts: Mapping[str, Any], **more: Any

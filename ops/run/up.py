@@ -47,11 +47,11 @@ _WRONG_HOST = (socket.gaierror, UnicodeError)
 _MARGIN_S = 5.0  # what a process may need beyond its grace before SIGKILL: telling waiters, leaving a Redis that hangs
 
 
-def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
-    """Serve until SIGINT or SIGTERM; returns the exit status."""
+def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: tuple[int, int] = (0, 0)) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status. `pools`: workers that only read prompts, that decode."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
-    settings = _with_fault(settings)
+    settings = _with_pools(_with_fault(settings), pools)
     _check_start(settings, with_dashboard)
     logs.never_wait_for_readers()
     warn_if_open(settings)
@@ -65,7 +65,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool) -> int:
         elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_child, settings = _start_redis(directory, settings)
-        supervisor = _supervisor(settings, redis_child, with_dashboard)
+        supervisor = _supervisor(settings, redis_child, with_dashboard, pools)
         try:
             supervisor.start()
             return _serve(settings, supervisor, signals, with_dashboard)
@@ -80,6 +80,17 @@ def _with_fault(settings: Settings) -> Settings:
         return settings
     _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
     return fault_of(settings).settings(settings)
+
+
+def _with_pools(settings: Settings, pools: tuple[int, int]) -> Settings:
+    """With the number of all workers, in whatever roles."""
+    if not any(pools):
+        return settings
+    if not all(pools):
+        raise click.UsageError("--prefill-workers and --decode-workers need each other: give both")
+    if settings.mode != "continuous" or settings.break_:
+        raise click.UsageError("--prefill-workers and --decode-workers are for --mode continuous, without --break")
+    return replace(settings, workers=min(sum(pools), 64))
 
 
 def warn_if_open(settings: Settings) -> None:
@@ -218,16 +229,20 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     return child, replace(settings, redis_url=server.socket_url)
 
 
-def _supervisor(settings: Settings, redis_child: Child | None, with_dashboard: bool) -> Supervisor:
+def _supervisor(
+    settings: Settings, redis_child: Child | None, with_dashboard: bool, pools: tuple[int, int]
+) -> Supervisor:
     env = {**os.environ, **settings.to_env()}
     patience_s = settings.grace_s + _MARGIN_S
 
-    def role(name: str, command: str) -> Child:
-        return Child(name, lambda: processes.spawn(processes.miniserve_command(command), env), patience_s)
+    def role(name: str, *command: str) -> Child:
+        return Child(name, lambda: processes.spawn(processes.miniserve_command(*command), env), patience_s)
 
     redis_stage = [redis_child] if redis_child else []
-    num_workers = settings.workers if settings.uses_queue else 0
+    num_workers = settings.workers if settings.uses_queue and not any(pools) else 0
     workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
+    for name, number in zip(("prefill", "decode"), pools, strict=True):
+        workers += [role(f"{name} worker {each}", "worker", "--role", name) for each in range(1, number + 1)]
     api = [role("api", "api")]
     dashboard = [_dashboard(env)] if with_dashboard else []
     monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []

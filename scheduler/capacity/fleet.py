@@ -29,10 +29,17 @@ class Shape:
         turns = running / max(1.0, self.output_tokens)
         return self.cost.seconds(turns * self.prompt_tokens, turns * max(0.0, self.output_tokens - 1))
 
-    def completions_per_s(self, running: float) -> float:
-        """mu(n) of one worker: of n who run one in D ends with each iteration."""
-        iteration_s = self.iteration_s(running)
-        return running / (self.output_tokens * iteration_s) if self.output_tokens > 0 and iteration_s > 0 else 0.0
+    def completions_per_s(self, running: float, role: str = "all") -> float:
+        """mu(n) of one worker: of n who run one in D ends with each iteration.
+
+        In two pools n prompts are read in one iteration, or one in D - 1 of those who decode ends with each.
+        """
+        turns, iteration_s = self.output_tokens, self.iteration_s(running)
+        if role == "prefill":
+            turns, iteration_s = 1.0, self.cost.seconds(running * self.prompt_tokens, 0)
+        elif role == "decode":
+            turns, iteration_s = max(1.0, self.output_tokens - 1), self.cost.seconds(0, running)
+        return running / (turns * iteration_s) if self.output_tokens > 0 and iteration_s > 0 else 0.0
 
     def room(self, worker: WorkerFacts) -> int:
         """k: how many such requests the worker runs at once."""
@@ -62,10 +69,11 @@ class Fleet:
 
     shape: Shape
     rooms: tuple[int, ...]  # of each worker
+    roles: tuple[str, ...] = ()  # of each worker; none: each does all of a request
 
     @classmethod
     def of(cls, shape: Shape, workers: Sequence[WorkerFacts]) -> Fleet:
-        return cls(shape, tuple(map(shape.room, workers)))
+        return cls(shape, tuple(map(shape.room, workers)), tuple(worker.role for worker in workers))
 
     @property
     def num_workers(self) -> int:
@@ -78,8 +86,16 @@ class Fleet:
 
     @property
     def requests_per_s(self) -> float:
-        """Return the rate with full batches."""
-        return sum(map(self.shape.completions_per_s, self.rooms))
+        """Return the rate with full batches. Of two pools the slower one counts."""
+        rates = self.rates()
+        return rates.pop("all", 0.0) + min(rates.values(), default=0.0)
+
+    def rates(self) -> dict[str, float]:
+        """Return the rates with full batches, in requests/s, by role."""
+        found: dict[str, float] = {}
+        for room, role in zip(self.rooms, self.roles or ("all",) * len(self.rooms), strict=True):
+            found[role] = found.get(role, 0.0) + self.shape.completions_per_s(room, role)
+        return found
 
     def of_size(self, num_workers: int) -> Fleet:
         """So many workers, each with the mean room of these."""

@@ -55,6 +55,16 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """The workers of role prefill, or of role decode."""
+
+    role: str
+    num_workers: int
+    utilization: float  # offered / rate of this pool
+    workers_needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """What is asked of the workers."""
 
@@ -66,10 +76,7 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
     """All figures, from one look at the system."""
     moments = rising(observed.history, observed.now)
     audit, recent, latest = (last_seconds(moments, seconds) for seconds in (AUDIT_S, RECENT_S, TURN_S))
-    # Where too few ended lately the mean of all time is the better guess.
-    known = audit if audit.iterations.get("requests", 0) >= LEAST_ENDED else observed.now
-    fleet = Fleet.of(shape_of(known.iterations), observed.workers)
-    load = Load(recent.per_second(recent.accepted + recent.refused), arrivals_c2(moments))
+    load, fleet = _load_and_fleet(observed, moments)
     tokens = fleet.shape.computed_tokens
     capacity = Capacity(
         window_s=audit.seconds,
@@ -86,6 +93,32 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
         queue_bound_requests=_whole(fleet.requests_per_s * goals.deadline_s),
     )
     return _sound(capacity)
+
+
+def measure_pools(observed: Observed, goals: Goals) -> list[Pool]:
+    """Return the figures of each pool that has a live worker; none where each worker does all of a request."""
+    load, fleet = _load_and_fleet(observed, rising(observed.history, observed.now))
+    return _pools(load, fleet, goals)
+
+
+def _load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[Load, Fleet]:
+    audit, recent = (last_seconds(moments, seconds) for seconds in (AUDIT_S, RECENT_S))
+    # Where too few ended lately the mean of all time is the better guess.
+    known = audit if audit.iterations.get("requests", 0) >= LEAST_ENDED else observed.now
+    load = Load(recent.per_second(recent.accepted + recent.refused), arrivals_c2(moments))
+    return load, Fleet.of(shape_of(known.iterations), observed.workers)
+
+
+def _pools(load: Load, fleet: Fleet, goals: Goals) -> list[Pool]:
+    """So many that each is used to its limit at most: the wait in the long run is not known of two pools in a row."""
+    found = []
+    for role, rate in fleet.rates().items():
+        if role != "all":
+            number = fleet.roles.count(role)
+            used = load.requests_per_s / rate if rate > 0 else 0.0
+            needed = ceil(min(MOST_WORKERS, number * used / goals.max_utilization)) if goals.max_utilization > 0 else 1
+            found.append(Pool(role, number, used, max(1, needed)))
+    return found
 
 
 def littles_law_residual(moments: Sequence[Moment]) -> float:
@@ -134,6 +167,8 @@ def workers_needed(load: Load, fleet: Fleet, goals: Goals) -> int:
     """
     if not fleet.num_workers or load.requests_per_s <= 0 or fleet.requests_per_s <= 0 or goals.max_utilization <= 0:
         return 1
+    if pools := _pools(load, fleet, goals):
+        return sum(pool.workers_needed for pool in pools)
     within_limit = load.requests_per_s / (fleet.of_size(1).requests_per_s * goals.max_utilization)
     least = max(1, ceil(min(MOST_WORKERS, within_limit)))
     tried = range(least, min(MOST_WORKERS, least + MOST_TRIED) + 1)

@@ -41,6 +41,7 @@ class WorkerFacts:
     kv_budget_tokens: int = 0
     max_slots: int = 0
     tokens_per_s: float = 0.0  # computed in the last second
+    role: str = "all"  # or "prefill", "decode": the part that it does of each request
 
 
 @dataclass(frozen=True, slots=True)

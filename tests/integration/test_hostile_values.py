@@ -160,7 +160,7 @@ TOTALS = (
     "prompt_tokens", "rejected:queue-full", "iteration:n", "e2e_request_latency:3", "http:x", b"\xff",
 )  # fmt: skip
 ROWS = ("junk", '{"done": 1}', '{"at_s": "x", "done": 1, "iterations": 3}', b"\xff", '["done"]')
-FACTS = ("num_running", "num_waiting", "kv_reserved_tokens", "turned_at", "batch_invariance")
+FACTS = ("num_running", "num_waiting", "kv_reserved_tokens", "turned_at", "batch_invariance", "role")
 
 
 def fill(key: str, fields: Sequence[str | bytes], junk: str | bytes) -> Callable[[Redis, str], object]:
@@ -189,6 +189,7 @@ BREAKAGES: dict[str, Callable[[Redis, str], object]] = {
     "a worker of another type": lease(b"x", "string"),
     "a worker's name": lease(b"\xff", "hash"),
     "rates": fill("miniserve:rates", ["x"], "abc"),
+    "roles of rates": fill("miniserve:rates", ["x"], "1 abc def"),
     "reservations": fill("miniserve:reservations", ["x"], "abc"),
     "the time of the first in line": fill("rq:job:a", ["accepted_at"], "nan"),
 }

@@ -23,7 +23,8 @@ GAUGES = {
     "number_in_system",
     "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
     "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",
-    "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts",
+    "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts", "pool_workers", "pool_utilization",
+    "pool_workers_needed",
 }  # fmt: skip
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
@@ -33,6 +34,7 @@ COUNTERS = {
 TIMES = {
     "time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds",
     "request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
+    "request_handoff_time_seconds",
 }  # fmt: skip
 SIZES = {"iteration_tokens", "batch_size"}
 LABELS = {
@@ -70,7 +72,8 @@ def test_every_metric_says_in_words_what_it_is() -> None:
 def test_only_the_labels_that_boards_know_are_there() -> None:
     for name, labels in exposed_labels().items():
         short = name.removeprefix("miniserve_")
-        known = {"worker"} if short.startswith("worker_") else LABELS.get(short, set())
+        families = {"worker": {"worker"}, "pool": {"role"}}
+        known = families.get(short.partition("_")[0], LABELS.get(short, set()))
         assert labels == known | ({"le"} if name.endswith("_bucket") else set()), name
 
 

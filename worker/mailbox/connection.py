@@ -33,7 +33,7 @@ SCRIPTS = {
     # asked by workers
     "drain": "accounts", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery",
     "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",
-    "beat": "accounts recovery history",
+    "beat": "accounts recovery history", "offer": "", "take_over": "accounts",
     # asked by both
     "report": "history",
     # asked by operators

@@ -100,9 +100,9 @@ def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> by
     return b2a_base64(wire if completion.error is None else wire.decode().translate(_UNSAFE).encode(), newline=False)
 
 
-def encode_progress(progress: Progress, version: int = WIRE_VERSION) -> bytes:
+def encode_progress(progress: Progress, version: int | None = None) -> bytes:
     """Encode it as it is published."""
-    return b2a_base64(to_json(progress.to_wire(version)), newline=False)
+    return b2a_base64(to_json(progress.to_wire(version or WIRE_VERSION)), newline=False)
 
 
 def decode_news(payload: bytes) -> Completion | Progress:

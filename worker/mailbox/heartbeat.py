@@ -207,7 +207,7 @@ class Heartbeat:
             return self._last_report
 
     def _command(self, report: WorkerReport) -> Command:
-        facts: dict[str, object] = dict(report.gauges)
+        facts: dict[str, object] = {"role": report.role, **report.gauges}
         facts |= {
             "birth": self._birth,
             "successful_job_count": self.num_successful,
@@ -222,5 +222,5 @@ class Heartbeat:
         }
         words = [word for fact in facts.items() for word in fact]
         idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
-        rate = f"{report.service_rate_tokens_per_s:.1f}"
+        rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}"
         return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)

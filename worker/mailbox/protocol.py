@@ -126,6 +126,7 @@ class WorkerReport:
     service_rate_tokens_per_s: float = 0.0  # reserved tokens that it finishes with a full batch; 0: not known yet
     # What it did since the last beat, as JSON; '' where nothing is to be sent. Its argument: whether somebody watches.
     live: Callable[[bool], str] = lambda _: ""
+    role: str = "all"
 
 
 class WorkerMailbox(Protocol):

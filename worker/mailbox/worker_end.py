@@ -158,10 +158,7 @@ class RedisWorkerMailbox:
         if self._unsent:
             commands.append(script("finish", self.name, *chain.from_iterable(self._unsent.values())))
         if progress:
-            words = [
-                (one.request_id, formats.encode_progress(one, self._held.get(one.request_id, WIRE_VERSION)))
-                for one in progress
-            ]
+            words = [(one.request_id, formats.encode_progress(one, self._held.get(one.request_id))) for one in progress]
             commands.append(script("progress", self.name, *chain.from_iterable(words)))
         if commands:
             self._guarded(lambda: self._outgoing.send(*commands))
@@ -191,16 +188,18 @@ class RedisWorkerMailbox:
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
         self._num_claims += 1
         drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet), self._num_claims)
-        commands = [script("drain", *drain)]
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
         if share.num_waiting and (async_tokens > 0 or is_quiet):
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
-            self._claim_at_s = now + _BUSY_CLAIM_S
-        elif block_s > 0:  # 0 would block for ever
-            commands.insert(0, ("BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s))
-        self._guarded(lambda: self._claims.send(*commands))
+            self._claim_at_s, block_s = now + _BUSY_CLAIM_S, 0.0
+        commands = self._claim_commands(drain, block_s)
+        self._guarded(lambda: self._claims.send(*commands[block_s <= 0 :]))  # a look of 0 s would block for ever
         return True
+
+    def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:
+        look = "BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s
+        return look, script("drain", *drain)
 
     def _receive(self, wait_s: float) -> Inbox:
         """What the standing claim has brought, if it has been answered or is within `wait_s`."""

@@ -15,7 +15,7 @@
 --   miniserve:read                ZSET  worker -> number of the last claim whose requests it has read; a job's is `claim`
 --   miniserve:inbox:<worker>      HASH  epoch -> number of its last RESYNC; and ids that the worker shall drop
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
---   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish
+--   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish, and its role
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations. done_length: those of
 --                                       the done that were cut. stay_us: the time all that ended had been in the system.
@@ -25,7 +25,7 @@
 --                                       law_us: the times of all ends less those of all acceptances. And as they are now:
 --                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates;
 --                                       kept_bytes, the sum of miniserve:kept; kept_room_at, when a tenth of it is forgotten;
---                                       max_memory of this Redis
+--                                       max_memory of this Redis; takers, the workers that take from the queue
 --                                       shares, the sum of miniserve:clients; last_client and client_changed_at: whose request
 --                                       was the last, and when it was last another's
 --   miniserve:clients             HASH  client -> what it holds of a queue that is not nearly empty, see ENQUEUE

@@ -101,7 +101,7 @@ push_front(claimed, num_claimed + 1)
 local can_take = num_claimed == #claimed and max_jobs > 0
 local depth = can_take and redis.call('LLEN', QUEUE) or 0
 local num_async = can_take and redis.call('LLEN', ASYNC) or 0
-local workers = depth + num_async > 0 and math.max(1, redis.call('ZCOUNT', LEASES, now, '+inf')) or 1
+local workers = depth + num_async > 0 and math.max(1, counts('takers').takers or 0) or 1
 
 -- Not more ids than fit: a worker that is nearly full would read a thousand of them each time.
 local LEAST_TOKENS = 16 -- of a request; what reserves less comes with the next DRAIN

@@ -2,7 +2,7 @@
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
-  'computed_tokens_per_s' }
+  'computed_tokens_per_s', 'role' }
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = cjson.encode(moment(now))

@@ -54,9 +54,12 @@ local function take_from(worker, has_died)
 end
 
 local function sum_rates()
-  local sum = 0
-  for _, rate in ipairs(redis.call('HVALS', RATES)) do sum = sum + (number(rate, 0) or 0) end
-  redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum))
+  local takers, sums = 0, { [''] = 0, all = 0, prefill = 0, decode = 0 } -- '': of an earlier version
+  for rate, role in string.gmatch(table.concat(redis.call('HVALS', RATES), '\n'), '(%S+) ?(%l*)') do
+    takers, sums[role] = takers + (role == 'decode' and 0 or 1), (sums[role] or 0) + (number(rate, 0) or 0)
+  end
+  local sum = sums.all + sums[''] + math.min(sums.prefill, sums.decode) -- of two pools the slower one counts
+  redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum), 'takers', takers)
 end
 
 local function unregister(worker)

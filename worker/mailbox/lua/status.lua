@@ -4,15 +4,16 @@
 -- the worker is stopped.
 local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
 local oldest = clock() - tonumber(ARGV[1])
-local num_live, worst = 0, ''
+local num_live, worst, roles = 0, '', {}
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance')
+  local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance', 'role')
   if (number(facts.turned_at) or 0) >= oldest then -- none before its first beat
-    num_live = num_live + 1
+    num_live, roles[facts.role or 'all'] = num_live + 1, true
     local found = facts.batch_invariance or ''
     if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
   end
 end
+if not (roles.all or roles.prefill and roles.decode) then num_live = 0 end -- one pool alone answers nobody
 local sums = counts('reserved_tokens', 'done', 'failed', 'expired', 'service_rate')
 return {
   num_live,

@@ -1,0 +1,94 @@
+"""Continuous batching in two pools: some workers read prompts, others decode what these have read.
+
+The budget is that of `ContinuousBatching` on both sides. What a prefill worker has read keeps its slot and its tokens
+until a decode worker has taken it over, and this bounds what is on its way between them. A worker of role `all` does
+not import this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
+from scheduler.messages import Delivery
+
+OFFERED_WAIT_S = 0.05  # of a prefill worker that can read nothing: as long as a claim stands, whose end brings news
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a decode worker needs in addition to the request."""
+
+    first_id: int  # output id of the first token
+    queue_s: float  # as the prefill worker saw it
+    prefill_s: float
+    batch_size: int = 1  # of the iteration that read the prompt
+    state: Any = None  # keys, values and what the decoder remembers; of the engine's kind
+
+
+@dataclass(frozen=True, slots=True)
+class HandedDelivery(Delivery):
+    """A request whose prompt has been read elsewhere."""
+
+    handoff: bytes = b""  # as they came; the engine opens them
+    handed: Handed | None = None  # None: not opened yet, or lost on its way, and the prompt is read again
+
+
+class PrefillBatching(ContinuousBatching):
+    """Reads prompts. `running` are those that were read and are offered to decode workers."""
+
+    def __init__(self, limits: BatchLimits) -> None:
+        super().__init__(replace(limits, role="prefill"))
+
+    def due_in_s(self, now: float) -> float | None:
+        if self._can_admit():
+            return 0.0
+        return OFFERED_WAIT_S if self.has_work else None
+
+    def _can_admit(self) -> bool:
+        first = next(iter(self.waiting.values()), None)
+        room = self.limits.kv_budget_tokens - self.reserved_tokens
+        return first is not None and bool(self._free_slots) and first.reserved_tokens <= room
+
+    def plan(self, now: float) -> StepPlan:
+        offered, self.running = self.running, {}  # they take no part
+        plan = super().plan(now)
+        self.running = offered | self.running
+        return plan
+
+
+class DecodeBatching(ContinuousBatching):
+    """Decodes what was handed over, and reads the prompts of what was lost on its way."""
+
+    joined: tuple[Sequence, ...] = ()  # of the last plan: those that go on from what another worker has read
+
+    def __init__(self, limits: BatchLimits) -> None:
+        super().__init__(replace(limits, role="decode"))
+
+    def submit(self, delivery: Delivery, now: float) -> None:
+        super().submit(delivery, now)
+        sequence = self.waiting[delivery.request.request_id]
+        if handed_of(sequence):
+            sequence.num_rows = 1
+
+    def plan(self, now: float) -> StepPlan:
+        plan = super().plan(now)
+        self.joined = tuple(sequence for sequence in plan.prefills if handed_of(sequence))
+        for sequence in self.joined:
+            self._continue(sequence)
+        prefills = tuple(sequence for sequence in plan.prefills if not handed_of(sequence))
+        return StepPlan(prefills, plan.decodes + self.joined, plan.deferred_id)
+
+    def _continue(self, sequence: Sequence) -> None:
+        """As if it had been read here: the times count from its acceptance, whichever clock they are from."""
+        handed = handed_of(sequence)
+        assert handed is not None
+        sequence.output_ids.append(handed.first_id)
+        sequence.admitted_s = sequence.submitted_s - sequence.delivery.waited_s + handed.queue_s
+        sequence.first_token_s = sequence.admitted_s + handed.prefill_s
+
+
+def handed_of(sequence: Sequence) -> Handed | None:
+    """None of a sequence whose prompt is read here."""
+    return sequence.delivery.handed if isinstance(sequence.delivery, HandedDelivery) else None

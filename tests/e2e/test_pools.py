@@ -1,0 +1,145 @@
+"""Prefill and decode workers as `miniserve up` starts them: the same answers, also while they are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from redis import Redis
+
+from ops.load import prompts
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.command import expected_answers
+from ops.load.connection import Target
+from ops.load.generator import Expected, Generator
+from ops.load.measurements import Measurements
+from scheduler.settings import Settings
+from tests.running_system import RunningSystem, command_line, post_json, post_sentence, send, wait_until
+from tests.span_collector import SpanCollector
+
+NUM_SENTENCES = 1000
+NUM_KILLS = 5
+ROLES = ("prefill", "decode")
+TEXT = "He goed to school. She have a car, but they was late."
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[SpanCollector]:
+    with SpanCollector() as collector:
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def pools(collector: SpanCollector) -> Iterator[RunningSystem]:
+    spans = "--otel-endpoint", collector.url, "--otel-share", "0"  # of those alone whose clients ask for it
+    with RunningSystem("--prefill-workers", "1", "--decode-workers", "1", *spans) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected() -> Expected:
+    """What the model alone makes of each."""
+    return expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
+
+
+def pid_of(running: RunningSystem, role: str) -> int:
+    found: list[int] = []
+
+    def is_there() -> bool:
+        found[:] = [pid for pid in running.pids("worker") if f"--role {role}" in command_line(pid)]
+        return bool(found)
+
+    wait_until(is_there, 10, f"a {role} worker runs")
+    return found[0]
+
+
+def test_a_thousand_sentences_get_the_answers_of_the_model_alone(pools: RunningSystem, expected: Expected) -> None:
+    limits = Limits(total=NUM_SENTENCES)
+
+    measured = Generator(Target.from_url(pools.url), list(expected), ClosedLoop(16), limits, expected).run()
+
+    assert (measured.statuses, measured.unexpected) == ({200: NUM_SENTENCES}, 0)
+
+
+def test_a_text_and_a_stream_are_answered_as_ever(pools: RunningSystem, system: RunningSystem) -> None:
+    replies = [post_sentence(running.url, TEXT).body | {"request_id": ""} for running in (pools, system)]
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    stream = send(pools.url, "POST", "/correct", json.dumps({"sentence": TEXT}).encode(), headers).body
+    last = json.loads(stream.strip().split("\n\n")[-1].split("data: ", 1)[1])
+
+    assert replies[0] == replies[1] == last | {"request_id": ""}
+    assert stream.count("event: edit") == len(last["edits"])
+
+
+def test_the_trace_of_a_request_tells_the_time_on_the_way_between(pools: RunningSystem) -> None:
+    request_id = post_sentence(pools.url, "He goed to school.").body["request_id"]
+    path = f"/requests/{request_id}/trace"
+    wait_until(lambda: send(pools.url, "GET", path).body.get("is_complete"), 5, "the trace is complete")
+
+    trace = send(pools.url, "GET", path).body
+    events = [event for event in trace["events"] if event.get("sentence")]
+    num_steps = trace["sentences"][0]["output_tokens"] - 1
+
+    assert [event["name"] for event in events] == [
+        "queued", "prefill", "handoff", *["decode"] * num_steps, "published"
+    ]  # fmt: skip
+    for one, two in pairwise(events):
+        assert one["start_ms"] + one["duration_ms"] == pytest.approx(two["start_ms"], abs=0.05)
+
+
+def test_the_spans_of_a_request_are_those_of_one_tree_with_the_way_between(
+    pools: RunningSystem, collector: SpanCollector
+) -> None:
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    headers = {"Content-Type": "application/json", "traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
+    assert send(pools.url, "POST", "/correct", b'{"sentence": "He goed to school."}', headers).status == 200
+
+    wait_until(lambda: len(collector.spans) >= 8, 10, "all spans")
+    named = {span.name: span for span in collector.spans}
+    steps = [named[name] for name in ("queue", "prefill", "handoff", "decode")]
+
+    assert len(named) == len(collector.spans) == 8
+    assert {span.trace_id for span in collector.spans} == {trace_id}
+    assert all(one.end_s == pytest.approx(two.start_s, abs=1e-6) for one, two in pairwise(steps))
+    assert len(named["decode"].events) == named["decode"].facts["output_tokens"] - 1
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_killed_worker_of_either_pool_costs_no_answer(pools: RunningSystem, expected: Expected, role: str) -> None:
+    kills: list[int] = []
+
+    def kill_now_and_then(measured: Measurements) -> None:
+        if len(kills) < NUM_KILLS and measured.num_over > (len(kills) + 1) * NUM_SENTENCES // (NUM_KILLS + 1):
+            kills.append(pid_of(pools, role))
+            os.kill(kills[-1], signal.SIGKILL)
+
+    limits = Limits(total=NUM_SENTENCES)
+    generator = Generator(Target.from_url(pools.url), list(expected), ClosedLoop(16), limits, expected)
+    measured = generator.run(kill_now_and_then)
+
+    assert len(set(kills)) == NUM_KILLS
+    assert (measured.statuses, measured.unexpected, measured.failures) == ({200: NUM_SENTENCES}, 0, {})
+    with Redis.from_url(pools.redis_url) as client:
+        wait_until(lambda: client.hlen("miniserve:reservations") == 0, 5, "nothing is left")
+        assert client.zcard("rq:wip:correct") == client.llen("rq:queue:correct") == 0
+        assert int(client.hget("miniserve:counts", "failed") or 0) == 0
+
+
+@pytest.mark.parametrize("options", [("--prefill-workers", "1"), ("--decode-workers", "2")])
+def test_one_pool_alone_is_refused(options: tuple[str, ...]) -> None:
+    with pytest.raises(AssertionError, match="need each other"), RunningSystem(*options):
+        pass
+
+
+def test_a_batch_is_answered_in_order(pools: RunningSystem) -> None:
+    sentences = ["He goed.", "She go to school.", "They was late."]
+
+    results = post_json(pools.url, "/correct/batch", {"sentences": sentences}).body["results"]
+
+    assert [result["corrected"] for result in results] == [
+        post_sentence(pools.url, sentence).body["corrected"] for sentence in sentences
+    ]

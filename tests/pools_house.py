@@ -1,0 +1,75 @@
+"""Mailboxes of prefill and decode workers for tests: each exchange waits for its replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from redis import Redis
+
+from scheduler.messages import NO_CAPACITY, Delivery, Inbox
+from scheduler.pools import HandedDelivery
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingRedisMailbox, a_request, take
+from worker.mailbox.connection import connect
+from worker.mailbox.protocol import Ticket, WorkerReport
+from worker.pools.decode import DecodeEnd
+from worker.pools.prefill import Offer, PrefillEnd
+
+
+class SteppedPrefillEnd(SteppedWorkerMailbox, PrefillEnd):
+    """Each exchange waits for its replies."""
+
+
+class SteppedDecodeEnd(SteppedWorkerMailbox, DecodeEnd):
+    """As that."""
+
+
+class Pools:
+    """Mailboxes of both roles, and API ends, over one Redis."""
+
+    def __init__(self, redis_url: str) -> None:
+        self.client = Redis.from_url(redis_url, decode_responses=True)
+        self._prefill = RedisHouse(lambda: connect(redis_url), SteppedPrefillEnd)
+        self._decode = RedisHouse(lambda: connect(redis_url), SteppedDecodeEnd)
+        self.api = self._prefill.api
+
+    def prefill(self, rate: float = 0.0, **options: Callable[[], bool]) -> PrefillEnd:
+        return self._prefill.worker(lambda: a_report("prefill", rate), **options)
+
+    def decode(self, rate: float = 0.0, **options: Callable[[], bool]) -> DecodeEnd:
+        return self._decode.worker(lambda: a_report("decode", rate), **options)
+
+    def kill(self, worker: PrefillEnd | DecodeEnd) -> None:
+        (self._prefill if isinstance(worker, PrefillEnd) else self._decode).kill(worker)
+
+    def close(self) -> None:
+        self._decode.close()
+        self._prefill.close()
+        self.client.close()
+
+    def places(self) -> dict[str, list[str]]:
+        """Where ids are."""
+        return {
+            "queue": self.client.lrange("rq:queue:correct", 0, -1),
+            "wip": sorted(self.client.zrange("rq:wip:correct", 0, -1)),
+        }
+
+
+def a_report(role: str, rate: float) -> WorkerReport:
+    return WorkerReport(service_rate_tokens_per_s=rate, role=role)
+
+
+def offer(worker: PrefillEnd, *names: str, handoff: bytes = b"state of ") -> Inbox:
+    return worker.exchange((), NO_CAPACITY, progress=[Offer(name, (7,), handoff + name.encode()) for name in names])
+
+
+def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
+    assert all(isinstance(one, HandedDelivery) for one in deliveries)
+    return {one.request.request_id: one.handoff for one in deliveries}
+
+
+def a_request_that_was_offered(pools: Pools, name: str = "a") -> tuple[SubmittingRedisMailbox, Ticket, PrefillEnd]:
+    api, worker = pools.api(), pools.prefill()
+    ticket = api.submit(a_request(name))
+    assert take(worker) == [name]
+    offer(worker, name)
+    return api, ticket, worker

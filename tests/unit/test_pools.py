@@ -1,0 +1,154 @@
+"""Two pools in one process: what one engine has read, another goes on with, as if one had done all of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler.messages import Delivery, FinishReason
+from scheduler.pools import Handed, HandedDelivery
+from tests.unit.small_model import random_weights
+from tests.unit.two_engines import decode, handed_over, plain, prefill, read, request, run
+from worker.pools.handoff import HandoffError, PromptState, pack, unpack, weights_digest
+
+DIGEST = bytes(range(16))
+REQUESTS = [request(f"r{i}", 3 + 2 * i, 1 + i % 9) for i in range(50)]
+
+
+def test_two_engines_write_what_one_writes() -> None:
+    whole = plain()
+    for one in REQUESTS:
+        whole.accept(Delivery(one, 1, 0.0))
+    expected = {name: one.output_ids for name, one in run(whole).items()}
+
+    ended, offers = read(REQUESTS, prefill(), are_taken=True)
+    second = decode()
+    for delivery in handed_over(REQUESTS, offers):
+        assert second.accept(delivery) is None
+    found = ended | run(second)
+
+    assert {name: one.output_ids for name, one in found.items()} == expected
+    assert len(offers) > 30 and second.num_read_again == 0
+
+
+def test_a_sequence_is_offered_once_and_kept_until_it_is_taken() -> None:
+    reader = prefill()
+
+    _, offers = read([request("r", 10, 8)], reader)
+
+    assert [offer.request_id for offer in offers] == ["r"]
+    assert reader.progress() == []
+    assert reader.policy.held_ids() == ["r"]
+    assert 0.0 < reader.due_in_s() < 0.1
+    assert reader.cancel("r") is not None
+    assert (reader.due_in_s(), reader.model.arena.num_free) == (None, 2048)
+
+
+def test_what_comes_back_is_read_and_offered_again() -> None:
+    reader = prefill()
+    read([request("r", 10, 8)], reader)
+    reader.cancel("r")
+
+    _, offers = read([request("r", 10, 8)], reader)
+
+    assert [offer.request_id for offer in offers] == ["r"]
+
+
+def test_a_prefill_worker_without_room_waits_for_what_it_offered() -> None:
+    reader = prefill()
+    requests = [request(f"r{i}", 100, 32) for i in range(20)]  # 15 of them fit
+
+    _, offers = read(requests, reader)
+
+    assert len(offers) <= 15 < len(reader.policy.held_ids())
+    assert reader.due_in_s() > 0.0
+
+
+def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
+    """Two clocks that have nothing to do with each other; 4 s went by on the way."""
+    one = request("r", 10, 3)
+    reader = prefill(lambda: 100.0)
+    reader.accept(Delivery(one, 1, waited_s=2.0))
+    reader.step()
+    (offer,) = reader.progress()
+    second = decode(lambda: 5000.0)
+
+    second.accept(HandedDelivery(one, 1, waited_s=6.0, handoff=offer.handoff))
+    timings = run(second)["r"].timings
+
+    assert timings.queue_s == pytest.approx(2.0)
+    assert timings.prefill_s == pytest.approx(0.0, abs=1e-6)
+    assert timings.decode_s == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("lost", ["", "cut", "torn", "other version", "other weights"])
+def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> None:
+    one = request("r", 10, 8)
+    whole = plain(seed=1 if lost == "other weights" else 0)
+    whole.accept(Delivery(one, 1, 0.0))
+    expected = run(whole)["r"].output_ids
+    _, (offer,) = read([one], prefill())
+    raw = offer.handoff
+    bytes_of = {
+        "": b"", "cut": raw[:-4], "torn": raw[:100] + bytes([raw[100] ^ 1]) + raw[101:],
+        "other version": b"MSH9" + raw[4:], "other weights": raw,
+    }  # fmt: skip
+    second = decode(seed=1 if lost == "other weights" else 0)
+
+    second.accept(HandedDelivery(one, 1, 0.0, handoff=bytes_of[lost]))
+
+    assert run(second)["r"].output_ids == expected
+    assert second.num_read_again == 1
+
+
+def a_handed(num_tokens: int = 3) -> Handed:
+    kv = np.arange(2 * num_tokens * 8, dtype=np.float32).reshape(2, num_tokens, 8)
+    return Handed(4097, 0.25, 0.001, 3, PromptState(kv, (1.5, -0.25, 9)))
+
+
+def test_bytes_hold_all_that_was_handed_over() -> None:
+    handed = a_handed()
+
+    found = unpack(pack(handed, DIGEST), DIGEST, 3)
+
+    assert (found.first_id, found.queue_s, found.prefill_s, found.batch_size) == (4097, 0.25, 0.001, 3)
+    assert found.state.decoder == (1.5, -0.25, 9)
+    assert np.array_equal(found.state.kv, handed.state.kv)
+
+
+def test_bytes_of_another_prompt_are_refused() -> None:
+    with pytest.raises(HandoffError, match="has 4 tokens"):
+        unpack(pack(a_handed(), DIGEST), DIGEST, 4)
+
+
+@pytest.mark.parametrize("at", range(0, 200, 7))
+def test_no_flipped_bit_goes_unnoticed(at: int) -> None:
+    raw = bytearray(pack(a_handed(), DIGEST))
+    raw[at] ^= 4
+
+    with pytest.raises(HandoffError):
+        unpack(bytes(raw), DIGEST, 3)
+
+
+def test_weights_and_strictness_are_told_apart() -> None:
+    weights = random_weights()
+    stricter = replace(weights, config=replace(weights.config, eos_bias=3.0))
+
+    assert len({weights_digest(one) for one in (weights, stricter, random_weights(1))}) == 3
+    assert weights_digest(weights) == weights_digest(random_weights())
+
+
+def test_a_late_request_ends_where_it_waits_to_be_taken() -> None:
+    now = [0.0]
+    reader = prefill(lambda: now[0])
+    reader.accept(Delivery(request("r", 10, 8), 1, 0.0, left_s=1.0))
+    reader.accept(Delivery(request("other", 12, 8), 1, 0.0))
+    reader.step()
+    now[0] = 2.0
+    reader.accept(Delivery(request("next", 14, 8), 1, 0.0))
+
+    ended = reader.step()
+
+    assert [(one.request_id, one.finish_reason) for one in ended] == [("r", FinishReason.EXPIRED)]

@@ -1,0 +1,169 @@
+"""What two pools count and show of a request that both had a part of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler.capacity.fleet import Fleet, Shape
+from scheduler.capacity.iteration_cost import IterationCost
+from scheduler.capacity.measure import Goals, measure, measure_pools
+from scheduler.capacity.observed import WorkerFacts
+from scheduler.messages import CorrectionRequest, Delivery, FinishReason
+from scheduler.trace_parts import HANDOFF_BATCH, SequencePart, Step
+from tests.unit.test_capacity import observed
+from tests.unit.two_engines import decode, handed_over, prefill, read, request, run
+from worker.live import LiveLog
+from worker.observer import EngineObserver
+from worker.pools.decode import DecodeEngine
+from worker.pools.observer import HopObserver
+from worker.pools.prefill import Offer
+
+WORKER = WorkerFacts("worker", kv_budget_tokens=4096, max_slots=256)
+SHAPE = Shape(18, 5, 50, 0.0, IterationCost(0.003, 5e-5, 1e-4))
+GOALS = Goals(0.5, 30.0)
+
+
+class Clock:
+    """One for both engines; it goes on with each look."""
+
+    now_s, step_s = 100.0, 0.0
+
+    def __call__(self) -> float:
+        self.now_s += self.step_s
+        return self.now_s
+
+
+def a_decode_engine(clock: Clock) -> DecodeEngine:
+    engine = decode(clock)
+    engine.observer = HopObserver(keeps_traces=True)
+    return engine
+
+
+def offers_of(requests: list[CorrectionRequest], clock: Clock) -> list[Offer]:
+    return read(requests, prefill(clock), are_taken=True)[1]
+
+
+def test_the_trace_has_the_prompts_batch_and_the_way_and_the_steps_of_the_decode_worker() -> None:
+    clock = Clock()
+    requests = [request("a", 10, 5), request("b", 12, 5)]
+    offers = offers_of(requests, clock)
+    writer = a_decode_engine(clock)
+    for delivery in handed_over(requests, offers):
+        writer.accept(replace(delivery, waited_s=2.0))
+    clock.step_s = 0.125
+
+    completion = run(writer)["a"]
+    part = SequencePart.from_text(completion.trace)
+
+    first, hop, *own = part.steps
+    assert first.batch_size == 2
+    assert hop == Step(pytest.approx(2.0, abs=0.3), HANDOFF_BATCH)
+    assert (len(own), {step.batch_size for step in own}) == (part.output_tokens - 1, {2})
+    assert hop.seconds + sum(step.seconds for step in own) == pytest.approx(completion.timings.decode_s, abs=1e-4)
+
+
+def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_tokens() -> None:
+    clock = Clock()
+    requests = [request("a", 10, 3), request("b", 12, 3)]
+    deliveries = handed_over(requests, offers_of(requests, clock))
+    writer = a_decode_engine(clock)
+    for delivery in deliveries:
+        clock.now_s += 1000.0  # with nothing to do
+        writer.accept(replace(delivery, waited_s=0.25))
+        run(writer)
+
+    histograms = writer.observer.observations.histograms
+
+    assert histograms.request_handoff_time.sum == pytest.approx(0.5)
+    assert sum(histograms.request_handoff_time.counts) == 2
+    assert histograms.inter_token_latency.sum == pytest.approx(0.0)
+    assert writer.observer.observations.sums.t == pytest.approx(0.0)
+
+
+def test_a_prompt_that_is_read_again_has_the_trace_of_any_other() -> None:
+    clock = Clock()
+    (delivery,) = handed_over([request("a", 10, 5)], offers_of([request("a", 10, 5)], clock))
+    writer = a_decode_engine(clock)
+
+    writer.accept(replace(delivery, handoff=b""))
+    part = SequencePart.from_text(run(writer)["a"].trace)
+
+    assert len(part.steps) == part.output_tokens
+    assert HANDOFF_BATCH not in {step.batch_size for step in part.steps}
+
+
+def test_only_what_ends_in_a_prefill_worker_has_spans_from_there() -> None:
+    clock = Clock()
+    reader, noted = prefill(clock), []
+    reader.observer = EngineObserver(spans=SimpleNamespace(note_sequence=lambda *about: noted.append(about[1])))
+    requests = [replace(request(name, 10, 8), traceparent="a parent") for name in ("taken", "late")]
+    for one, left_s in zip(requests, (1e9, 5.0), strict=True):
+        reader.accept(Delivery(one, 1, 0.0, left_s=left_s))
+    reader.step()
+
+    taken = reader.cancel("taken")
+    clock.now_s += 10.0
+    late = reader.cancel("late", FinishReason.EXPIRED)
+
+    assert (taken.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.EXPIRED)
+    assert noted == ["late"]
+    assert reader.model.arena.num_free == 2048
+
+
+def test_a_decode_worker_shows_where_a_request_began_there() -> None:
+    clock = Clock()
+    requests = [request("a", 10, 4)]
+    writer = a_decode_engine(clock)
+    writer.observer.live = LiveLog()
+    for delivery in handed_over(requests, offers_of(requests, clock)):
+        writer.accept(replace(delivery, waited_s=0.5))
+
+    writer.step()
+    writer.step()
+    document = writer.observer.live.take("w", 4, 0)
+
+    assert '"iterations":[[0.0,[[0,0,10,0]],[],[]],[0.0,[],[0,0],' in document
+
+
+def fleet(**numbers: int) -> Fleet:
+    return Fleet.of(SHAPE, [replace(WORKER, role=role) for role, number in numbers.items() for _ in range(number)])
+
+
+def test_of_two_pools_the_slower_one_is_the_rate_of_both() -> None:
+    prefill_per_s = 81 / (0.003 + 81 * 18 * 5e-5)  # 4096 / 50 at once
+    decode_per_s = 81 / 4 / (0.003 + 81 * 1e-4)
+
+    assert fleet(prefill=1, decode=1).rates() == pytest.approx({"prefill": prefill_per_s, "decode": decode_per_s})
+    assert fleet(prefill=2, decode=1).requests_per_s == pytest.approx(min(2 * prefill_per_s, decode_per_s))
+    assert fleet(prefill=1, decode=9).requests_per_s == pytest.approx(min(prefill_per_s, 9 * decode_per_s))
+    assert fleet(all=1, prefill=1, decode=1).requests_per_s == pytest.approx(
+        fleet(all=1).requests_per_s + min(prefill_per_s, decode_per_s)
+    )
+
+
+def test_a_backlog_waits_for_the_slower_pool() -> None:
+    def predicted_s(num_decode: int) -> float:
+        roles = ["prefill", *["decode"] * num_decode]
+        workers = tuple(replace(WORKER, name=str(at), role=role) for at, role in enumerate(roles))
+        found = measure(observed(workers=workers, num_running=81 * len(workers), num_waiting=1000), GOALS)
+        assert 1001 / found.predicted_wait_s == pytest.approx(found.service_rate_tokens_per_s / 22)
+        return found.predicted_wait_s
+
+    assert predicted_s(1) == pytest.approx(2 * predicted_s(2), rel=0.01)
+
+
+def test_each_pool_says_how_many_workers_keep_it_within_its_limit() -> None:
+    workers = tuple(replace(WORKER, name=role, role=role) for role in ("prefill", "decode"))
+    seen = observed(workers=workers)
+
+    found = {pool.role: pool for pool in measure_pools(seen, replace(GOALS, max_utilization=0.01))}
+
+    assert set(found) == {"prefill", "decode"}
+    for pool in found.values():
+        assert pool.num_workers == 1
+        assert (pool.workers_needed - 1) * 0.01 < pool.utilization <= pool.workers_needed * 0.01
+    assert measure(seen, GOALS).workers_needed == 2
+    assert measure_pools(observed(), GOALS) == []

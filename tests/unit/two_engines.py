@@ -1,0 +1,66 @@
+"""Engines of both pools in one process, and what goes from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.messages import Completion, CorrectionRequest, Delivery
+from scheduler.pools import HandedDelivery
+from tests.unit.small_model import CONFIG, random_weights
+from worker.engine import Engine
+from worker.model.forward import MiniGPT
+from worker.pools.decode import DecodeEngine
+from worker.pools.prefill import Offer, PrefillEngine
+
+LIMITS = BatchLimits(2048, 64, 512)
+
+
+def request(name: str, num_prompt: int, max_output: int) -> CorrectionRequest:
+    rng = np.random.default_rng(num_prompt)
+    prompt = tuple(rng.integers(2, CONFIG.vocab_size, num_prompt).tolist())
+    words = tuple(rng.integers(0, 65, num_prompt).tolist())
+    return CorrectionRequest(name, prompt, words, max_output, "test-tokenizer")
+
+
+def plain(seed: int = 0) -> Engine:
+    return Engine(MiniGPT(random_weights(seed), 2048), ContinuousBatching(LIMITS), clock=lambda: 0.0)
+
+
+def prefill(clock: Callable[[], float] = lambda: 0.0) -> PrefillEngine:
+    return PrefillEngine(plain(), clock)
+
+
+def decode(clock: Callable[[], float] = lambda: 0.0, seed: int = 0) -> DecodeEngine:
+    return DecodeEngine(plain(seed), clock)
+
+
+def run(engine: Engine) -> dict[str, Completion]:
+    completions = []
+    while engine.has_work:
+        completions += engine.step()
+    return {completion.request_id: completion for completion in completions}
+
+
+def read(
+    requests: list[CorrectionRequest], reader: PrefillEngine, are_taken: bool = False
+) -> tuple[dict[str, Completion], list[Offer]]:
+    """What the first tokens ended, and the offers of the others, which are taken over at once or not at all."""
+    for one in requests:
+        assert reader.accept(Delivery(one, 1, 0.0)) is None
+    ended: list[Completion] = []
+    offers: list[Offer] = []
+    while reader.due_in_s() == 0.0:
+        ended += reader.step()
+        new = reader.progress()
+        offers += new
+        for one in new if are_taken else ():
+            reader.cancel(one.request_id)
+    return {one.request_id: one for one in ended}, offers
+
+
+def handed_over(requests: list[CorrectionRequest], offers: list[Offer]) -> list[HandedDelivery]:
+    by_id = {one.request_id: one for one in requests}
+    return [HandedDelivery(by_id[one.request_id], 1, 0.0, handoff=one.handoff) for one in offers]

@@ -1,0 +1,85 @@
+"""A decode worker: takes over what prefill workers have read, and answers it.
+
+It is a whole worker: it reads a prompt itself where what was read of it is lost, torn or of other weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from scheduler.batching import StepPlan
+from scheduler.messages import ID_MASK, Completion, Delivery
+from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
+from worker.engine import Engine
+from worker.mailbox.connection import Command, script
+from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
+from worker.pools.observer import HopObserver
+
+OFFERS = "miniserve:offers"
+logger = structlog.get_logger(__name__)
+
+
+class DecodeEngine(Engine):
+    """Goes on from what was read elsewhere."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
+        """With the model and the limits of `engine`, which is not used any more."""
+        self._pool = DecodeBatching(engine.policy.limits)
+        super().__init__(engine.model, self._pool, clock)
+        self.observer = HopObserver()
+        self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
+        self._digest = weights_digest(self.model.weights)
+        self.num_read_again = 0
+
+    def accept(self, delivery: Delivery) -> Completion | None:
+        if isinstance(delivery, HandedDelivery):
+            delivery = self._opened(delivery)
+        return super().accept(delivery)
+
+    def _opened(self, delivery: HandedDelivery) -> HandedDelivery:
+        request = delivery.request
+        try:
+            handed = unpack(delivery.handoff, self._digest, len(request.prompt_ids))
+        except HandoffError as error:
+            self.num_read_again += 1
+            logger.warning("a prompt is read again", request_id=request.request_id, reason=str(error))
+            return replace(delivery, handoff=b"")
+        return replace(delivery, handed=handed, handoff=b"")
+
+    def _placed(self, plan: StepPlan) -> StepPlan:
+        for sequence in self._pool.joined:
+            self._place(sequence)
+            handed = handed_of(sequence)
+            assert handed is not None
+            state: PromptState = handed.state
+            num_tokens, slot = len(sequence.delivery.request.prompt_ids), sequence.slot
+            self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = state.kv
+            self._num_tokens[slot] = num_tokens + 1
+            self._last_token[slot] = sequence.output_ids[0] & ID_MASK
+            self._movable.put(slot, state.decoder)
+            assert isinstance(sequence.delivery, HandedDelivery)
+            sequence.delivery = replace(sequence.delivery, handed=replace(handed, state=None))  # it is in the cache now
+        return super()._placed(plan)
+
+
+class DecodeEnd(RedisWorkerMailbox):
+    """Its queue are the offers."""
+
+    def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:
+        look = "BLMOVE", OFFERS, OFFERS, "LEFT", "LEFT", block_s  # onto itself: a look at its head that waits
+        return look, script("take_over", *drain)
+
+    def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
+        """The last of nine values are the bytes; RESYNC has them no more."""
+        handoffs = {row[0].decode(): row[8] for row in raw_deliveries if len(row) > 8}
+        deliveries = super()._open_deliveries([row[:8] for row in raw_deliveries])
+        return tuple(self._with_handoff(one, handoffs.get(one.request.request_id, b"")) for one in deliveries)
+
+    def _with_handoff(self, one: Delivery, handoff: bytes) -> Delivery:
+        about = one.attempt, one.waited_s, one.left_s, one.streams, one.is_suspect
+        return HandedDelivery(one.request, *about, handoff=handoff)
