@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,18 @@ _KNOWN = {"apiVersion", "kind", "namespace", "resources", "components", "labels"
           "configMapGenerator"}  # fmt: skip
 
 
-def build(folder: Path) -> list[Object]:
-    """All objects of a kustomization, those below it first. Raises LookupError or OSError for what is not there."""
+def build(folder: Path, below: Sequence[Object] = ()) -> list[Object]:
+    """All objects of a kustomization, those below it first; a component changes these, too.
+
+    Raises LookupError or OSError for what is not there.
+    """
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
     if unknown := set(kustomization) - _KNOWN:
         raise LookupError(f"{folder}: {', '.join(sorted(unknown))} is not read here")
-    objects = [one for name in kustomization.get("resources", ()) for one in _resource(folder, name)]
+    objects = [*below, *(one for name in kustomization.get("resources", ()) for one in _resource(folder, name))]
     objects += [_config_map(folder, one) for one in kustomization.get("configMapGenerator", ())]
-    objects += [one for name in kustomization.get("components", ()) for one in build(folder / name)]
+    for name in kustomization.get("components", ()):
+        objects = build(folder / name, objects)
     for patch in kustomization.get("patches", ()):
         _patch(folder, patch, objects)
     for one in objects:
@@ -36,6 +42,19 @@ def build(folder: Path) -> list[Object]:
     if len(names) > len(set(names)):
         raise LookupError(f"{folder}: an object is there twice among {names}")
     return objects
+
+
+def build_with_pools(overlay: Path, scratch: Path) -> list[Object]:
+    """The same overlay with components/pools behind its KEDA."""
+    kubernetes = overlay.parents[1]
+    for folder in (kubernetes, kubernetes.parent / "redis"):
+        shutil.copytree(folder, scratch / folder.name)
+    copied = scratch / overlay.relative_to(kubernetes.parent)
+    text = (copied / "kustomization.yaml").read_text(encoding="utf-8")
+    keda = "  - ../../components/keda\n"
+    assert keda in text
+    (copied / "kustomization.yaml").write_text(text.replace(keda, keda + keda.replace("keda", "pools")))
+    return build(copied)
 
 
 def _resource(folder: Path, name: str) -> list[Object]:

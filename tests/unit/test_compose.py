@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("api", "worker", "dashboard", "monitor")
+POOLS = ("prefill", "decode")
+OURS = ("api", "worker", *POOLS, "dashboard", "monitor")
 OBSERVERS = ("prometheus", "grafana")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
@@ -161,8 +162,18 @@ def test_prometheus_alone_gets_its_key_as_a_file_that_is_there_without_one() -> 
     assert (ROOT / default).read_text().strip().isalnum()
 
 
-def test_prometheus_and_grafana_come_only_when_asked_for() -> None:
-    assert {name for name, service in SERVICES.items() if "profiles" in service} == set(OBSERVERS)
+def test_pools_prometheus_and_grafana_come_only_when_asked_for() -> None:
+    profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+
+    assert profiles == dict.fromkeys(POOLS, ["pools"]) | dict.fromkeys(OBSERVERS, ["observability"])
+
+
+@pytest.mark.parametrize("role", POOLS)
+def test_a_worker_of_a_pool_differs_from_others_by_its_role_alone(role: str) -> None:
+    command = SERVICES[role]["command"]
+
+    assert command == [*SERVICES["worker"]["command"], "--role", role]
+    assert SERVICES[role] == SERVICES["worker"] | {"command": command, "profiles": ["pools"]}
 
 
 def test_the_dashboard_wants_a_login_and_deletes_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -11,12 +12,12 @@ import pytest
 import yaml
 
 from scheduler.settings import Settings
-from tests.kustomize import build, containers
+from tests.kustomize import build, build_with_pools, containers
 from worker.mailbox.sentinel import SentinelUrl
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
-OVERLAYS = ("sentinel", "managed-redis")
+OVERLAYS = ("sentinel", "managed-redis", "sentinel with pools", "managed-redis with pools")
 WORKLOADS = ("Deployment", "StatefulSet")
 NAMESPACE = "miniserve"
 # Secrets, see docs/kubernetes.md
@@ -24,8 +25,14 @@ MADE_BY_OPERATORS = {"miniserve-redis", "miniserve-redis-ca", "miniserve-alerts"
 
 
 @pytest.fixture(params=OVERLAYS)
-def objects(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    return build(KUBERNETES / "overlays" / request.param)
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> list[dict[str, Any]]:
+    name, _, with_pools = request.param.partition(" ")
+    overlay = KUBERNETES / "overlays" / name
+    return build_with_pools(overlay, tmp_path) if with_pools else build(overlay)
+
+
+def roles_of(objects: list[dict[str, Any]]) -> list[str]:
+    return [one["metadata"]["name"] for one in objects if one["kind"] == "Deployment"]
 
 
 def workloads(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -47,7 +54,7 @@ def labels(workload: dict[str, Any]) -> dict[str, str]:
 def test_everything_of_a_system_is_there(objects: list[dict[str, Any]]) -> None:
     names = {(one["kind"], one["metadata"]["name"]) for one in objects}
 
-    for role in ("api", "worker"):
+    for role in {"api", "worker", *roles_of(objects)} - {"monitor"}:
         assert {("Deployment", role), ("PodDisruptionBudget", role), ("ScaledObject", role)} <= names
     assert {("Deployment", "monitor"), ("Service", "api"), ("NetworkPolicy", "default-deny")} <= names
 
@@ -94,9 +101,10 @@ def test_every_container_is_looked_after_by_a_probe(objects: list[dict[str, Any]
 def test_our_image_is_of_the_version_that_these_manifests_belong_to(objects: list[dict[str, Any]]) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
-    tags = {containers(find(objects, "Deployment", role))[0]["image"].rpartition(":")[2]
-            for role in ("api", "worker", "monitor")}  # fmt: skip
-    assert tags == {version}
+    images = {containers(find(objects, "Deployment", role))[0]["image"] for role in roles_of(objects)}
+
+    (image,) = images
+    assert image.rpartition(":")[2] == version
 
 
 def test_modules_that_probes_run_are_in_the_repository(objects: list[dict[str, Any]]) -> None:
@@ -110,7 +118,7 @@ def test_modules_that_probes_run_are_in_the_repository(objects: list[dict[str, A
 def test_nobody_is_killed_before_its_grace_is_over(objects: list[dict[str, Any]]) -> None:
     grace_s = float(find(objects, "ConfigMap", "miniserve-settings")["data"]["MINISERVE_GRACE_S"])
 
-    for role in ("api", "worker"):
+    for role in {*roles_of(objects)} - {"monitor"}:
         spec = pod(find(objects, "Deployment", role))
         hook = spec["containers"][0].get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", [0])
         assert spec["terminationGracePeriodSeconds"] >= grace_s + float(hook[-1]) + 5
@@ -165,7 +173,7 @@ def test_everything_is_denied_but_what_a_rule_allows(objects: list[dict[str, Any
     clients = {workload["metadata"]["name"] for workload in workloads(objects)
                if labels(workload).get("miniserve/uses-redis") == "true"}  # fmt: skip
 
-    assert {"api", "worker", "monitor"} <= clients
+    assert {"api", "worker", "monitor"} <= {*roles_of(objects)} <= clients
     for rule in (one["spec"] for one in objects if one["kind"] == "NetworkPolicy"):
         assert all(set(way) & {"from", "to"} or way["ports"] == [{"protocol": "TCP", "port": 443}]
                    for way in (*rule.get("ingress", ()), *rule.get("egress", ())))  # fmt: skip
@@ -176,14 +184,14 @@ def environment(objects: list[dict[str, Any]], role: str) -> dict[str, Any]:
     return {one["name"]: one for one in containers(find(objects, "Deployment", role))[0]["env"]}
 
 
-@pytest.mark.parametrize("role", ["api", "worker", "monitor"])
-def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str) -> None:
-    objects = build(KUBERNETES / "overlays" / "sentinel")
+@pytest.mark.parametrize("role", ["api", "worker", "monitor", "decode"])
+def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str, tmp_path: Path) -> None:
+    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
     env = environment(objects, role)
     known = SentinelUrl.parse(env["MINISERVE_REDIS_URL"]["value"].replace("$(REDIS_PASSWORD)", "pw"))
     redis = find(objects, "StatefulSet", "redis")
 
-    user = "worker" if role == "worker" else "api"
+    user = "worker" if role in ("worker", "decode") else "api"
     assert known.redis_url.startswith(f"redis://{user}:pw@")
     assert env["REDIS_PASSWORD"]["valueFrom"]["secretKeyRef"]["key"] == f"{user}-password"
     assert list(env).index("REDIS_PASSWORD") < list(env).index("MINISERVE_REDIS_URL"), "it is put together from it"
@@ -193,6 +201,19 @@ def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str) -> None:
         values = {one["name"]: one.get("value") for one in container["env"]}
         assert values["SENTINELS"].split() == [f"{node}:26379" for node in nodes]
         assert (values["SERVICE"], values["FIRST_PRIMARY"]) == (known.service, f"{nodes[0]} 6379")
+
+
+def test_in_two_pools_each_deployment_has_a_role_and_all_else_is_the_same(tmp_path: Path) -> None:
+    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
+    prefill, decode = (find(objects, "Deployment", name) for name in ("worker", "decode"))
+
+    arguments = [containers(one)[0].pop("args") for one in (prefill, decode)]
+
+    assert arguments == [["miniserve", "worker", "--role", role] for role in ("prefill", "decode")]
+    prefill_text, decode_text = (
+        json.dumps(one, sort_keys=True).replace('"worker"', '"decode"') for one in (prefill, decode)
+    )
+    assert prefill_text == decode_text
 
 
 def test_the_redis_pods_run_the_scripts_that_the_drills_run() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from api.observe.metrics import goals_of
 from scheduler.settings import Settings
-from tests.kustomize import build
+from tests.kustomize import build, build_with_pools
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
@@ -27,6 +27,14 @@ def scaled() -> dict[str, dict[str, Any]]:
     objects = [one for one in build(KUBERNETES / "overlays" / "sentinel") if one["kind"] == "ScaledObject"]
     assert {one["apiVersion"] for one in objects} == {"keda.sh/v1alpha1"}
     return {one["spec"]["scaleTargetRef"]["name"]: one["spec"] for one in objects}
+
+
+@pytest.fixture
+def pools(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """The same of the two pools of workers, by role."""
+    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
+    specs = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == "ScaledObject"}
+    return {"prefill": specs["worker"], "decode": specs["decode"]}
 
 
 def queries(spec: dict[str, Any]) -> dict[str, str]:
@@ -86,6 +94,40 @@ def test_thresholds_are_the_settings_they_stand_for(scaled: dict[str, dict[str, 
 def test_no_trigger_of_the_workers_is_a_ratio_that_multiplies_them(scaled: dict[str, dict[str, Any]]) -> None:
     """A ratio doubles their number at every look, for as long as it stays high, whatever its cause."""
     assert {trigger["metricType"] for trigger in scaled["worker"]["triggers"]} == {"AverageValue"}
+
+
+def test_each_pool_is_scaled_as_all_workers_are_by_its_own_figures(
+    scaled: dict[str, dict[str, Any]], pools: dict[str, dict[str, Any]]
+) -> None:
+    own = ("workers_needed", "workers", "utilization")
+    for role, spec in pools.items():
+        expected = queries(scaled["worker"])
+        if role == "prefill":
+            del expected["reserved-tokens"]  # most of them decode
+        for name, query in expected.items():
+            for metric in own:
+                query = query.replace(
+                    f'miniserve_{metric}{{namespace="miniserve"}}',
+                    f'miniserve_pool_{metric}{{namespace="miniserve", role="{role}"}}',
+                )
+            expected[name] = query
+
+        assert queries(spec) == expected
+        rest = {name: spec[name] for name in spec if name not in ("triggers", "scaleTargetRef")}
+        assert rest == {name: scaled["worker"][name] for name in rest}
+        thresholds = {one["name"]: one["metadata"]["threshold"] for one in spec["triggers"]}
+        assert (
+            thresholds.items()
+            <= {one["name"]: one["metadata"]["threshold"] for one in scaled["worker"]["triggers"]}.items()
+        )
+
+
+def test_every_metric_that_the_pools_ask_for_is_told_by_the_api(pools: dict[str, dict[str, Any]]) -> None:
+    told = (ROOT / "api" / "observe" / "metrics.py").read_text()
+    names = set(re.findall(r"miniserve_(\w+)", str([queries(spec) for spec in pools.values()])))
+
+    assert names >= {"pool_workers_needed", "pool_workers", "pool_utilization"}
+    assert all(f'"{name}"' in told for name in names)
 
 
 def test_whatever_is_scaled_has_no_number_of_replicas_of_its_own() -> None:
