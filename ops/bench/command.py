@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -68,6 +70,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     if redraw is not None:
         _redraw(chosen, redraw)
         return
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
+        signal.signal(number, signal.default_int_handler)  # else the servers would outlive us
     plan = Plan(asked.pop("runs"), **asked)
     if quick:
         plan = replace(plan, num_runs=1, scale=_QUICK)
@@ -84,14 +88,19 @@ def _best_static(out: Path) -> tuple[int, float] | None:
     return static_sweep.best_setting(read_rows(sweeps[-1])) if sweeps else None
 
 
-def _run(name: str, measure: Callable[[Plan], list[Row]], plan: Plan, out: Path) -> None:
+def _run(name: str, measure: Callable[[Plan], Iterable[Row]], plan: Plan, out: Path) -> None:
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     about: dict[str, Any] = {"experiment": name, "seed": plan.seed}
     about |= {key: getattr(plan, key) for key in EXPERIMENTS[name].PLANNED}
     write_manifest(folder, about)  # before the measurement: the commit may be another one by its end
-    write_rows(folder / EXPERIMENTS[name].CSV, measure(plan))
+    with closing(_each(measure(plan))) as rows:  # closed, it ends its servers
+        write_rows(folder / EXPERIMENTS[name].CSV, rows)
     _draw(name, folder)
+
+
+def _each(rows: Iterable[Row]) -> Generator[Row]:
+    yield from rows
 
 
 def _draw(name: str, folder: Path) -> None:

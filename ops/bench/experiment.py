@@ -103,11 +103,16 @@ def rounds(cases: Sequence[Any], num_runs: int, what: str) -> Iterator[tuple[int
                 bar.update()
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Each as it comes, so that an experiment that is interrupted leaves what it has measured."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(file, list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(row)
+            file.flush()
 
 
 def read_rows(path: Path) -> list[Row]:

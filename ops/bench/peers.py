@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -34,21 +34,22 @@ _PYTHON = _ROOT / ".venv-peers" / "bin" / "python"
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "cpu_us", "not_ok")
 
 
-def measure(plan: Plan) -> list[Row]:
+def measure(plan: Plan) -> Iterator[Row]:
     """In each round a slice of every server, with 64 clients and with one; then each server is killed in two ways."""
     sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)
     servers = [*slices.checkouts(plan.against), *_peers()]
-    rows = []
+    columns: Row = {}
     with slices.all_up(servers, sentences) as running:
         for clients in CLIENTS:
             for run, one in slices.in_turn(running, plan.num_runs, f"peers, {clients} clients"):
                 row = slices.put_load_on(one, sentences, clients, _SLICE_S * plan.scale)
-                rows.append({"run": run, "killed": "", "failed": 0, "refused": 0, "serves_again": "", **row})
+                row = {"run": run, "killed": "", "failed": 0, "refused": 0, "serves_again": "", **row}
+                columns = dict.fromkeys(row, 0)
+                yield row
     for server in servers:
         for victim in _VICTIMS:
             with slices.all_up([server], sentences) as (one,):
-                rows.append(dict.fromkeys(rows[0], 0) | _killed(one, victim, sentences))
-    return rows
+                yield columns | _killed(one, victim, sentences)
 
 
 def _peers() -> list[Server]:

@@ -7,6 +7,7 @@ API and workers sample themselves by CPU time (`sampler/sitecustomize.py`, put o
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,9 +67,8 @@ def _redis_url(pid: int) -> str:
     raise RuntimeError("no process has MINISERVE_REDIS_URL in its environment")
 
 
-def measure(plan: Plan) -> list[Row]:
+def measure(plan: Plan) -> Iterator[Row]:
     sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
         sampled = []
         for server in slices.checkouts(plan.against):
@@ -78,8 +78,7 @@ def measure(plan: Plan) -> list[Row]:
             probes = {one.server.name: _Probe.of(one) for one in running}
             for clients in CLIENTS:
                 for run, one in slices.in_turn(running, plan.num_runs, f"profile, {clients} clients"):
-                    rows.append({"run": run, **_slice(one, probes[one.server.name], sentences, (clients, plan.scale))})
-    return rows
+                    yield {"run": run, **_slice(one, probes[one.server.name], sentences, (clients, plan.scale))}
 
 
 def _slice(running: Running, probe: _Probe, sentences: list[str], load: tuple[int, float]) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
@@ -30,14 +31,11 @@ def baseline_case() -> Case:
     return Case("unbatched", ("--mode", "sync"), columns)
 
 
-def measure(plan: Plan) -> list[Row]:
+def measure(plan: Plan) -> Iterator[Row]:
     cases = [baseline_case(), *(static_case(*setting) for setting in SETTINGS)]
     load = Load(f"{plan.concurrency} clients, {plan.total}", Limits(total=plan.total), plan.concurrency)
-    return [
-        row
-        for run, case in rounds(cases, plan.num_runs, "static-sweep")
-        for row in measure_case(case, [load], run, plan.seed)
-    ]
+    for run, case in rounds(cases, plan.num_runs, "static-sweep"):
+        yield from measure_case(case, [load], run, plan.seed)
 
 
 def best_setting(rows: list[Row]) -> tuple[int, float]:

@@ -74,7 +74,7 @@ def test_with_a_fixed_length_the_rest_is_waste_and_with_continuous_batching_anot
 
 
 def test_every_case_is_measured_once_in_every_round(no_servers: list[tuple[str, str, int]]):
-    rows = static_sweep.measure(Plan(num_runs=2, total=20))
+    rows = list(static_sweep.measure(Plan(num_runs=2, total=20)))
 
     assert [run for _, _, run in no_servers] == [1] * 7 + [2] * 7
     assert {row["max_batch"] for row in rows} == {1, 2, 4, 8, 16, 32}

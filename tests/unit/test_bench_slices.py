@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ops.bench import peers, slices
-from ops.bench.experiment import Row, as_columns
+import psutil
+
+from ops.bench import peers, slices, static_sweep
+from ops.bench.experiment import Row, as_columns, read_rows
 from ops.load.measurements import Measurements
 from tests.mailbox_house import eventually
 
@@ -76,3 +78,27 @@ def test_the_tables_and_the_figure_are_made_from_the_rows_alone(tmp_path: Path):
     assert "| old | 64 | 2 | 15.0 | 19.5 | 1.10 | 0 |" in told
     assert "| now | worker | 2 | 7 | 0 | 20 | yes |" in told
     assert peers.draw(measured + killed, tmp_path)[0].read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_experiment_that_is_ended_leaves_its_rows_and_no_server(tmp_path: Path):
+    """A server that is known by its pid, and a measurement that goes on for ever after the first row."""
+    code = """
+import sys, time
+from ops.bench import command, static_sweep
+from ops.run import processes
+def measure(plan):
+    asleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with processes.running(asleep, {}, lambda: None) as (server, _):
+        yield {"pid": server.pid}
+        time.sleep(600)
+static_sweep.measure = measure
+command.bench(["static-sweep", "--out", sys.argv[1]])
+"""
+    child = subprocess.Popen([sys.executable, "-c", code, tmp_path], stderr=subprocess.DEVNULL)
+    written = eventually(lambda: [path for path in tmp_path.glob(f"*/{static_sweep.CSV}") if path.stat().st_size], 30)
+    (row,) = read_rows(written[0])
+
+    child.terminate()
+
+    assert child.wait(30) != 0
+    assert not psutil.pid_exists(int(row["pid"]))
