@@ -28,7 +28,7 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_cross_origin(app)
     add_access(app)
     add_learners(app)
-    add_batches(app)
+    add_batches(app, corrector)
     add_kept_requests(app, corrector)
     add_streams(app, corrector)
     add_observing(app, corrector)

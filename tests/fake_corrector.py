@@ -3,60 +3,68 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.pipeline import Correction, TextDraft, TextPipeline
+from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from api.service.jobs import Job
+from api.service.corrector import Corrector
+from api.service.exchange import Exchange
 from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.errors import QueueFull, ServingError
-from scheduler.messages import ID_BITS, Timings
+from scheduler.errors import QueueFull
+from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import Accepted, MailboxStatus, ReplyMode
+from worker.mailbox.protocol import MailboxStatus, ReplyMode, Submission
 
 
-class FakeCorrector:
+@dataclass
+class Asked:
+    """A request that came to the queue."""
+
+    exchange: Exchange
+    content: dict[str, Any]
+
+
+class FakeCorrector(Corrector):
     """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[Asked] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
-        self.mailbox = self  # which it is as far as the handlers know it
         self._tokenizer = FakeTokenizer()
-        self.pipeline = TextPipeline(self._tokenizer, VerbTable.load())
-        self.pause = self.pipeline.pause
+        # It is its own mailbox, as far as the handlers know that.
+        super().__init__(TextPipeline(self._tokenizer, VerbTable.load()), self, Settings())  # type: ignore[arg-type]
+        self.timeout_s = inf
 
     def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
         return self.refusal
 
-    def correct(self, job: Job) -> Correction | list[Correction | ServingError]:
-        self.jobs.append(job)
+    def enqueue(
+        self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
+    ) -> Submission:
+        self.jobs.append(Asked(exchange, content))
         if self.error:
             raise self.error
-        outcomes = [text if isinstance(text, ServingError) else self._correction(text, job) for text in job.texts]
-        job.exchange.timings = Timings(0.0012, 0.0034, 0.0056)
-        return outcomes if job.is_batch else outcomes[0]
+        return Submission(exchange.request_id, manner=mode, requests=tuple(requests))
 
-    def _correction(self, text: str, job: Job) -> Correction:
-        draft = self.pipeline.prepare_text(text, job.min_confidence)
+    def wait(self, exchange: Exchange, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
-        return self.pipeline.conclude_text(draft, [output] * len(draft.sentences))
+        ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
+        times = Timings(0.0012, 0.0034, 0.0056)
+        return [Completion(job_id, FinishReason.STOP, tuple(output), times) for job_id in ids]
 
-    def drafts(self, job: Job) -> list[TextDraft | ServingError]:
-        return [text if isinstance(text, ServingError) else self.pipeline.prepare_text(text) for text in job.texts]
-
-    def submit(self, job: Job, drafts: object, within_s: float, mode: ReplyMode) -> Accepted:
-        self.jobs.append(job)
-        return Accepted(job.exchange.request_id, ())
+    def abandon(self, wanted: Submission) -> None: ...
 
     def find(self, request_id: str) -> None: ...
 

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event
 
 import structlog
 from werkzeug.test import EnvironBuilder
@@ -27,9 +28,8 @@ from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import MAX_SENTENCES, Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
-from worker.mailbox.formats import EnqueueRequest
-from worker.mailbox.protocol import Accepted, MailboxStatus, Ticket
-from worker.mailbox.waiters import Wait, Waiters, WaitingMailbox
+from worker.mailbox.protocol import MailboxStatus, Submission
+from worker.mailbox.waiters import Waiters, WaitingMailbox
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
@@ -48,28 +48,28 @@ class MailboxAtOnce(WaitingMailbox):
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause
 
-    def _accept(self, wanted: EnqueueRequest) -> Accepted:
-        return Accepted(wanted.record.request_id, self._waiters.add(wanted), 1.0)
+    def _accept(self, wanted: Submission) -> None:
+        self._waiters.add(wanted)
+        wanted.accepted_s = 1.0
 
     @contextmanager
-    def waiting(self, tickets: Sequence[Ticket], wait: Wait) -> Iterator[Wait]:
+    def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[Event]:
         """All but the last token is there at once. To wait for more is a pause, after which all answers are there."""
 
         def answer(timeout_s: float) -> bool:
             self._pause()
-            for each in ids:
+            for each in job_ids:
                 times = Timings(0.001, 0.002, 0.003)
                 self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, times))
             return True
 
-        ids = [ticket.request_id for ticket in tickets]
-        for each in ids:
+        for each in job_ids:
             self._waiters.hear(Progress(each, self._output[:-1]))
-        wait.news.wait = answer
-        with super().waiting(tickets, wait):
-            yield wait
+        with super().waiting(wanted, job_ids) as news:
+            news.wait = answer
+            yield news
 
-    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None: ...
+    def abandon(self, wanted: Submission, *_: object) -> None: ...
 
     def status(self) -> MailboxStatus:
         return MailboxStatus(True, 1)

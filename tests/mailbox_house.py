@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from redis import Redis
@@ -23,7 +24,6 @@ from scheduler.messages import (
 from scheduler.trace_parts import FoundTrace
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
-from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.memory import InMemoryMailbox
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox
@@ -32,8 +32,7 @@ from worker.mailbox.protocol import (
     ApiMailbox,
     CancelResult,
     MailboxLimits,
-    Record,
-    Ticket,
+    Submission,
     WorkerMailbox,
     WorkerReport,
 )
@@ -54,22 +53,32 @@ def an_answer(request_id: str, *output_ids: int) -> Completion:
     return Completion(request_id, FinishReason.STOP, output_ids or (7, 1))
 
 
-def a_bare_record(requests: Sequence[CorrectionRequest]) -> Record:
+def a_bare_submission(requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Submission:
     """Of a request whose text no test asks for."""
-    return Record(requests[0].request_id if requests else "none", "", "fingerprint", digest="")
+    name = requests[0].request_id if requests else "none"
+    return Submission(name, "", "fingerprint", requests=tuple(requests), within_s=within_s)
 
 
 class SubmittingMailbox(WaitingMailbox):
     """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted."""
 
-    def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Ticket:
-        return self.submit_all((request,), within_s)[0]
+    def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Submission:
+        return self.submit_all((request,), within_s)
 
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        return self._submit(EnqueueRequest(a_bare_record(requests), tuple(requests), within_s)).tickets
+    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Submission:
+        self.enqueue(wanted := a_bare_submission(requests, within_s))
+        return wanted
 
-    def wait(self, ticket: Ticket, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
-        return self.wait_all((ticket,), timeout_s, has_left)[0]
+    def submit_recorded(
+        self, record: Submission, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Submission:
+        """As the API does it: without a key its ids are new."""
+        wanted = replace(record, requests=tuple(requests), within_s=within_s, may_be_known=bool(record.key))
+        self.enqueue(wanted)
+        return wanted
+
+    def wait(self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
+        return self.wait_all(wanted, timeout_s, has_left)[0]
 
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]

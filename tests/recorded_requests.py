@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis import Redis
 
-from worker.mailbox.protocol import Record, ReplyMode
+from worker.mailbox.protocol import ReplyMode, Submission
 
 _OTHERS = (
     "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
@@ -21,9 +21,9 @@ def a_record(
     is_followed: bool = False,
     client: str = "",
     limits: str = "",
-) -> Record:
+) -> Submission:
     manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
-    return Record(request_id, "what was asked", "maker", digest, key, manner, client, limits)
+    return Submission(request_id, "what was asked", "maker", digest, key, manner, client, limits)
 
 
 def counts(redis_url: str) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -10,13 +11,12 @@ from redis import Redis
 
 from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
-from tests.mailbox_house import AMPLE, a_bare_record, a_request
+from tests.mailbox_house import AMPLE, a_bare_submission, a_request
 from worker.mailbox import formats
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
-from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Record
+from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Submission
 from worker.mailbox.redis_observer import observed_of
 
 START_S = 1_700_000_000
@@ -49,11 +49,13 @@ class ScriptedQueue:
     def enqueue(
         self,
         requests: Sequence[CorrectionRequest],
-        record: Record | None = None,
+        record: Submission | None = None,
         within_s: float | None = None,
         channel: str = "api",
     ) -> str:
-        wanted = EnqueueRequest(record or a_bare_record(requests), tuple(requests), within_s)
+        wanted = a_bare_submission(requests, within_s)
+        if record is not None:
+            wanted = replace(record, requests=tuple(requests), within_s=within_s)
         (reply,) = self.run(enqueue_command(channel, self.limits, [wanted]))
         return reply[0].decode()
 

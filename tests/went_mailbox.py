@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -13,12 +13,12 @@ from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.service.corrector import Corrector
 from scheduler.errors import QueueFull
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
+from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_corrector import client_of
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.test_corrector import FakeMailbox
-from worker.mailbox.protocol import Accepted, Record, Ticket
+from worker.mailbox.protocol import Submission
 
 
 class WentMailbox(FakeMailbox):
@@ -27,7 +27,7 @@ class WentMailbox(FakeMailbox):
     def __init__(self) -> None:
         super().__init__()
         self.tokenizer = FakeTokenizer()
-        self.records: list[Record] = []
+        self.records: list[Submission] = []
         self.batches: list[int] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
@@ -36,20 +36,18 @@ class WentMailbox(FakeMailbox):
     def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
         return self.refusal
 
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        self.records.append(record)
-        self.batches.append(len(requests))
-        return super().submit_recorded(record, requests, within_s)
+    def enqueue(self, wanted: Submission) -> None:
+        self.records.append(wanted)
+        self.batches.append(len(wanted.requests))
+        super().enqueue(wanted)
 
     def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+        self, wanted: Submission, timeout_s: float, has_left: object, job_ids: Sequence[str] | None
     ) -> list[Completion]:
         if self.error:
             raise self.error
-        times = Timings(0.001, 0.002, 0.003)
-        return [Completion(ticket.request_id, FinishReason.STOP, self.output, times) for ticket in tickets]
+        times, ids = Timings(0.001, 0.002, 0.003), [request.request_id for request in wanted.requests]
+        return [Completion(job_id, FinishReason.STOP, self.output, times) for job_id in job_ids or ids]
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
 

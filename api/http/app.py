@@ -19,9 +19,9 @@ from api.http import request_input
 from api.http.correct import CorrectionEndpoint
 from api.http.replies import Reply, closing_headers, error_reply, json_reply
 from api.service.corrector import Corrector
+from api.service.exchange import Exchange
 from api.service.readiness import Readiness, check_status, ready_document
 from api.telemetry.recorder import RequestRecorder
-from api.telemetry.request_log import Exchange
 from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
 from worker.mailbox.protocol import ApiMailbox, Reports

@@ -14,12 +14,11 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from api.http import request_input
-from api.http.replies import EVENTS, JSON, STATUS_LINES, Reply, closing_headers, error_reply, outcome_reply
-from api.http.schema import RequestOptions, parse_body
-from api.service.corrector import Corrector
-from api.service.jobs import Job, learner_of
+from api.http.replies import EVENTS, JSON, STATUS_LINES, Reply, closing_headers, correction_reply, error_reply
+from api.http.schema import CorrectionBody, RequestOptions, parse_body
+from api.service.corrector import Corrector, learner_of
+from api.service.exchange import Exchange
 from api.telemetry.recorder import RequestRecorder
-from api.telemetry.request_log import Exchange
 from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
@@ -48,8 +47,8 @@ class CorrectionEndpoint:
         self._addresses = ClientAddresses(settings.trusted_proxies)
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
-        self.start: Callable[[Job], Reply] | None = None  # for a client that does not wait
-        self.stream: Callable[[Job], Reply] | None = None  # for one that wants each edit as it is decoded
+        self.start: Callable[[Exchange, Any], Reply] | None = None  # for a client that does not wait
+        self.stream: Callable[[Exchange, CorrectionBody], Reply] | None = None  # for one that wants each edit at once
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
@@ -73,7 +72,13 @@ class CorrectionEndpoint:
         """POST /correct, as JSON or as a stream of events."""
         self.shed_load(exchange, environ)
         body = parse_body(request_input.read_json(environ, self.max_body_bytes))
-        return self.serve(exchange, environ, (body.sentence,), body)
+        if (reply := self.begin(exchange, environ, body)) is not None:
+            return reply
+        if self.stream is not None and _wants_stream(environ):
+            return self.stream(exchange, body)
+        correction = self._corrector.correct(exchange, body)
+        self.note_answer(exchange, correction)
+        return correction_reply(correction, exchange.request_id)
 
     def shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.
@@ -98,30 +103,22 @@ class CorrectionEndpoint:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
-    def serve(
-        self, exchange: Exchange, environ: Environ, texts: Any, options: RequestOptions, is_batch: bool = False
-    ) -> Reply:
-        job = Job(
-            exchange,
-            texts,
-            is_batch,
-            options.learner_id,
-            request_input.hang_up_detector(environ),
-            request_input.deadline_s(environ),
-            request_input.idempotency_digest(environ, exchange.account),
-            min_confidence=options.min_confidence,
-        )
-        if options.learner_id is not None:
-            exchange.learner = learner_of(options.learner_id, exchange.account.name if exchange.account else "")
+    def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
+        """Note how the answer is wanted; the reply to a client that does not wait."""
+        exchange.has_left = request_input.hang_up_detector(environ)
+        exchange.within_s = request_input.deadline_s(environ)
+        exchange.key = request_input.idempotency_digest(environ, exchange.account)
+        if body.learner_id is not None:
+            exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
         if self.start is not None and request_input.prefers_async(environ):
-            return self.start(job)
-        if self.stream is not None and not is_batch and _wants_stream(environ):
-            return self.stream(job)
-        outcome = self._corrector.correct(job)
+            return self.start(exchange, body)
+        return None
+
+    def note_answer(self, exchange: Exchange, outcome: object) -> None:
+        """The client has waited for it."""
         exchange.is_answer = True
         self.note_outcome(exchange, outcome)
-        return outcome_reply(exchange.request_id, outcome)
 
     def note_outcome(self, exchange: Exchange, outcome: object, is_first: bool = True) -> None:
         """What the client is given, if it names a learner. `is_first`: not by GET of a request of before."""

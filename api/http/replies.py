@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import structlog
@@ -11,7 +11,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from api.grammar.pipeline import Correction, Edit
 from api.http import problems
-from api.telemetry.request_log import Exchange
+from api.service.exchange import Exchange
 from scheduler.errors import Overloaded, ServingError, Unauthorized
 
 JSON = "application/json"
@@ -37,11 +37,8 @@ def json_reply(document: dict[str, Any], status: int = 200, *headers: Header, me
     return Reply(body, status, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
-def outcome_reply(request_id: str, outcome: Correction | Sequence[Correction | ServingError]) -> Reply:
-    if isinstance(outcome, Correction):
-        return json_reply(correction_document(outcome, request_id))
-    results = [_item_document(item, f"{request_id}-{number}") for number, item in enumerate(outcome, start=1)]
-    return json_reply({"results": results, "request_id": request_id})
+def correction_reply(correction: Correction, request_id: str) -> Reply:
+    return json_reply(correction_document(correction, request_id))
 
 
 def error_reply(exchange: Exchange, error: Exception) -> Reply:
@@ -91,11 +88,3 @@ def edit_document(edit: Edit) -> dict[str, Any]:
         "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
         "reason": edit.reason.value, "explanation": edit.explanation, "confidence": edit.confidence,
     }  # fmt: skip
-
-
-def _item_document(item: Correction | ServingError, request_id: str) -> dict[str, Any]:
-    if isinstance(item, Correction):
-        return correction_document(item, request_id)
-    if item.status >= 500:
-        logger.info("item failed", request_id=request_id, slug=item.slug)
-    return problems.problem(item, request_id)

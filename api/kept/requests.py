@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from api.batch.body import BatchBody
+from api.batch.corrector import BatchOutcome, drafts_of, outcomes_of, submit_batch
 from api.grammar.pipeline import Correction, TextDraft
 from api.http.problems import TYPE_PREFIX
+from api.http.schema import CorrectionBody
 from api.observe.observer import find_own, observer_of
-from api.service.corrector import BatchOutcome, Corrector, only
-from api.service.jobs import Job, learner_of
-from api.telemetry.request_log import Exchange
+from api.service.corrector import Corrector, learner_of
+from api.service.exchange import Exchange
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
-from worker.mailbox.observing import Found
+from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 from worker.mailbox.waiters import completion_of
 
@@ -26,15 +29,19 @@ class KeptRequests:
         self._corrector = corrector
         self._observer = observer_of(corrector.mailbox)
 
-    def start(self, job: Job) -> Correction | BatchOutcome | Phase:
-        """Submit the job and wait for nothing. Raises a ServingError."""
-        exchange, within_s = job.exchange, KEPT_TTL_S if job.within_s is None else job.within_s
-        drafts = self._corrector.drafts(job)
-        accepted = self._corrector.submit(job, drafts, within_s, ReplyMode.ASYNC)
-        exchange.accepted_s = accepted.accepted_s
-        if accepted.request_id != exchange.request_id:  # an earlier request with the same key
-            outcome = self.find(accepted.request_id, exchange)
-            exchange.request_id = accepted.request_id
+    def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
+        """Submit the request and wait for nothing. Raises a ServingError."""
+        exchange.limit_wait(KEPT_TTL_S)
+        if isinstance(body, BatchBody):
+            drafts = drafts_of(self._corrector, body)
+            wanted = submit_batch(self._corrector, exchange, body, drafts, ReplyMode.ASYNC)
+        else:
+            draft, wanted = self._corrector.submit(exchange, body, ReplyMode.ASYNC)
+            drafts = [draft]
+        exchange.accepted_s = wanted.accepted_s
+        if wanted.request_id != exchange.request_id:  # an earlier request with the same key
+            outcome = self.find(wanted.request_id, exchange)
+            exchange.request_id = wanted.request_id
             return outcome
         refusals = [draft for draft in drafts if isinstance(draft, ServingError)]
         return refusals if len(refusals) == len(drafts) else Phase.QUEUED
@@ -45,13 +52,14 @@ class KeptRequests:
         phase = phase_of([job.state for job in found.jobs])
         if phase is not None:
             return phase
-        job = job_of(exchange, found.document)
-        drafts = self._corrector.drafts(job)
-        if sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)) != len(found.jobs):
-            raise NotFound("The request was taken by another version of this server; send it again.")
-        complete = lambda jobs: [completion_of(one.state) for one in jobs]  # noqa: E731
-        outcomes = list(self._corrector.outcomes(exchange, drafts, found.jobs, complete))
-        return outcomes if job.is_batch else only(outcomes)
+        body = body_of(exchange, found.document)
+        if isinstance(body, CorrectionBody):
+            draft = self._corrector.pipeline.prepare_text(body.sentence, body.min_confidence)
+            _check_number(len(draft.sentences), found)
+            return self._corrector.conclude(exchange, draft, _completions(found.jobs))
+        drafts = drafts_of(self._corrector, body)
+        _check_number(sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)), found)
+        return list(outcomes_of(self._corrector, exchange, drafts, found.jobs, _completions))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -69,16 +77,27 @@ class KeptRequests:
         return found
 
 
-def job_of(exchange: Exchange, document: str) -> Job:
-    """The job that `record_of` has kept, for an exchange that asks for its answer."""
+def body_of(exchange: Exchange, document: str) -> CorrectionBody | BatchBody:
+    """The body that a submission has kept, for an exchange that asks for its answer."""
     content = json.loads(document)
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
     min_confidence = content.get("min_confidence", 0.0)
     if "sentence" in content:
-        return Job(exchange, (content["sentence"],), min_confidence=min_confidence)
-    texts = tuple(item if isinstance(item, str) else _refusal_of(item) for item in content["items"])
-    return Job(exchange, texts, is_batch=True, min_confidence=min_confidence)
+        return CorrectionBody(sentence=content["sentence"], learner_id=None, min_confidence=min_confidence)
+    texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
+    return BatchBody(sentences=texts, learner_id=None, min_confidence=min_confidence)
+
+
+def _check_number(num_sentences: int, found: Found) -> None:
+    """Raises NotFound."""
+    if num_sentences != len(found.jobs):
+        raise NotFound("The request was taken by another version of this server; send it again.")
+
+
+def _completions(jobs: Sequence[FoundJob]) -> list[Completion]:
+    """Raises the error of a job that has failed. All have ended."""
+    return [completion_of(job.state) for job in jobs if not isinstance(job.state, Phase)]
 
 
 def _refusal_of(document: dict[str, Any]) -> ServingError:

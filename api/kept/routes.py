@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from flask import g, request
 
+from api.batch.body import BatchBody
+from api.batch.corrector import BatchOutcome
+from api.batch.routes import batch_reply
+from api.grammar.pipeline import Correction
 from api.http.app import Api
-from api.http.replies import Reply, json_reply, outcome_reply
+from api.http.replies import Reply, correction_reply, json_reply
+from api.http.schema import CorrectionBody
 from api.kept.requests import KeptRequests
 from api.observe.asked import name_exchange, pending_reply
 from api.service.corrector import Corrector
-from api.service.jobs import Job
+from api.service.exchange import Exchange
 from scheduler.phases import Phase
 
 
@@ -17,13 +22,13 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
     """Add the two routes, and let POST /correct answer at once."""
     kept, endpoint = KeptRequests(corrector), app.corrections
 
-    def start(job: Job) -> Reply:
-        outcome = kept.start(job)
-        endpoint.note_outcome(job.exchange, outcome)
+    def start(exchange: Exchange, body: CorrectionBody | BatchBody) -> Reply:
+        outcome = kept.start(exchange, body)
+        endpoint.note_outcome(exchange, outcome)
+        reply = _reply(outcome, exchange.request_id)
         if not isinstance(outcome, Phase):
-            return outcome_reply(job.exchange.request_id, outcome)
-        reply = pending_reply(job.exchange.request_id, outcome)
-        location = ("Location", f"/requests/{job.exchange.request_id}")
+            return reply
+        location = ("Location", f"/requests/{exchange.request_id}")
         reply.headers.extend([location, ("Preference-Applied", "respond-async")])
         return reply
 
@@ -35,11 +40,17 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
         g.exchange.client = endpoint.client_of(g.exchange, request.environ)
         outcome = kept.find(request_id, g.exchange)
         endpoint.note_outcome(g.exchange, outcome, is_first=False)
-        if isinstance(outcome, Phase):
-            return pending_reply(request_id, outcome)
-        return outcome_reply(request_id, outcome)
+        return _reply(outcome, request_id)
 
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Reply:
         name_exchange(request_id)
         return json_reply({"request_id": request_id, "status": kept.cancel(request_id, g.exchange).name.lower()})
+
+
+def _reply(outcome: Correction | BatchOutcome | Phase, request_id: str) -> Reply:
+    if isinstance(outcome, Phase):
+        return pending_reply(request_id, outcome)
+    if isinstance(outcome, Correction):
+        return correction_reply(outcome, request_id)
+    return batch_reply(outcome, request_id)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 from flask import Blueprint, g, request
 
 from api.access.gate import bearer_of
-from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS, Correction
+from api.batch.body import BatchBody
+from api.batch.corrector import BatchOutcome, correct_batch
+from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS
 from api.grammar.sentences import find_sentences
 from api.http import request_input
 from api.http.app import Api
@@ -25,11 +27,10 @@ from api.http.replies import Reply, error_reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
 from api.service.corrector import Corrector
-from api.service.jobs import Job
-from api.telemetry.request_log import Exchange
+from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, SentenceTooLong, ServingError
 from scheduler.messages import MAX_SENTENCES, Timings
-from worker.mailbox.waiters import Wait
+from worker.mailbox.waiters import Patience
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
 FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
@@ -56,14 +57,9 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
         app.recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
         if answer.is_english and form.looks_at_sentences:
             timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
-            job = Job(
-                exchange,
-                (),
-                is_batch=True,
-                has_left=request_input.hang_up_detector(environ),
-                within_s=timeout_s if asked_s is None else min(asked_s, timeout_s),
-            )
-            _check(corrector, job, answer)
+            exchange.has_left = request_input.hang_up_detector(environ)
+            exchange.within_s = timeout_s if asked_s is None else min(asked_s, timeout_s)
+            _check(corrector, exchange, answer)
         exchange.is_answer = True
         return large_reply(fragments_of(answer.members(), corrector.pause), corrector.pause)
 
@@ -74,24 +70,26 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
     app.register_blueprint(routes)
 
 
-def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
+def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
     """Add all sentences of the document to the answer. Raises a ServingError where one has no outcome.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange.
     """
-    until_s = time.monotonic() + (job.within_s or 0.0)
-    whole = job.exchange
+    within_s = whole.within_s or 0.0
+    until_s = time.monotonic() + within_s
     for number, batch in enumerate(_batches(corrector, answer.document.plain)):
         exchange = whole
         if number:
             exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
-            exchange.account, exchange.client = whole.account, whole.client
-        left_s = until_s - time.monotonic()
-        if left_s <= 0.0:
-            raise DeadlineExceeded(f"Not all was checked within {job.within_s:g} s. Send the document in parts.")
+            exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
+        if time.monotonic() >= until_s:
+            raise DeadlineExceeded(f"Not all was checked within {within_s:g} s. Send the document in parts.")
         texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for _, text in batch]
-        outcomes = _outcomes(corrector, replace(job, exchange=exchange, texts=texts, within_s=left_s), not number)
+        exchange.until_s = until_s
+        outcomes = _outcomes(
+            corrector, exchange, BatchBody(sentences=texts, learner_id=None, min_confidence=0.0), is_first=not number
+        )
         if number:
             _add(whole, exchange)
         for (start, sentence), outcome in corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
@@ -100,20 +98,18 @@ def _check(corrector: Corrector, job: Job, answer: Answer) -> None:
             answer.add(start, sentence, outcome)
 
 
-def _outcomes(corrector: Corrector, job: Job, is_first: bool) -> Sequence[Correction | ServingError]:
+def _outcomes(corrector: Corrector, exchange: Exchange, body: BatchBody, is_first: bool) -> BatchOutcome:
     """Correct one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
-    until_s = time.monotonic() + (job.within_s or 0.0)
+    until_s = exchange.until_s
     while True:
+        exchange.within_s = until_s - time.monotonic()
         try:
-            outcomes = corrector.correct(replace(job, within_s=until_s - time.monotonic()))
+            return correct_batch(corrector, exchange, body)
         except RateLimited as error:
             if is_first or error.retry_after_s >= until_s - time.monotonic():
                 raise
             with suppress(DeadlineExceeded):
-                Wait(error.retry_after_s, job.has_left).wait()
-        else:
-            assert not isinstance(outcomes, Correction)
-            return outcomes
+                Patience(error.retry_after_s, exchange.has_left).wait(threading.Event())
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:

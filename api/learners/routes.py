@@ -13,8 +13,8 @@ from api.grammar.reasons import Reason
 from api.http.app import Api
 from api.http.replies import Reply, json_reply
 from api.http.schema import check_learner_id
-from api.service.jobs import learner_of
-from api.telemetry.request_log import Exchange
+from api.service.corrector import learner_of
+from api.service.exchange import Exchange
 from scheduler.errors import NotFound
 from worker.mailbox.learners import Answered, InMemoryLearners, Learners, RedisLearners
 from worker.mailbox.protocol import MailboxLimits

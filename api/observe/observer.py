@@ -30,7 +30,7 @@ def find_own(observer: Observer, request_id: str, account: Account | None) -> Fo
 
 
 def _owner_of(document: str) -> object:
-    """The name of the account that `record_of` has kept; None where nobody's key was asked for."""
+    """The name of the account that `submission_of` has kept; None where nobody's key was asked for."""
     try:
         return json.loads(document).get("account")
     except (ValueError, AttributeError):  # no document of ours

@@ -11,8 +11,8 @@ from gunicorn.http.errors import ParseException
 from gunicorn.workers.base import Worker
 
 from api.http.replies import SECURITY_HEADERS, Reply, error_reply, json_reply
+from api.service.exchange import Exchange
 from api.service.readiness import Readiness
-from api.telemetry.request_log import Exchange
 from scheduler.errors import InvalidHeader, ServingError
 
 CLIENT_STALL_S = 30.0  # a client that neither sends nor reads for so long is cut off

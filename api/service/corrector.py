@@ -5,24 +5,20 @@ Any worker on the same queue may run a sequence. The HTTP handlers know this cla
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextDraft, TextPipeline
-from api.service.jobs import Job, longest, record_of
-from api.telemetry.request_log import Exchange
-from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
+from api.grammar.pipeline import Correction, TextDraft, TextPipeline
+from api.http import problems
+from api.http.schema import CorrectionBody, RequestOptions
+from api.service.exchange import Exchange
+from scheduler.errors import DeadlineExceeded
+from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Timings
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Accepted, ReplyMode, Ticket
+from worker.mailbox.protocol import ReplyMode, Submission
 from worker.mailbox.waiters import WaitingMailbox
-
-Drafts = Sequence[TextDraft | ServingError]  # one for each text of a job; or why it was refused
-BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
-Part = TypeVar("Part")
 
 
 class Corrector:
@@ -34,135 +30,97 @@ class Corrector:
         self.pause = pipeline.pause  # for callers that cut long texts themselves
         self.timeout_s = settings.request_timeout_s
 
-    def correct(self, job: Job) -> Correction | BatchOutcome:
-        """Wait for the answer. Raises a ServingError; of a batch only what concerns all of it."""
-        job.limit_wait(self.timeout_s)
-        drafts = self.drafts(job)
-        accepted = self.submit(job, drafts, job.left_s())
-        complete = partial(self._completions, job, accepted)
-        outcomes: list[Correction | ServingError] = []
-        try:
-            for outcome in self.outcomes(job.exchange, drafts, accepted.tickets, complete):
-                if isinstance(outcome, ServingError) and _concerns_all(job, accepted, outcome):
-                    raise outcome
-                outcomes.append(outcome)
-        except BaseException:
-            for ticket in accepted.tickets:  # a ticket that is used up already stays as it is
-                self.mailbox.abandon(ticket)
-            raise
-        job.exchange.request_id = accepted.request_id
-        return outcomes if job.is_batch else only(outcomes)
+    def correct(self, exchange: Exchange, body: CorrectionBody) -> Correction:
+        """Wait for the answer. Raises a ServingError."""
+        exchange.limit_wait(self.timeout_s)
+        draft, wanted = self.submit(exchange, body)
+        completions = self.wait(exchange, wanted)
+        exchange.request_id = wanted.request_id
+        return self.conclude(exchange, draft, completions)
 
-    def drafts(self, job: Job) -> list[TextDraft | ServingError]:
-        """One for each text. Raises what is wrong with the whole job."""
-        if not job.is_batch:
-            return [self.pipeline.prepare_text(text, job.min_confidence) for text in job.texts if isinstance(text, str)]
-        num_characters = sum(len(text) for text in job.texts if isinstance(text, str))
-        if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
-            raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-        drafts = [self._draft(text, job.min_confidence) for text in self.pipeline.in_steps(job.texts)]
-        num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
-        if num_sentences > MAX_SENTENCES:
-            raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
-        return drafts
+    def submit(
+        self, exchange: Exchange, body: CorrectionBody, mode: ReplyMode = ReplyMode.WAIT
+    ) -> tuple[TextDraft, Submission]:
+        """Give the sentences of a text to the queue. Its refusal comes from here or from the wait for the answers."""
+        draft = self.pipeline.prepare_text(body.sentence, body.min_confidence)
+        requests = self.requests_of(exchange, draft, exchange.request_id)
+        return draft, self.enqueue(exchange, {"sentence": body.sentence} | options_of(body), requests, mode)
 
-    def _draft(self, text: str | ServingError, min_confidence: float) -> TextDraft | ServingError:
-        if isinstance(text, ServingError):
-            return text
-        try:
-            return self.pipeline.prepare_text(text, min_confidence)
-        except ServingError as error:
-            return error
-
-    def submit(self, job: Job, drafts: Drafts, within_s: float, mode: ReplyMode = ReplyMode.WAIT) -> Accepted:
-        """Give the sequences of a job to the queue. Its refusal comes from here or from the wait for the answers."""
-        exchange = job.exchange
-        exchange.tokenized_s = time.perf_counter()
-        requests = self._requests(job, drafts)
-        if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
-            return Accepted(exchange.request_id, ())
-        record = record_of(job, drafts, self.pipeline.tokenizer_fingerprint, mode)
-        exchange.is_kept_longer = bool(record.key) or mode is ReplyMode.ASYNC
-        exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
-        exchange.sent_s = time.perf_counter()
-        try:
-            accepted = self.mailbox.submit_recorded(record, requests, within_s)
-        except InvalidRequest as error:
-            raise InvalidRequest("sentences" if job.is_batch else "sentence", str(error)) from None
-        if accepted.request_id == exchange.request_id:  # else the trace is the earlier request's with the same key
-            exchange.job_ids = tuple([request.request_id for request in requests])
-        return accepted
-
-    def _requests(self, job: Job, drafts: Drafts) -> list[CorrectionRequest]:
+    def requests_of(self, exchange: Exchange, draft: TextDraft, answer_id: str) -> list[CorrectionRequest]:
         """One for each sentence, in order. A single sentence runs under the id of its answer; of several,
         number 2 runs under `<id of the answer>-2`."""
-        requests, context = [], job.exchange.context
-        traceparent = context and context.traceparent()
-        for number, draft in enumerate(drafts, start=1):
-            if isinstance(draft, ServingError):
-                continue
-            answer_id = f"{job.exchange.request_id}-{number}" if job.is_batch else job.exchange.request_id
-            is_alone = len(draft.sentences) == 1
-            for place, sentence in enumerate(draft.sentences, start=1):
-                requests.append(
-                    CorrectionRequest(
-                        request_id=answer_id if is_alone else f"{answer_id}-{place}",
-                        prompt_ids=sentence.prompt.token_ids,
-                        word_numbers=sentence.prompt.word_numbers,
-                        max_output_tokens=MAX_OUTPUT_TOKENS,
-                        tokenizer_fingerprint=self.pipeline.tokenizer_fingerprint,
-                        traceparent=traceparent,
-                    )
-                )
-        return requests
+        fingerprint, is_alone = self.pipeline.tokenizer_fingerprint, len(draft.sentences) == 1
+        traceparent = exchange.context and exchange.context.traceparent()
+        return [
+            CorrectionRequest(
+                answer_id if is_alone else f"{answer_id}-{place}",
+                sentence.prompt.token_ids,
+                sentence.prompt.word_numbers,
+                MAX_OUTPUT_TOKENS,
+                fingerprint,
+                traceparent,
+            )
+            for place, sentence in enumerate(draft.sentences, start=1)
+        ]
 
-    def _completions(self, job: Job, accepted: Accepted, tickets: Sequence[Ticket]) -> list[Completion]:
+    def enqueue(
+        self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
+    ) -> Submission:
+        """`content`: what any replica needs to give the answer later (api/kept/requests.py)."""
+        exchange.tokenized_s = time.perf_counter()
+        wanted = submission_of(exchange, content, self.pipeline.tokenizer_fingerprint, mode)
+        wanted.requests, wanted.within_s = tuple(requests), exchange.left_s()
+        exchange.is_kept_longer = wanted.is_kept
+        exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
+        exchange.sent_s = time.perf_counter()
+        self.mailbox.enqueue(wanted)
+        if wanted.request_id == exchange.request_id:  # else the trace is the earlier request's with the same key
+            exchange.job_ids = tuple([request.request_id for request in requests])
+        return wanted
+
+    def wait(self, exchange: Exchange, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+        """Wait for the answers to all of it, or to these of its jobs."""
         try:
-            completions = self.mailbox.wait_all(tickets, job.left_s(), job.has_left)
+            completions = self.mailbox.wait_all(wanted, exchange.left_s(), exchange.has_left, job_ids)
         except DeadlineExceeded as error:
-            raise job.explained(error) from None
+            raise exchange.explained(error) from None
         finally:
-            job.exchange.accepted_s = accepted.accepted_s
-        job.exchange.note_answers(completions)
+            exchange.accepted_s = wanted.accepted_s
+        exchange.note_answers(completions)
         return completions
 
-    def outcomes(
-        self,
-        exchange: Exchange,
-        drafts: Drafts,
-        parts: Iterable[Part],
-        complete: Callable[[Sequence[Part]], Sequence[Completion]],
-    ) -> Iterator[Correction | ServingError]:
-        """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
-        rest, timings = iter(parts), []
-        for draft in self.pipeline.in_steps(drafts):
-            try:
-                if isinstance(draft, ServingError):
-                    raise draft
-                completions = complete(tuple(islice(rest, len(draft.sentences))))
-                timings += [completion.timings for completion in completions]
-                yield self.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
-            except ServingError as error:
-                yield error
-        exchange.timings = longest(timings)
+    def conclude(self, exchange: Exchange, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
+        exchange.timings = longest([completion.timings for completion in completions])
+        return self.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
 
 
-def only(outcomes: BatchOutcome) -> Correction:
-    """The one of a request that is no batch. Raises what it has ended in."""
-    (outcome,) = outcomes
-    if isinstance(outcome, ServingError):
-        raise outcome
-    return outcome
+def options_of(body: RequestOptions) -> dict[str, Any]:
+    """What is kept of a body besides its texts."""
+    options = {"learner_id": body.learner_id}
+    return {"min_confidence": body.min_confidence} | options if body.min_confidence else options
 
 
-def _concerns_all(job: Job, accepted: Accepted, error: ServingError) -> bool:
-    """Whether the failure of one text is that of the whole job: nobody waits any more, or the queue refused it."""
-    if not job.is_batch or isinstance(error, ShuttingDown):
-        return True
-    if isinstance(error, (Overloaded, DeadlineExceeded)) and not accepted.accepted_s:
-        return True  # the refusal of a single sentence comes while it is waited for
-    return job.has_left is not None and job.has_left()
+def submission_of(exchange: Exchange, content: dict[str, Any], fingerprint: str, mode: ReplyMode) -> Submission:
+    """A request as the queue keeps it, without its sentences.
+
+    The fingerprint is kept because another tokenizer reads the same output differently.
+    """
+    # Digests are compared only under a key, which is of one account; versions that kept no account digested the same.
+    digest = hashlib.blake2b(problems.to_json(content).encode(), digest_size=16).hexdigest() if exchange.key else ""
+    limits, key = "", exchange.key
+    if exchange.account is not None:  # nobody else may fetch its answer
+        content["account"], limits = exchange.account.name, exchange.account.limits
+    about = (problems.to_json(content), fingerprint, digest, key, mode, exchange.client, limits)
+    return Submission(exchange.request_id, *about, may_be_known=bool(key))
 
 
-def _too_much(found: str) -> InvalidRequest:
-    return InvalidRequest("sentences", f"The items of `sentences` {found} Send them in parts.")
+def learner_of(learner_id: str, account: str) -> str:
+    """Return the name under which a learner is counted: a digest, another one for each account."""
+    return hashlib.blake2b(learner_id.encode(), key=account.encode(), digest_size=16).hexdigest()
+
+
+def longest(timings: Sequence[Timings]) -> Timings:
+    """The longest of each time over all that ran side by side; zeros of none."""
+    if len(timings) == 1:
+        return timings[0]
+    return Timings(*map(max, zip(*[(one.queue_s, one.prefill_s, one.decode_s) for one in timings], strict=True)))

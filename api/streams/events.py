@@ -16,14 +16,14 @@ from typing import Any
 from api.grammar.pipeline import Correction, Edit, TextDraft, TextPipeline
 from api.http import problems
 from api.http.replies import correction_document, edit_document, internal_error
+from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
-from api.service.jobs import Job, longest
-from api.telemetry.request_log import Exchange
+from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError
 from scheduler.messages import Completion
 from worker.mailbox.following import HEARTBEAT_S
 from worker.mailbox.following import follow as follow_answers
-from worker.mailbox.protocol import Accepted, ReplyMode
+from worker.mailbox.protocol import ReplyMode, Submission
 
 _COMMENT = b": nothing new\n\n"
 
@@ -59,25 +59,23 @@ def _event(name: str, document: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {problems.to_json(document)}\n\n".encode()
 
 
-def follow(corrector: Corrector, job: Job) -> Generator[Edit | Correction | None]:
+def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Generator[Edit | Correction | None]:
     """The edits as they are decoded, and then the correction; None while there is nothing new.
 
     Raises a ServingError, and so does the generator. The caller has to close it.
     """
-    job.limit_wait(corrector.timeout_s)
-    drafts = corrector.drafts(job)
-    accepted = corrector.submit(job, drafts, job.left_s(), ReplyMode.FOLLOW)
-    (draft,) = [draft for draft in drafts if isinstance(draft, TextDraft)]
-    events = _events(corrector, job, accepted, draft)
+    exchange.limit_wait(corrector.timeout_s)
+    draft, wanted = corrector.submit(exchange, body, ReplyMode.FOLLOW)
+    events = _events(corrector, exchange, wanted, draft)
     next(events)  # from here on closing the generator abandons the request
-    job.exchange.request_id = accepted.request_id
+    exchange.request_id = wanted.request_id
     return events
 
 
 def _events(
-    corrector: Corrector, job: Job, accepted: Accepted, draft: TextDraft
+    corrector: Corrector, exchange: Exchange, wanted: Submission, draft: TextDraft
 ) -> Generator[Edit | Correction | None]:
-    states = follow_answers(corrector.mailbox, accepted.tickets, job.left_s(), job.has_left)
+    states = follow_answers(corrector.mailbox, wanted, exchange.left_s(), exchange.has_left)
     with closing(states):
         try:
             first = next(states)
@@ -89,13 +87,12 @@ def _events(
                     yield from edits or (None,)
                     sent_s = time.monotonic()
         except DeadlineExceeded as error:
-            raise job.explained(error) from None
+            raise exchange.explained(error) from None
         finally:
-            job.exchange.accepted_s = accepted.accepted_s
+            exchange.accepted_s = wanted.accepted_s
     completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
-    job.exchange.note_answers(completions)
-    job.exchange.timings = longest([completion.timings for completion in completions])
-    yield corrector.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+    exchange.note_answers(completions)
+    yield corrector.conclude(exchange, draft, completions)
 
 
 class EditStream:

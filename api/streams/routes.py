@@ -5,10 +5,10 @@ from __future__ import annotations
 from api.grammar.pipeline import Correction
 from api.http.app import Api
 from api.http.replies import EVENTS, Reply
+from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
-from api.service.jobs import Job
+from api.service.exchange import Exchange
 from api.streams.events import event_stream, follow
-from api.telemetry.request_log import Exchange
 from scheduler.errors import ServingError
 
 
@@ -19,10 +19,10 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         app.corrections.note_outcome(exchange, end)
         app.recorder.finish_stream(exchange, end)
 
-    def reply(job: Job) -> Reply:
-        stream = event_stream(job.exchange, follow(corrector, job), finish)
+    def reply(exchange: Exchange, body: CorrectionBody) -> Reply:
+        stream = event_stream(exchange, follow(corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
-        job.exchange.is_stream = True
+        exchange.is_stream = True
         # The last one tells nginx to pass each event on at once.
         return Reply(stream, 200, [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")])
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from api.grammar.pipeline import Correction
+from api.service.exchange import Exchange
 from api.telemetry.line_writer import STDERR
-from api.telemetry.request_log import Exchange, RequestLog
+from api.telemetry.request_log import RequestLog
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
@@ -109,7 +110,7 @@ class RequestRecorder:
 
     def finish_stream(self, exchange: Exchange, end: Correction | ServingError | None) -> None:
         """The last event of a stream is sent, long after its status line; None: the client left before."""
-        exchange.is_answer, exchange.has_left = isinstance(end, Correction), end is None
+        exchange.is_answer, exchange.has_gone = isinstance(end, Correction), end is None
         exchange.slug = end.slug if isinstance(end, ServingError) else None
         self._close(exchange, time.perf_counter() - exchange.received_s)
 

@@ -8,66 +8,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from api.service.exchange import Exchange
 from api.telemetry.line_writer import STDERR, Line
-from scheduler.accounts import Account
-from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
 
-if TYPE_CHECKING:
-    from scheduler.spans import TraceContext
-
 _SHOWN_AT = ("debug", "info")
-
-
-@dataclass(slots=True)
-class Exchange:
-    """What is known of one HTTP request, filled in on its way. No text of a user is in it.
-
-    Points of time are by time.perf_counter(); 0: it never came to that. Those but the first, and all below them, are of
-    a request for a correction.
-    """
-
-    request_id: str  # the id of its job, too: nobody can guess the id of another's request
-    received_s: float
-    route: str = "none"  # as in the table of routes; never a path, which may hold anything
-    correlation_id: str | None = None
-    status: int = 0
-    slug: str | None = None  # of its problem document
-    timings: Timings = Timings()  # of its answer
-    is_shed: bool = False  # refused without asking the queue
-    is_answer: bool = False  # to a client that waited for it
-    is_stream: bool = False  # it is over when its last event is sent
-    has_left: bool = False  # the client of a stream
-    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
-    context: TraceContext | None = None  # of its span
-    client: str = ""  # whom the queue counts it for
-    learner: str = ""  # a digest of whom it is counted for; '' for nobody
-    account: Account | None = None  # whose key it came with; None where no key is asked for
-    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    parsed_s: float = 0.0
-    tokenized_s: float = 0.0
-    sent_s: float = 0.0  # to the queue
-    accepted_s: float = 0.0  # by the queue
-    answered_s: float = 0.0  # the last of its answers is here
-
-    @property
-    def outcome(self) -> str:
-        if self.has_left:
-            return "left"
-        return self.slug or ("accepted" if self.status == 202 else "answered")
-
-    def note_answers(self, completions: Sequence[Completion]) -> None:
-        self.answered_s = time.perf_counter()
-        self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
-        self.output_tokens += sum([len(completion.output_ids) for completion in completions])
 
 
 class RequestLog:

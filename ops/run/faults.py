@@ -16,7 +16,7 @@ import structlog
 from api.service.corrector import Corrector
 from scheduler.batching import BatchLimits, ContinuousBatching, Sequence
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Accepted
+from worker.mailbox.protocol import Submission
 
 if TYPE_CHECKING:
     from worker.engine import Engine
@@ -61,13 +61,13 @@ def _block(corrector: Corrector) -> Corrector:
     """Waits with the whole process before each request: the sleep is the one that gevent has not made cooperative."""
     from gevent.monkey import get_original
 
-    sleep, submit = get_original("time", "sleep"), corrector.submit
+    sleep, enqueue = get_original("time", "sleep"), corrector.enqueue
 
-    def submit_late(*job: Any) -> Accepted:
+    def enqueue_late(*request: Any) -> Submission:
         sleep(_BLOCKED_S)
-        return submit(*job)
+        return enqueue(*request)
 
-    corrector.submit = submit_late
+    corrector.enqueue = enqueue_late
     return corrector
 
 

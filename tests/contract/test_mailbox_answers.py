@@ -9,7 +9,7 @@ import pytest
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, take
-from worker.mailbox.protocol import ApiMailbox, Ticket, WorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, Submission, WorkerMailbox
 
 
 def nothing_is_reserved(api: ApiMailbox) -> bool:
@@ -103,7 +103,7 @@ def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None
     assert api.wait(second, 5) == an_answer("a")
 
 
-def test_a_ticket_can_be_used_only_once(house: House) -> None:
+def test_an_answer_is_waited_for_only_once(house: House) -> None:
     api, worker = house.api(), house.worker()
     ticket = _answered(api, worker, "a")
     api.wait(ticket, 5)
@@ -143,7 +143,7 @@ def test_every_way_out_of_the_queue_releases_exactly_once(house: House) -> None:
     assert nothing_is_reserved(api)
 
 
-def _answered(api: ApiMailbox, worker: WorkerMailbox, request_id: str) -> Ticket:
+def _answered(api: ApiMailbox, worker: WorkerMailbox, request_id: str) -> Submission:
     ticket = api.submit(a_request(request_id))
     assert take(worker) == [request_id]
     answer(worker, request_id)

@@ -25,35 +25,35 @@ def test_requests_submitted_together_are_delivered_in_order_behind_those_before(
     api, worker = house.api(), house.worker()
     api.submit(a_request("before"))
 
-    tickets = api.submit_all(some("c", "a", "b"))
+    wanted = api.submit_all(some("c", "a", "b"))
 
-    assert [ticket.request_id for ticket in tickets] == ["c", "a", "b"]
+    assert list(wanted.outcomes) == ["c", "a", "b"]
     assert reserved(api) == (4, 4 * 42, 4)
     assert take(worker) == ["before", "c", "a", "b"]
 
 
 def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: House) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c"))
+    wanted = api.submit_all(some("a", "b", "c"))
     assert (take(one), take(two)) == (["a", "b"], ["c"])
 
     two.exchange([an_answer("c", 3)], NO_CAPACITY)
     one.exchange([an_answer("b", 2)], NO_CAPACITY)
     one.exchange([an_answer("a", 1)], NO_CAPACITY)
 
-    assert [completion.output_ids for completion in api.wait_all(tickets, 5)] == [(1,), (2,), (3,)]
+    assert [completion.output_ids for completion in api.wait_all(wanted, 5)] == [(1,), (2,), (3,)]
     assert reserved(api) == (0, 0, 0)
 
 
 def test_waiting_ends_with_the_last_answer_and_not_before(house: House) -> None:
     api, worker = house.api(), house.worker()
-    tickets = api.submit_all(some("a", "b"))
+    wanted = api.submit_all(some("a", "b"))
     assert take(worker) == ["a", "b"]
     answer(worker, "a")
     late = threading.Timer(0.3, answer, [worker, "b"])
     late.start()
 
-    completions = unblocked(lambda: api.wait_all(tickets, 60))
+    completions = unblocked(lambda: api.wait_all(wanted, 60))
     late.join()
 
     assert [completion.request_id for completion in completions] == ["a", "b"]
@@ -73,7 +73,7 @@ def test_a_queue_without_room_for_all_takes_none(house: House, limits: MailboxLi
 
     assert reserved(api) == before
     assert take(worker) == list("xyz"[:first]), "nothing of the refused ones was queued"
-    assert [ticket.request_id for ticket in api.submit_all(some("a", "b"))] == ["a", "b"]
+    assert list(api.submit_all(some("a", "b")).outcomes) == ["a", "b"]
 
 
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
@@ -110,25 +110,25 @@ def test_sent_twice_they_run_once(house: House) -> None:
 def test_those_refused_are_not_attached_to_what_runs_already(house: House) -> None:
     limits = MailboxLimits(max_requests=3)
     one, other = house.api(limits), house.api(limits)
-    tickets = one.submit_all(some("a", "b", "c"))
+    wanted = one.submit_all(some("a", "b", "c"))
 
     with pytest.raises(QueueFull):
         other.submit_all(some("a", "new"))
     with pytest.raises(DeadlineExceeded):
-        one.wait_all(tickets, 0)
+        one.wait_all(wanted, 0)
 
     eventually(lambda: reserved(one) == (0, 0, 0))
 
 
 def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) -> None:
     api, worker = house.api(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c", "d"))
+    wanted = api.submit_all(some("a", "b", "c", "d"))
     assert take(worker, free_tokens=3 * 42) == ["a", "b", "c"]
     answer(worker, "a")
     worker.exchange([Completion("c", FinishReason.ERROR, error="the arena is on fire")], NO_CAPACITY)
 
     with pytest.raises(RequestFailed, match="the arena is on fire"):  # b, which runs, is not waited for
-        unblocked(lambda: api.wait_all(tickets, 60))
+        unblocked(lambda: api.wait_all(wanted, 60))
 
     assert _told_to_drop(worker) == {"b"}
     eventually(lambda: reserved(api) == (0, 0, 0))
@@ -137,12 +137,12 @@ def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) 
 
 def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> None:
     api, worker = house.api(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c"))
+    wanted = api.submit_all(some("a", "b", "c"))
     assert take(worker, free_tokens=2 * 42) == ["a", "b"]
     answer(worker, "a")
 
     with pytest.raises(DeadlineExceeded):
-        unblocked(lambda: api.wait_all(tickets, 0.3))
+        unblocked(lambda: api.wait_all(wanted, 0.3))
 
     assert _told_to_drop(worker) == {"b"}
     eventually(lambda: reserved(api) == (0, 0, 0))
@@ -150,12 +150,12 @@ def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> N
 
 def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
     api, worker = house.api(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c"))
+    wanted = api.submit_all(some("a", "b", "c"))
     assert take(worker, free_tokens=2 * 42) == ["a", "b"]
     answer(worker, "b")
 
     with pytest.raises(Cancelled, match="client left"):
-        api.wait_all(tickets, 5, has_left=lambda: True)
+        api.wait_all(wanted, 5, has_left=lambda: True)
 
     assert _told_to_drop(worker) == {"a"}
     eventually(lambda: reserved(api) == (0, 0, 0))
@@ -163,11 +163,11 @@ def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
 
 def test_the_cancellation_of_one_ends_all(house: House) -> None:
     api, worker = house.api(), house.worker()
-    tickets = api.submit_all(some("a", "b", "c"))
+    wanted = api.submit_all(some("a", "b", "c"))
 
     api.cancel("b")
     with pytest.raises(Cancelled):
-        api.wait_all(tickets, 5)
+        api.wait_all(wanted, 5)
 
     eventually(lambda: reserved(api) == (0, 0, 0))
     assert take(worker) == []

@@ -124,7 +124,7 @@ def test_a_record_that_is_broken_harms_only_who_asks_for_it(
 
     answer(worker, *take(worker))
 
-    assert api.wait(good.tickets[0], 5).request_id == "good"
+    assert api.wait(good, 5).request_id == "good"
     found = api.find("bad")
     assert found is None or found.jobs
 
@@ -140,7 +140,7 @@ def test_a_record_of_another_type_harms_only_who_asks_for_it(house: RedisHouse, 
 
     answer(worker, *take(worker))
 
-    assert api.wait(good.tickets[0], 5).request_id == "good"
+    assert api.wait(good, 5).request_id == "good"
     found = api.find("bad")
     assert found is None or found.jobs
 

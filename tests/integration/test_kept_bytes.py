@@ -17,7 +17,7 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer,
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import script
-from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode
+from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission
 
 NUM = 300
 LONGEST_TRACE = "3,255,128,32,stop,1234567,1234567;" + " ".join(["1234567:256"] * 32)
@@ -51,7 +51,7 @@ def test_the_count_is_never_below_the_memory_that_is_used_and_less_than_three_ti
     for number in range(NUM // num_jobs):
         name = f"{number:032x}"
         requests = [_a_request(name if num_jobs == 1 else f"{name}-{at}", num_prompt) for at in range(num_jobs)]
-        record = Record(name, "x" * num_characters, "f" * 16, "d" * 32, key and f"{key}-{number}", manner)
+        record = Submission(name, "x" * num_characters, "f" * 16, "d" * 32, key and f"{key}-{number}", manner)
         queue.enqueue(requests, record, within_s=30.0)
         ids += [request.request_id for request in requests]
     pairs.append((_used(queue) - before, _kept(queue) - known))

@@ -14,7 +14,7 @@ from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
-    a_bare_record,
+    a_bare_submission,
     a_request,
     an_answer,
     answer,
@@ -29,7 +29,6 @@ from worker.mailbox import api_threads, worker_end
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, RedisConnection, connect, script
-from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -145,7 +144,7 @@ def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
 
 def test_of_requests_that_one_script_enqueues_each_is_refused_by_itself(queue: ScriptedQueue) -> None:
     jobs = [tuple(map(a_request, ids)) for ids in (("a", "b"), ("c", "d"), ("e",), ("f",))]
-    wanted = [EnqueueRequest(a_bare_record(each), each) for each in jobs]
+    wanted = [a_bare_submission(each) for each in jobs]
 
     replies = queue.run(enqueue_command("api", MailboxLimits(max_requests=3), wanted))
 
@@ -170,7 +169,7 @@ def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(
     answer(worker, *take(worker))
 
     with ThreadPoolExecutor() as pool:
-        waiting = [pool.submit(api.wait_all, each.tickets, 5.0) for each in accepted]
+        waiting = [pool.submit(api.wait_all, each, 5.0) for each in accepted]
         outcomes = [each.exception() or each.result()[0].request_id for each in waiting]
 
     assert outcomes[:3] == names[:3]

@@ -23,7 +23,7 @@ from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from worker.mailbox import api_threads
 from worker.mailbox.connection import connect
-from worker.mailbox.protocol import ApiMailbox, MailboxDown, Ticket, WorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, MailboxDown, Submission, WorkerMailbox
 
 
 def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: str) -> None:
@@ -93,8 +93,8 @@ def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: fl
         time.sleep(pause_s)
 
 
-def submit_until_accepted(api: ApiMailbox, request_id: str) -> Ticket:
-    def attempt() -> Ticket | None:
+def submit_until_accepted(api: ApiMailbox, request_id: str) -> Submission:
+    def attempt() -> Submission | None:
         try:
             return api.submit(a_request(request_id))
         except NotReady:

@@ -27,7 +27,7 @@ def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse)
     take(worker)
     phases.append([job.state for job in other.find("r").jobs])
     answer(worker, "r-1", "r-2")
-    one.wait_all(accepted.tickets, 5.0)
+    one.wait_all(accepted, 5.0)
     found = other.find("r")
 
     assert phases == [[Phase.QUEUED] * 2, [Phase.RUNNING] * 2]
@@ -45,12 +45,12 @@ def test_an_asynchronous_request_has_no_waiter_and_lives_on(house: RedisHouse) -
     api, worker = house.api(), house.worker()
     accepted = api.submit_recorded(a_record("r", "key", is_async=True), [a_request("r")])
     attached = api.submit_recorded(a_record("s", "key"), [a_request("s")])
-    api.abandon(attached.tickets[0])
+    api.abandon(attached)
 
     taken = take(worker)
     inbox = answer(worker, "r")
 
-    assert accepted.tickets == ()
+    assert accepted.outcomes == {}
     assert (taken, inbox.cancelled_ids) == (["r"], ())
     assert api.find("r").jobs[0].state == an_answer("r")
 
@@ -98,7 +98,7 @@ def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
     before = api.known_refusal()
     api.submit_recorded(a_record("r"), [a_request("r")])
     with pytest.raises(QueueFull):
-        api.wait_all(api.submit_recorded(a_record("s"), [a_request("s")]).tickets, 5.0)
+        api.wait_all(api.submit_recorded(a_record("s"), [a_request("s")]), 5.0)
 
     known = api.known_refusal()
 
@@ -131,7 +131,7 @@ def test_a_process_refuses_by_itself_while_it_waits_for_as_much_as_the_queue_hol
 
     assert isinstance(refused, QueueFull) and "2 of 2 requests" in str(refused)
     for accepted in waits:
-        api.wait_all(accepted.tickets, 5.0)
+        api.wait_all(accepted, 5.0)
     assert api.known_refusal() is None
 
 
@@ -159,10 +159,10 @@ def test_every_end_is_counted_once_and_by_its_name(house: RedisHouse, redis_url:
     for name in ("done", "failed", "left", "late", "cancelled", "gone"):
         accepted = api.submit_recorded(a_record(name), [a_request(name)])
         if name == "left":
-            api.abandon(accepted.tickets[0])
+            api.abandon(accepted)
         if name == "late":
             with pytest.raises(DeadlineExceeded):
-                api.wait_all(accepted.tickets, 0.01)
+                api.wait_all(accepted, 0.01)
     api.submit_recorded(a_record("dropped"), [a_request("dropped")], within_s=0.001)
     eventually(lambda: api.status().queue_depth == 5)
     with Redis.from_url(redis_url) as client:
@@ -185,7 +185,7 @@ def test_a_request_that_is_too_late_while_it_runs_is_counted_there(house: RedisH
     take_one(worker)
 
     with pytest.raises(DeadlineExceeded):
-        api.wait_all(accepted.tickets, 0.01)
+        api.wait_all(accepted, 0.01)
     eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
     worker.exchange((), NO_CAPACITY)
 
@@ -199,7 +199,7 @@ def test_a_request_that_was_called_off_is_found_as_cancelled(house: RedisHouse) 
     accepted = api.submit_recorded(a_record("r"), [a_request("r")])
 
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(api.wait_all, accepted.tickets, 5.0)
+        waiting = pool.submit(api.wait_all, accepted, 5.0)
         api.cancel("r")
         with pytest.raises(Cancelled):
             waiting.result()
@@ -214,7 +214,7 @@ def test_a_running_request_is_dropped_by_its_worker_at_its_deadline(house: Redis
     end_deadline(redis_url, "r")
 
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(api.wait_all, accepted.tickets, 5.0)
+        waiting = pool.submit(api.wait_all, accepted, 5.0)
         worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_CAPACITY)
         with pytest.raises(DeadlineExceeded):
             waiting.result()
@@ -232,7 +232,7 @@ def test_an_answer_that_is_forgotten_is_unknown_and_its_text_goes_with_it(house:
         accepted = api.submit_recorded(a_record(name), [a_request(job_id) for job_id in job_ids])
         eventually(lambda depth=num_jobs: api.status().queue_depth == depth)
         answer(worker, *take(worker))
-        api.wait_all(accepted.tickets, 5.0)
+        api.wait_all(accepted, 5.0)
 
     assert api.find("one") and api.find("two")
     with Redis.from_url(redis_url) as client:

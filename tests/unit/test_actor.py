@@ -208,8 +208,7 @@ def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() ->
     subject = static_engine(max_batch=3, max_wait_s=60.0)
 
     with running(actor(subject, mailbox, grace_s=1.0)):
-        tickets = [mailbox.submit(request(f"r{i}")) for i in range(3)]
-        mailbox.wait_all(tickets, timeout_s=5.0)
+        mailbox.wait_all(mailbox.submit_all([request(f"r{i}") for i in range(3)]), timeout_s=5.0)
 
     assert subject.observer.observations.counters.prefill_iterations == 1
 

@@ -112,7 +112,7 @@ def test_an_idempotency_key_is_that_of_an_api_key(client: FlaskClient, corrector
     for key in (KEY, KEY, OTHER):
         correct(client, **bearer(key), **{"Idempotency-Key": "same"})
 
-    first, second, other = [job.key for job in corrector.jobs]
+    first, second, other = [job.exchange.key for job in corrector.jobs]
     assert first == second != other
 
 

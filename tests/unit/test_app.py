@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import pytest
 from flask.testing import FlaskClient
@@ -81,7 +82,7 @@ def test_learner_id_is_passed_along_and_may_be_left_out(client: FlaskClient, cor
     for extra in ({}, {"learner_id": None}, {"learner_id": "l" * 64}, {"unknown": 1}):
         assert client.post("/correct", json=GOED | extra).status_code == 200
 
-    assert [job.learner_id for job in corrector.jobs] == [None, None, "l" * 64, None]
+    assert [job.content["learner_id"] for job in corrector.jobs] == [None, None, "l" * 64, None]
 
 
 @pytest.mark.parametrize("path", ["/index.html", "/corect", "/correct/batches"])
@@ -184,7 +185,7 @@ def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: Fake
     for headers in ({}, {"X-Deadline-Ms": "1500"}, {"X-Deadline-Ms": "600000"}):
         assert client.post("/correct", json=GOED, headers=headers).status_code == 200
 
-    assert [job.within_s for job in corrector.jobs] == [None, 1.5, 600.0]
+    assert [job.exchange.within_s for job in corrector.jobs] == [inf, 1.5, 600.0]
 
 
 def test_an_asynchronous_request_is_accepted_and_says_where_its_answer_will_be(

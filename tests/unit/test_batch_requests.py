@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
+from api.batch.body import BatchBody
+from api.batch.corrector import correct_batch
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextPipeline
 from api.grammar.verbs import VerbTable
 from api.service.corrector import Corrector
-from api.service.jobs import Job
+from api.service.exchange import Exchange
 from api.site import create_site
-from api.telemetry.request_log import Exchange
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -24,12 +25,12 @@ from scheduler.errors import (
     ServingError,
     ShuttingDown,
 )
-from scheduler.messages import Completion, CorrectionRequest, Timings
+from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.test_corrector import FakeMailbox
-from worker.mailbox.protocol import Ticket
+from worker.mailbox.protocol import Submission
 
 
 @pytest.fixture
@@ -97,49 +98,49 @@ class FailingMailbox(FakeMailbox):
         self.abandoned: list[str] = []
         self.submissions: list[list[str]] = []
 
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        self.submissions.append([request.request_id for request in requests])
-        return super().submit_all(requests, within_s)
+    def enqueue(self, wanted: Submission) -> None:
+        self.submissions.append([request.request_id for request in wanted.requests])
+        super().enqueue(wanted)
 
     def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+        self, wanted: Submission, timeout_s: float, has_left: object, job_ids: Sequence[str]
     ) -> list[Completion]:
-        for ticket in tickets:
-            if ticket.request_id in self.errors:
-                raise self.errors[ticket.request_id]
-        return super().wait_all(tickets, timeout_s, has_left)
+        for job_id in job_ids:
+            if job_id in self.errors:
+                raise self.errors[job_id]
+        return super().wait_all(wanted, timeout_s, has_left, job_ids)
 
-    def abandon(self, ticket: Ticket) -> None:
-        self.abandoned.append(ticket.request_id)
-
-
-def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None) -> Job:
-    return Job(Exchange("id", 0.0), items, True, "anna", has_left)
+    def abandon(self, wanted: Submission) -> None:
+        self.abandoned += [request.request_id for request in wanted.requests]
 
 
-def run(mailbox: FakeMailbox, job: Job) -> Sequence[Correction | ServingError]:
+def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None) -> tuple[Exchange, BatchBody]:
+    return Exchange("id", 0.0, has_left=has_left), BatchBody(sentences=list(items), learner_id="anna")
+
+
+def run(mailbox: FakeMailbox, asked: tuple[Exchange, BatchBody]) -> Sequence[Correction | ServingError]:
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
-    return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0)).correct(job)
+    return correct_batch(Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0)), *asked)
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
     mailbox = FailingMailbox({})
 
-    job = batch("He came.", InvalidRequest("sentence", "no"), "She left. They stayed.", "word " * 65)
-    outcomes = run(mailbox, job)
+    asked = batch("He came.", InvalidRequest("sentence", "no"), "She left. They stayed.", "word " * 65)
+    outcomes = run(mailbox, asked)
 
     assert mailbox.submissions == [["id-1", "id-3-1", "id-3-2"]]
     assert "anna" not in str([request.to_wire() for request in mailbox.requests])
     assert [type(outcome) for outcome in outcomes] == [Correction, InvalidRequest, Correction, SentenceTooLong]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
-    assert job.exchange.timings == Timings(1.1, 0.2, 3.3)
+    assert asked[0].timings == Timings(1.1, 0.2, 3.3)
 
 
 def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_answers() -> None:
     mailbox, pauses = FailingMailbox({}), []
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load(), pause=lambda: pauses.append(len(mailbox.submissions)))
 
-    Corrector(pipeline, mailbox, Settings()).correct(batch(*["He came."] * 60, *["word " * 65] * 4))
+    correct_batch(Corrector(pipeline, mailbox, Settings()), *batch(*["He came."] * 60, *["word " * 65] * 4))
 
     assert [pauses.count(0), pauses.count(1)] == [64 // PAUSE_AFTER] * 2
 

@@ -9,9 +9,10 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, TAG_IDS, ScriptEdit, parse_script
 from api.grammar.reasons import Reason
-from api.kept.requests import job_of
-from api.service.jobs import Job, record_of
-from api.telemetry.request_log import Exchange
+from api.http.schema import CorrectionBody
+from api.kept.requests import body_of
+from api.service.corrector import options_of, submission_of
+from api.service.exchange import Exchange
 from scheduler.messages import ID_BITS, ID_MASK, WITHDRAWN_ID
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.small_model import CONFIG
@@ -109,9 +110,12 @@ def test_a_withdrawn_edit_is_no_fault_of_the_output() -> None:
 
 def test_the_queue_keeps_what_a_request_asks_for_and_tells_two_apart() -> None:
     def record(min_confidence: float) -> tuple[str, str]:
-        job = Job(Exchange("id1", 0.0), ("He goed",), min_confidence=min_confidence, key="key")
-        kept = record_of(job, [None], "fake", ReplyMode.ASYNC)  # type: ignore[list-item]
-        assert job_of(job.exchange, kept.document).min_confidence == min_confidence
+        exchange, body = (
+            Exchange("id1", 0.0, key="key"),
+            CorrectionBody(sentence="He goed", min_confidence=min_confidence),
+        )
+        kept = submission_of(exchange, {"sentence": body.sentence} | options_of(body), "fake", ReplyMode.ASYNC)
+        assert body_of(exchange, kept.document) == body
         return kept.document, kept.digest
 
     assert record(0.0)[1] != record(0.9)[1]

@@ -7,18 +7,20 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from api.batch.body import BatchBody
+from api.batch.corrector import correct_batch
 from api.grammar.edit_script import EOS_ID
 from api.grammar.pipeline import TextPipeline
 from api.grammar.verbs import VerbTable
+from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
-from api.service.jobs import Job
+from api.service.exchange import Exchange
 from api.service.readiness import check_status
-from api.telemetry.request_log import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, NotReady, QueueFull, SentenceTooLong
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import Accepted, ApiMailbox, MailboxStatus, Record, Ticket
+from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Submission
 
 
 class FakeMailbox(ApiMailbox):
@@ -31,26 +33,22 @@ class FakeMailbox(ApiMailbox):
         self.status = status
         self.is_closed = False
 
-    def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> tuple[Ticket, ...]:
-        self.requests += requests
-        self.deadlines.append(within_s)
-        return tuple(Ticket(request.request_id) for request in requests)
-
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        return Accepted(record.request_id, self.submit_all(requests, within_s), time.perf_counter())
+    def enqueue(self, wanted: Submission) -> None:
+        self.requests += wanted.requests
+        self.deadlines.append(wanted.within_s)
+        wanted.accepted_s = time.perf_counter()
 
     def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+        self, wanted: Submission, timeout_s: float, has_left: object, job_ids: Sequence[str] | None
     ) -> list[Completion]:
         self.timeouts.append(timeout_s)
+        ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
         return [
-            Completion(ticket.request_id, FinishReason.STOP, (EOS_ID,), Timings(0.1 + number, 0.2, 3.3 - number))
-            for number, ticket in enumerate(tickets)
+            Completion(job_id, FinishReason.STOP, (EOS_ID,), Timings(0.1 + number, 0.2, 3.3 - number))
+            for number, job_id in enumerate(ids)
         ]
 
-    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None: ...
+    def abandon(self, wanted: Submission) -> None: ...
 
     def cancel(self, request_id: str) -> None: ...
 
@@ -63,15 +61,15 @@ def corrector(mailbox: FakeMailbox) -> Corrector:
     return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
 
 
-def job_of(text: str, **more: object) -> Job:
-    return Job(Exchange("id1", time.perf_counter()), (text,), **more)
+def asked(text: str, **facts: object) -> tuple[Exchange, CorrectionBody]:
+    return Exchange("id1", time.perf_counter(), **facts), CorrectionBody(sentence=text, learner_id="anna")
 
 
 def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> None:
     mailbox = FakeMailbox()
 
-    job = job_of("He went home", learner_id="anna")
-    correction = corrector(mailbox).correct(job)
+    exchange, body = asked("He went home")
+    correction = corrector(mailbox).correct(exchange, body)
 
     (request,) = mailbox.requests
     assert (request.request_id, request.tokenizer_fingerprint) == ("id1", "fake")
@@ -79,13 +77,13 @@ def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> 
     assert "went" not in str(request.to_wire()) and "anna" not in str(request.to_wire())
     assert mailbox.timeouts == [pytest.approx(7.0, abs=0.5)]
     assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
-    assert (correction.corrected, job.exchange.timings.queue_s) == ("He went home", 0.1)
+    assert (correction.corrected, exchange.timings.queue_s) == ("He went home", 0.1)
 
 
 def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can_guess() -> None:
     mailbox = FakeMailbox()
 
-    correction = corrector(mailbox).correct(job_of("He came. She left.\n\nThey  stayed"))
+    correction = corrector(mailbox).correct(*asked("He came. She left.\n\nThey  stayed"))
 
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
@@ -94,11 +92,11 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
 
 
 def test_the_timings_of_a_text_are_the_longest_of_its_sentences() -> None:
-    job = job_of("He came. She left. They stayed.")
+    exchange, body = asked("He came. She left. They stayed.")
 
-    corrector(FakeMailbox()).correct(job)
+    corrector(FakeMailbox()).correct(exchange, body)
 
-    assert job.exchange.timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
+    assert exchange.timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
 
 
 @pytest.mark.parametrize("text", ["He came. " + "word " * 65, "He came. " * 65])
@@ -106,7 +104,7 @@ def test_a_text_of_which_a_part_is_refused_never_reaches_the_queue(text: str) ->
     mailbox = FakeMailbox()
 
     with pytest.raises((SentenceTooLong, InvalidRequest)):
-        corrector(mailbox).correct(job_of(text))
+        corrector(mailbox).correct(*asked(text))
 
     assert mailbox.requests == []
 
@@ -115,7 +113,7 @@ def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:
     mailbox = FakeMailbox()
 
     with pytest.raises(SentenceTooLong):
-        corrector(mailbox).correct(job_of("word " * 65))
+        corrector(mailbox).correct(*asked("word " * 65))
 
     assert mailbox.requests == []
 
@@ -136,7 +134,7 @@ def test_ready_needs_redis_and_a_live_worker() -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(job_of("He went home", within_s=0.5))
+    corrector(mailbox).correct(*asked("He went home", within_s=0.5))
 
     assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
 
@@ -144,7 +142,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(job_of("He went home", within_s=600.0))
+    corrector(mailbox).correct(*asked("He went home", within_s=600.0))
 
     assert 6.0 < mailbox.deadlines[0] <= 7.0
 
@@ -152,14 +150,14 @@ def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
 def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox = FakeMailbox()
 
-    def wait_in_vain(tickets: Sequence[Ticket], timeout_s: float, has_left: object) -> list[Completion]:
+    def wait_in_vain(wanted: Submission, timeout_s: float, *_: object) -> list[Completion]:
         time.sleep(timeout_s)
         raise DeadlineExceeded("any")
 
     mailbox.wait_all = wait_in_vain
 
     with pytest.raises(DeadlineExceeded, match="No answer within 0.02 s; the request was cancelled"):
-        corrector(mailbox).correct(job_of("He went home", within_s=0.02))
+        corrector(mailbox).correct(*asked("He went home", within_s=0.02))
 
 
 def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> None:
@@ -167,39 +165,36 @@ def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> N
     mailbox.wait_all = lambda *_: (_ for _ in ()).throw(DeadlineExceeded("that of the job"))
 
     with pytest.raises(DeadlineExceeded, match="that of the job"):
-        corrector(mailbox).correct(job_of("He went home"))
+        corrector(mailbox).correct(*asked("He went home"))
 
 
 class RefusingMailbox(FakeMailbox):
     """Refuses a request while it is waited for, as the queue does where it has not confirmed it before."""
 
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        return Accepted(record.request_id, self.submit_all(requests, within_s))
+    def enqueue(self, wanted: Submission) -> None: ...
 
-    def wait_all(self, tickets: Sequence[Ticket], timeout_s: float, has_left: object = None) -> list[Completion]:
+    def wait_all(self, *_: object) -> list[Completion]:
         raise QueueFull("full", 1.0)
 
 
 def test_a_refusal_that_comes_while_waiting_refuses_a_batch_of_one_sentence_as_a_whole() -> None:
     with pytest.raises(QueueFull):
-        corrector(RefusingMailbox()).correct(job_of("He went home", is_batch=True))
+        correct_batch(corrector(RefusingMailbox()), Exchange("id1", 0.0), BatchBody(sentences=["He went home"]))
 
 
 def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:
-    job = job_of("He went home")
+    exchange, body = asked("He went home")
 
     with pytest.raises(QueueFull):
-        corrector(RefusingMailbox()).correct(job)
+        corrector(RefusingMailbox()).correct(exchange, body)
 
-    assert job.exchange.sent_s > 0.0 == job.exchange.accepted_s
+    assert exchange.sent_s > 0.0 == exchange.accepted_s
 
 
 def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_as_accepted() -> None:
-    mailbox, job = FakeMailbox(), job_of("He went home")
-    mailbox.submit_recorded = lambda record, requests, _: Accepted(record.request_id, mailbox.submit_all(requests))
+    mailbox, (exchange, body) = FakeMailbox(), asked("He went home")
+    mailbox.enqueue = lambda wanted: None
 
-    corrector(mailbox).correct(job)
+    corrector(mailbox).correct(exchange, body)
 
-    assert job.exchange.accepted_s == job.exchange.answered_s > 0.0
+    assert exchange.accepted_s == exchange.answered_s > 0.0

@@ -24,7 +24,7 @@ from scheduler.messages import MAX_SENTENCES
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
-from worker.mailbox.protocol import Accepted
+from worker.mailbox.protocol import Submission
 
 LONG = " ".join(["word"] * 65) + "."
 
@@ -51,12 +51,12 @@ class LimitedMailbox(WentMailbox):
         super().__init__()
         self._refused, self._retry_after_s = set(refused), retry_after_s
 
-    def submit_recorded(self, *wanted: object) -> Accepted:
+    def enqueue(self, wanted: Submission) -> None:
         number = len(self.batches)
         if number in self._refused:
             self._refused.remove(number)
             raise RateLimited("used up", self._retry_after_s)
-        return super().submit_recorded(*wanted)
+        super().enqueue(wanted)
 
 
 def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None:

@@ -15,7 +15,7 @@ from api.grammar.pipeline import Correction
 from api.grammar.reasons import Reason
 from api.kept.requests import KeptRequests
 from api.learners.routes import document_of
-from api.telemetry.request_log import Exchange
+from api.service.exchange import Exchange
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
 from worker.mailbox.learners import MOST_VERBS, Answered, InMemoryLearners

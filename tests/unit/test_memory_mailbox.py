@@ -18,7 +18,7 @@ from worker.actor import Actor
 from worker.engine import Engine
 from worker.mailbox.following import follow
 from worker.mailbox.memory_queue import Ledger, MemoryQueue
-from worker.mailbox.protocol import MailboxLimits, Record, ReplyMode, WorkerReport
+from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission, WorkerReport
 from worker.model.forward import MiniGPT
 from worker.observer import EngineObserver
 
@@ -151,7 +151,7 @@ def test_a_refusal_is_counted_with_its_sentences_and_leaves_nothing(mailbox: Sub
 
 
 def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox: SubmittingMemoryMailbox) -> None:
-    record = Record("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.ASYNC)
+    record = Submission("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.ASYNC)
     accepted = mailbox.submit_recorded(record, [request("r")])
     before = mailbox.find("r")
 
@@ -160,7 +160,7 @@ def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox
         completion = mailbox.wait(ticket, timeout_s=10)
 
     found = mailbox.find("r")
-    assert accepted.tickets == ()
+    assert accepted.outcomes == {}
     assert before.jobs[0].state.value == "queued"
     assert (found.document, found.jobs[0].state) == ("a document", completion)
     assert mailbox.trace("r").jobs[0].part.output_tokens == len(completion.output_ids)
@@ -168,11 +168,11 @@ def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox
 
 
 def test_a_followed_request_shows_what_is_written_before_it_ends(mailbox: SubmittingMemoryMailbox) -> None:
-    record = Record("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.FOLLOW)
+    record = Submission("r", "a document", "test-tokenizer", "digest", manner=ReplyMode.FOLLOW)
     accepted = mailbox.submit_recorded(record, [request("r", max_output=16)])
 
     with running(an_actor(mailbox)):
-        *states, last = follow(mailbox, accepted.tickets, timeout_s=10)
+        *states, last = follow(mailbox, accepted, timeout_s=10)
 
     outputs = [state[0] for state in states]
     assert all(last[0].output_ids[: len(output)] == output for output in outputs)

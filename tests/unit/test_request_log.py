@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
+from api.service.exchange import Exchange
 from api.site import create_site
 from api.telemetry import request_log
 from api.telemetry.line_writer import Line
-from api.telemetry.request_log import Exchange, RequestLog
+from api.telemetry.request_log import RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings

@@ -22,17 +22,16 @@ from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.api_threads import Listener, Sender
 from worker.mailbox.connection import Command, RedisConnection, refusal_of, script
-from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.protocol import (
     READY_WITHIN_S,
-    Accepted,
     CancelResult,
     MailboxDown,
     MailboxLimits,
     MailboxStatus,
     ReplyMode,
+    Submission,
 )
-from worker.mailbox.waiters import Waiter, Waiters, WaitingMailbox
+from worker.mailbox.waiters import Waiters, WaitingMailbox
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -64,9 +63,11 @@ class RedisApiMailbox(WaitingMailbox):
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
         self._sender.post_later(("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s))
 
-    def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
-        if self._waiters.remove(ticket):
-            self._sender.post(script("cancel", self._channel, why.value, ticket.request_id), SUBMIT_PATIENCE_S)
+    def abandon(
+        self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
+    ) -> None:
+        if left := self._waiters.remove(wanted, job_ids):
+            self._sender.post(script("cancel", self._channel, why.value, *left), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
@@ -86,48 +87,49 @@ class RedisApiMailbox(WaitingMailbox):
         self._listener.stop()
         self._sender.stop()
 
-    def _accept(self, wanted: EnqueueRequest) -> Accepted:
+    def _accept(self, wanted: Submission) -> None:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
-        record, within_s = wanted.record, wanted.within_s
+        within_s = wanted.within_s
         patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
-        accepted = Accepted(record.request_id, self._waiters.add(wanted))
-        if record.manner is ReplyMode.WAIT and not wanted.may_be_known and len(accepted.tickets) == 1:
-            self._sender.post(wanted, patience_s, partial(self._note_reply, wanted, accepted))
-            return accepted
+        self._waiters.add(wanted)
+        if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
+            self._sender.post(wanted, patience_s, self._note_reply)
+            return
         try:
             reply, run_id = self._ask(wanted, patience_s)
             if reply[0] != b"known":
-                self._conclude(wanted, accepted, reply, run_id)
-                return accepted
+                self._conclude(wanted, reply, run_id)
+                return
         except BaseException:
-            self._forget(accepted)
+            self._waiters.remove(wanted)
             raise
-        self._forget(accepted)
-        return self._accept(wanted.under(reply[1].decode()))
+        self._waiters.remove(wanted)
+        wanted.join(reply[1].decode())
+        self._accept(wanted)
 
     def ask(self, command: Command) -> Any:
         """The reply to a command of somebody else's. Raises NotReady."""
         return self._ask(command)[0]
 
-    def _ask(self, what: Command | EnqueueRequest, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
+    def _ask(self, what: Command | Submission, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
         """Ask as the sender's `ask` does. Raises NotReady."""
         try:
             return self._sender.ask(what, patience_s)
         except MailboxDown as error:
             raise _not_ready(error) from error
 
-    def _note_reply(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
-        """The reply to a plain request, whose refusal its waiter gets for an answer."""
+    def _note_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
+        """The reply to a plain request, which gets its refusal for an answer."""
         try:
-            self._conclude(wanted, accepted, reply, run_id)
+            self._conclude(wanted, reply, run_id)
         except ServingError as refusal:
-            self._waiters.refuse(accepted.tickets, refusal)
+            self._waiters.refuse(wanted, refusal)
 
-    def _conclude(self, wanted: EnqueueRequest, accepted: Accepted, reply: Any, run_id: str) -> None:
+    def _conclude(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
-        client = wanted.record.client
+        client = wanted.client
         if isinstance(reply, Exception):
             raise _not_ready(reply) from reply
         if reply[0] == b"conflict":
@@ -142,14 +144,10 @@ class RedisApiMailbox(WaitingMailbox):
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:
             raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
-        accepted.accepted_s = time.perf_counter()
-        self._waiters.accept(accepted.tickets, run_id)
-        if reply[0] == b"attached":
-            self._look_for(accepted.tickets)  # the answer may be older than the subscription
-
-    def _forget(self, accepted: Accepted) -> None:
-        for ticket in accepted.tickets:
-            self._waiters.remove(ticket)
+        wanted.accepted_s = time.perf_counter()
+        self._waiters.accept(wanted, run_id)
+        if reply[0] == b"attached":  # the answer may be older than the subscription
+            self._look_for([(job_id, wanted) for job_id in wanted.outcomes])
 
     def _hear(self, message: bytes) -> None:
         for line in message.split(b"\n"):
@@ -172,44 +170,37 @@ class RedisApiMailbox(WaitingMailbox):
     def _poll(self, older_than_s: float) -> None:
         self._look_for(self._waiters.unanswered(older_than_s))
 
-    def _look_for(self, waiters: Sequence[Waiter]) -> None:
+    def _look_for(self, jobs: Sequence[tuple[str, Submission]]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
-        asked = [waiter for waiter in waiters if waiter.run_id]
+        asked = [job for job in jobs if job[1].run_id]
         if asked:
-            command = script("check", *(waiter.request_id for waiter in asked))
+            command = script("check", *(job_id for job_id, _ in asked))
             self._sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
-    def _learn(self, asked: list[Waiter], asked_s: float, states: Any, run_id: str) -> None:
+    def _learn(self, asked: list[tuple[str, Submission]], asked_s: float, _: Any, states: Any, run_id: str) -> None:
         if isinstance(states, Exception):
             return  # the next poll asks again
-        lost: dict[int, list[Waiter]] = {}
-        for waiter, (state, payload, _) in zip(asked, states, strict=True):
-            request_id = waiter.request_id
-            outcome = replies.outcome_of(request_id, state, payload)
+        lost: dict[int, Submission] = {}
+        for (job_id, wanted), (state, payload, _) in zip(asked, states, strict=True):
+            outcome = replies.outcome_of(job_id, state, payload)
             if outcome is not None:
-                self._waiters.resolve(request_id, outcome, asked_s)
-            elif state == b"gone" and waiter.run_id == run_id:
-                self._waiters.resolve(request_id, admission.removed(), asked_s)
+                self._waiters.resolve(job_id, outcome, asked_s)
+            elif state == b"gone" and wanted.run_id == run_id:
+                self._waiters.resolve(job_id, admission.removed(), asked_s)
             elif state == b"gone":
-                lost.setdefault(id(waiter.wanted), []).append(waiter)
-        for waiters in lost.values():
-            self._submit_again(waiters)
+                lost[id(wanted)] = wanted
+        for wanted in lost.values():  # Redis was restarted and has lost its last moments
+            wanted.may_be_known = True
+            self._sender.post(wanted, SUBMIT_PATIENCE_S, self._note_second_reply)
 
-    def _submit_again(self, waiters: list[Waiter]) -> None:
-        """Redis was restarted and has lost its last moments, and one request of several jobs with them."""
-        wanted = waiters[0].wanted
-        wanted.may_be_known = True
-
-        def on_reply(reply: Any, run_id: str) -> None:
-            if isinstance(reply, Exception):
-                return  # the next poll tries again, until the deadline
-            if reply[0] in (b"known", b"conflict"):
-                # Another request with the same key came first: these jobs run, too.
-                wanted.record = replace(wanted.record, key="")
-            elif reply[0] in (b"accepted", b"attached"):
-                self._waiters.accept(waiters, run_id)
-
-        self._sender.post(wanted, SUBMIT_PATIENCE_S, on_reply)
+    def _note_second_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
+        """The reply to a request that Redis had accepted before; where there is none the next poll tries again."""
+        if isinstance(reply, Exception):
+            return
+        if reply[0] in (b"known", b"conflict"):
+            wanted.key = ""  # another request with the same key came first: these jobs run, too
+        elif reply[0] in (b"accepted", b"attached"):
+            self._waiters.accept(wanted, run_id)
 
 
 def _not_ready(error: Exception) -> NotReady:

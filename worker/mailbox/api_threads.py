@@ -18,8 +18,8 @@ from redis import Redis, ResponseError
 from redis.exceptions import RedisError
 
 from worker.mailbox.connection import Command, RedisConnection, checked, new_connection, refusal_of, script
-from worker.mailbox.formats import EnqueueRequest
-from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits
+from worker.mailbox.formats import enqueue_words
+from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
@@ -31,15 +31,13 @@ POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 
-OnReply = Callable[[Any, str], None]  # called in the sender's thread with the reply, or an exception, and the run id
-
 
 @dataclass(slots=True)
 class Call:
-    """A command, or a request to enqueue, on its way."""
+    """A command on its way that is no ENQUEUE: of these the submissions themselves are sent."""
 
-    what: Command | EnqueueRequest
-    give_up_at_s: float
+    command: Command
+    give_up_at_s: float = 0.0
     on_reply: OnReply | None = None
 
 
@@ -54,18 +52,18 @@ class Sender:
         self._connection = connection
         self._channel = channel
         self._limits = limits
-        self._calls: deque[Call] = deque()
+        self._calls: deque[Call | Submission] = deque()
         self._later: deque[Command] = deque(maxlen=_MOST_LATER)
         self._wake = threading.Event()
         self._stop_at_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="mailbox-sender", daemon=True)
         self._thread.start()
 
-    def ask(self, what: Command | EnqueueRequest, patience_s: float) -> tuple[Any, str]:
+    def ask(self, what: Command | Submission, patience_s: float) -> tuple[Any, str]:
         """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused."""
         done, replies = threading.Event(), []
 
-        def on_reply(reply: Any, run_id: str) -> None:
+        def on_reply(_: Any, reply: Any, run_id: str) -> None:
             replies.append((reply, run_id))
             done.set()
 
@@ -76,9 +74,10 @@ class Sender:
         ((reply, run_id),) = replies
         return checked(reply), run_id
 
-    def post(self, what: Command | EnqueueRequest, patience_s: float, on_reply: OnReply | None = None) -> None:
+    def post(self, what: Command | Submission, patience_s: float, on_reply: OnReply | None = None) -> None:
         """Send without waiting for the reply."""
-        call = Call(what, time.monotonic() + patience_s, on_reply)
+        call = what if isinstance(what, Submission) else Call(what)
+        call.give_up_at_s, call.on_reply = time.monotonic() + patience_s, on_reply
         if self._is_over():
             _settle(call, MailboxDown("stopped"), "")
         else:
@@ -111,50 +110,52 @@ class Sender:
                         _settle(call, MailboxDown("a packet could not be sent"), "")
         self._connection.close()
 
-    def _send(self, calls: list[Call]) -> None:
+    def _send(self, calls: list[Call | Submission]) -> None:
         commands: list[Command] = [self._later.popleft() for _ in range(len(self._later))]
         num_later = len(commands)
-        groups: list[list[Call]] = []  # of each command
-        for is_enqueue, some in groupby(calls, key=lambda call: isinstance(call.what, EnqueueRequest)):
-            for group in [list(some)] if is_enqueue else ([call] for call in some):
-                groups.append(group)
-                wanted: list[Any] = [call.what for call in group]
-                commands.append(enqueue_command(self._channel, self._limits, wanted) if is_enqueue else wanted[0])
+        groups: list[list[Any]] = []  # of each command
+        for kind, some in groupby(calls, key=type):
+            if kind is Submission:
+                groups.append(list(some))
+                commands.append(enqueue_command(self._channel, self._limits, groups[-1]))
+            else:
+                groups += [[call] for call in some]
+                commands += [call.command for (call,) in groups[len(commands) - num_later :]]
         try:
             replies = self._connection.ask(*commands)
         except MailboxDown as error:
             self._try_again(calls, error)
             return
         for group, reply in zip(groups, replies[num_later:], strict=True):
-            is_shared = isinstance(group[0].what, EnqueueRequest) and not isinstance(reply, Exception)
+            is_shared = isinstance(group[0], Submission) and not isinstance(reply, Exception)
             for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
                 _settle(call, own, self._connection.run_id)
 
-    def _try_again(self, calls: list[Call], error: MailboxDown) -> None:
+    def _try_again(self, calls: list[Call | Submission], error: MailboxDown) -> None:
         now = time.monotonic()
         for call in reversed(calls):
             if self._stop_at_s is not None or now >= call.give_up_at_s:
                 _settle(call, error, "")
                 continue
-            if isinstance(call.what, EnqueueRequest):
-                call.what.may_be_known = True
+            if isinstance(call, Submission):
+                call.may_be_known = True
             self._calls.appendleft(call)
         if self._calls:
             time.sleep(_PAUSE_S)
 
 
-def enqueue_command(channel: str, limits: MailboxLimits, wanted: list[EnqueueRequest]) -> Command:
+def enqueue_command(channel: str, limits: MailboxLimits, wanted: list[Submission]) -> Command:
     """ENQUEUE for all of them. Its reply has one entry for each."""
     bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
-    return script("enqueue", *bounds, *[word for one in wanted for word in one.words(limits)])
+    return script("enqueue", *bounds, *[word for one in wanted for word in enqueue_words(one, limits)])
 
 
-def _settle(call: Call, reply: Any, run_id: str) -> None:
+def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:
     if isinstance(reply, ResponseError):
         logger.error("Redis refused a command: %s", reply)
     if call.on_reply is not None:
         try:
-            call.on_reply(reply, run_id)
+            call.on_reply(call, reply, run_id)
         except Exception:  # one reply must not end the thread that all requests go through
             logger.exception("a reply could not be handled")
 

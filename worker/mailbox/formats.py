@@ -11,14 +11,13 @@ import hashlib
 import re
 import zlib
 from binascii import a2b_base64, b2a_base64
-from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from scheduler.messages import WIRE_VERSION, Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
-from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, Record, ReplyMode
+from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, ReplyMode, Submission
 
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -124,44 +123,19 @@ def finish_arguments(completion: Completion, version: int = WIRE_VERSION) -> tup
     return completion.request_id, status, encode_completion(completion, version), error_text, completion.trace
 
 
-@dataclass(slots=True)
-class EnqueueRequest:
-    """What one call asks the queue to accept; kept while somebody waits, should Redis lose it."""
-
-    record: Record
-    requests: tuple[CorrectionRequest, ...]
-    within_s: float | None = None
-    may_be_known: bool = True  # else all its ids are random and were never sent
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether somebody may ask for its answers later."""
-        return self.record.manner is ReplyMode.ASYNC or bool(self.record.key)
-
-    def ttl_s(self, limits: MailboxLimits) -> int:
-        """How long its answers are kept."""
-        return limits.kept_ttl_s if self.is_kept else limits.result_ttl_s
-
-    def under(self, request_id: str) -> EnqueueRequest:
-        """The same work in the name of the request that was there before."""
-        own = self.record.request_id
-        requests = (replace(one, request_id=request_id + one.request_id.removeprefix(own)) for one in self.requests)
-        return EnqueueRequest(replace(self.record, request_id=request_id), tuple(requests), self.within_s)
-
-    def words(self, limits: MailboxLimits) -> list[Any]:
-        """What ENQUEUE takes for it."""
-        record, within_s, ttl_s = self.record, self.within_s, self.ttl_s(limits)
-        # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
-        record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
-        is_own_job = len(self.requests) == 1 and self.requests[0].request_id == record.request_id
-        words: list[Any] = [len(self.requests), "1" if self.may_be_known else "", ttl_s]
-        words.append("" if within_s is None else f"{within_s:.3f}")
-        words += ["1" if record.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
-        words += [record.request_id, record.document, record.digest, record.tokenizer_fingerprint]
-        words += ["" if is_own_job and not self.is_kept else "1", record_ttl_s, record.key, record.client]
-        words.append(record.limits)
-        for request in self.requests:
-            encoded = encode_request(request)
-            words += [request.request_id, body_hash(encoded, request.request_id)]
-            words += [request.reserved_tokens, encoded, describe(request)]
-        return words
+def enqueue_words(wanted: Submission, limits: MailboxLimits) -> list[Any]:
+    """What ENQUEUE takes for one request."""
+    within_s, ttl_s, requests = wanted.within_s, wanted.ttl_s(limits), wanted.requests
+    # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
+    record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
+    is_own_job = len(requests) == 1 and requests[0].request_id == wanted.request_id
+    words: list[Any] = [len(requests), "1" if wanted.may_be_known else "", ttl_s]
+    words.append("" if within_s is None else f"{within_s:.3f}")
+    words += ["1" if wanted.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
+    words += [wanted.request_id, wanted.document, wanted.digest, wanted.tokenizer_fingerprint]
+    words += ["" if is_own_job and not wanted.is_kept else "1", record_ttl_s, wanted.key, wanted.client, wanted.limits]
+    for request in requests:
+        encoded = encode_request(request)
+        words += [request.request_id, body_hash(encoded, request.request_id)]
+        words += [request.reserved_tokens, encoded, describe(request)]
+    return words

@@ -17,19 +17,17 @@ from scheduler.messages import Completion, CorrectionRequest, FinishReason
 from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 from worker.mailbox import admission, formats
-from worker.mailbox.formats import EnqueueRequest
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import (
-    Accepted,
     CancelResult,
     MailboxLimits,
     MailboxStatus,
-    Record,
     ReplyMode,
+    Submission,
     WorkerReport,
 )
-from worker.mailbox.waiters import Waiter, WaitingMailbox
+from worker.mailbox.waiters import WaitingMailbox
 
 _ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
 _ASYNC_SHARE = 0.875  # of the queue, for what nobody waits for
@@ -50,36 +48,33 @@ class InMemoryMailbox(WaitingMailbox):
     def worker_end(self) -> InMemoryWorkerMailbox:
         return InMemoryWorkerMailbox(f"worker-{next(self._worker_numbers)}", self._queue)
 
-    def _accept(self, wanted: EnqueueRequest) -> Accepted:
+    def _accept(self, wanted: Submission) -> None:
         with self._queue.arrived:
-            wanted = self._under_its_key(wanted)
-            jobs = self._enqueue(wanted)
-            tickets = self._waiters.add(wanted, _RUN_ID)
+            self._join_by_key(wanted)
+            jobs = self._open(wanted)
+            self._waiters.add(wanted, _RUN_ID)
             for job in jobs:
                 if job.completion is not None:
                     self._waiters.resolve(job.request_id, job.completion)
-        return Accepted(wanted.record.request_id, tickets, time.perf_counter())
+        wanted.accepted_s = time.perf_counter()
 
-    def _under_its_key(self, wanted: EnqueueRequest) -> EnqueueRequest:
-        """Attach to the request that the key stands for, if there is one. Raises IdempotencyConflict."""
-        own, queue = wanted.record, self._queue
-        if not own.key:
-            return wanted
-        known = queue.requests.get(queue.keys.get(own.key, ""))
+    def _join_by_key(self, wanted: Submission) -> None:
+        """Join the request that the key stands for, if there is one. Raises IdempotencyConflict."""
+        request_id = self._queue.keys.get(wanted.key, "") if wanted.key else ""
+        known = self._queue.requests.get(request_id)
         if known is None:
-            return wanted
-        if known.record.digest != own.digest:
+            return
+        if known.digest != wanted.digest:
             raise admission.conflict()
-        has_same_tokenizer = known.record.tokenizer_fingerprint == own.tokenizer_fingerprint
-        return wanted.under(known.record.request_id) if has_same_tokenizer else wanted
+        if known.tokenizer_fingerprint == wanted.tokenizer_fingerprint:
+            wanted.join(request_id)
 
-    def _enqueue(self, wanted: EnqueueRequest) -> list[Job]:
+    def _open(self, wanted: Submission) -> list[Job]:
         """All or none."""
-        queue, now, record = self._queue, time.monotonic(), wanted.record
+        queue, now, client = self._queue, time.monotonic(), wanted.client
         queue.forget_old(now)
         deadline_s = inf if wanted.within_s is None else now + wanted.within_s
-        ttl_s, streams = wanted.ttl_s(self._limits), record.manner is ReplyMode.FOLLOW
-        client = record.client
+        ttl_s, streams = wanted.ttl_s(self._limits), wanted.manner is ReplyMode.FOLLOW
         fresh: list[Job] = []
         for one in wanted.requests:
             body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
@@ -95,14 +90,15 @@ class InMemoryMailbox(WaitingMailbox):
             if client:
                 self._check_share(client, [job.request for job in fresh])
             self._check_room([job.request for job in fresh], wanted)
-            if record.limits:
-                self._check_limits(record, [job.request for job in fresh])
+            if wanted.limits:
+                self._check_limits(wanted, [job.request for job in fresh])
         for job in fresh:
             queue.open(job)
         job_ids = tuple(one.request_id for one in wanted.requests)
-        queue.requests.setdefault(record.request_id, StoredRequest(record, job_ids))
-        if record.key:
-            queue.keys[record.key] = record.request_id
+        stored = StoredRequest(wanted.document, wanted.tokenizer_fingerprint, wanted.digest, job_ids)
+        queue.requests.setdefault(wanted.request_id, stored)
+        if wanted.key:
+            queue.keys[wanted.key] = wanted.request_id
         queue.arrived.notify(len(fresh))
         return [queue.jobs[one.request_id] for one in wanted.requests]
 
@@ -121,23 +117,23 @@ class InMemoryMailbox(WaitingMailbox):
             queue.ledger.refuse("refused_share", len(fresh))
             raise admission.rate_limited(own, most, queue.service_rate())
 
-    def _check_limits(self, record: Record, fresh: Sequence[CorrectionRequest]) -> None:
+    def _check_limits(self, wanted: Submission, fresh: Sequence[CorrectionRequest]) -> None:
         """Refuse as ENQUEUE does (over_limit): a second's worth may come at once, or one request."""
         now, untils = time.monotonic(), []
         costs = {"requests": 1, "tokens": sum(request.reserved_tokens for request in fresh)}
-        used = self._used.get(record.client, [0.0, 0.0])
-        for (what, cost), per_s, until in zip(costs.items(), map(float, record.limits.split()), used, strict=True):
+        used = self._used.get(wanted.client, [0.0, 0.0])
+        for (what, cost), per_s, until in zip(costs.items(), map(float, wanted.limits.split()), used, strict=True):
             slack_s = max(0.0, 1 - 1 / per_s) if what == "requests" and per_s else 1.0
             wait_s = max(now, until) - now - slack_s
             if per_s and wait_s > 1e-5:
                 self._queue.ledger.refuse("refused_share", len(fresh))
                 raise admission.over_limit(what, per_s, wait_s)
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
-        self._used[record.client] = untils
+        self._used[wanted.client] = untils
 
-    def _check_room(self, fresh: Sequence[CorrectionRequest], wanted: EnqueueRequest) -> None:
+    def _check_room(self, fresh: Sequence[CorrectionRequest], wanted: Submission) -> None:
         queue, limits, rate = self._queue, self._limits, self._queue.service_rate()
-        within_s, part = wanted.within_s, _ASYNC_SHARE if wanted.record.manner is ReplyMode.ASYNC else 1
+        within_s, part = wanted.within_s, _ASYNC_SHARE if wanted.manner is ReplyMode.ASYNC else 1
         num_open, pending_tokens = len(queue.open_jobs), queue.reserved_tokens
         tokens = pending_tokens + sum(request.reserved_tokens for request in fresh)
         if num_open + len(fresh) > limits.max_requests * part or tokens > limits.max_tokens * part:
@@ -154,7 +150,7 @@ class InMemoryMailbox(WaitingMailbox):
             if stored is None:
                 return None
             jobs = tuple(FoundJob(job_id, self._state_of(job_id)) for job_id in stored.job_ids)
-            return Found(stored.record.document, stored.record.tokenizer_fingerprint, jobs)
+            return Found(stored.document, stored.tokenizer_fingerprint, jobs)
 
     def _state_of(self, job_id: str) -> Phase | Completion:
         return self._queue.jobs[job_id].completion or self._phase_of(job_id)
@@ -183,10 +179,12 @@ class InMemoryMailbox(WaitingMailbox):
         part = SequencePart.from_text(completion.trace) if completion.trace else None
         return TracedJob(job_id, part, completion.finish_reason if completion.finish_reason in _ENDED_EARLY else None)
 
-    def abandon(self, ticket: Waiter, why: FinishReason = FinishReason.CANCELLED) -> None:
+    def abandon(
+        self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
+    ) -> None:
         with self._queue.arrived:
-            if self._waiters.remove(ticket):
-                self._cancel(ticket.request_id, why)
+            for job_id in self._waiters.remove(wanted, job_ids):
+                self._cancel(job_id, why)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         with self._queue.arrived:

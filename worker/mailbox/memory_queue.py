@@ -13,7 +13,7 @@ from math import sqrt
 from scheduler.capacity.observed import Moment
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.observations import ITERATIONS
-from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, Record, WorkerReport
+from worker.mailbox.protocol import MAX_ATTEMPTS, MAX_BLOCK_S, WorkerReport
 from worker.mailbox.waiters import Waiters
 
 _ROWS, _STEP_S = 120, 1.0
@@ -109,7 +109,9 @@ class Job:
 class StoredRequest:
     """An HTTP request that can be found again as long as its jobs are kept."""
 
-    record: Record
+    document: str
+    tokenizer_fingerprint: str
+    digest: str
     job_ids: tuple[str, ...]
     trace: str = ""
 
@@ -176,8 +178,7 @@ class MemoryQueue:
     def forget_old(self, now: float) -> None:
         while self._forgotten and self._forgotten[0][0] <= now:
             _, job_id = heapq.heappop(self._forgotten)
-            job = self.jobs.get(job_id)
-            if job is not None and job.completion is not None:
+            if (job := self.jobs.get(job_id)) is not None and job.completion is not None:
                 del self.jobs[job_id]
         if len(self.requests) > 2 * len(self.jobs) + 64:
             self.requests = {key: value for key, value in self.requests.items() if self.stored(key) is not None}

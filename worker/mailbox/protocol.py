@@ -3,18 +3,19 @@
 Two implementations keep it: Redis (`RedisWorkerMailbox`, `RedisApiMailbox`) and one inside a process
 (`InMemoryMailbox`). tests/contract/ runs the same suite against both. Importing this opens nothing.
 
-A request is accepted by `submit_recorded` and ends in exactly one completion, also where processes die. It runs at
-least once; of several answers the first one counts.
+A request is accepted by `enqueue`, and each of its sentences ends in exactly one completion, also where processes die.
+They run at least once; of several answers the first one counts.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
 
-from scheduler.errors import QueueFull, RateLimited
+from scheduler.errors import QueueFull, RateLimited, ServingError
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.settings import Settings
 
@@ -55,13 +56,6 @@ class MailboxLimits:
         )
 
 
-@dataclass(slots=True, eq=False)
-class Ticket:
-    """One waiter of one accepted request. The same request may be waited for by several tickets."""
-
-    request_id: str
-
-
 class ReplyMode(Enum):
     """How the client wants its answer."""
 
@@ -70,27 +64,57 @@ class ReplyMode(Enum):
     ASYNC = "async"  # nobody waits, and nobody's leaving ends it
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What is kept of an HTTP request, in addition to its jobs, so that any replica can answer for it later."""
+Outcome = Completion | ServingError
 
-    request_id: str  # its jobs' ids begin with it
-    document: str  # what the API needs to give the answer later; only the API reads it
-    tokenizer_fingerprint: str  # of the document's sentences and the answers: for another one a key is new
-    digest: str  # equal for equal bodies
+
+@dataclass(slots=True, eq=False)
+class Submission:
+    """An HTTP request in the queue: what is kept of it, its jobs, and what has come back.
+
+    Who submits it says what is wanted. Its mailbox notes the rest, and sends it again where Redis has lost it.
+    """
+
+    request_id: str  # its jobs' ids begin with it; an earlier request's where the key stands for that
+    document: str = ""  # what any replica needs to give the answer later; only the API reads it
+    tokenizer_fingerprint: str = ""  # of the document's sentences and the answers: for another one a key is new
+    digest: str = ""  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one
     manner: ReplyMode = ReplyMode.WAIT
     client: str = ""  # number of the client, which gets no more than a share of the queue; '': not limited
     limits: str = ""  # of that client: requests and tokens a second, 0 for none; '' without
+    requests: tuple[CorrectionRequest, ...] = ()  # its jobs, in order
+    within_s: float | None = None  # its answers are of no use later
+    may_be_known: bool = True  # else all its ids are random and were never sent
+
+    accepted_s: float = field(default=0.0, init=False)  # by time.perf_counter(); 0 until the queue has confirmed it
+    run_id: str = field(default="", init=False)  # of the Redis process that has accepted it
+    give_up_at_s: float = field(default=0.0, init=False)  # until then it is sent again where Redis is away
+    on_reply: OnReply | None = field(default=None, init=False)
+    since_s: float = field(default=0.0, init=False)  # somebody waits
+    outcomes: dict[str, Outcome | None] = field(default_factory=dict, init=False)  # by job; None: not there yet
+    written: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False)  # by job, while it is followed
+    missing: set[str] = field(default_factory=set, init=False)  # jobs that are waited for; the first failure ends it
+    # Set when nothing is missing; of one that is followed, with every change.
+    news: threading.Event | None = field(default=None, init=False)
+
+    def join(self, request_id: str) -> None:
+        """Become the request that was there before, for the same work."""
+        own, self.request_id, self.may_be_known = self.request_id, request_id, True
+        ids = [request_id + one.request_id.removeprefix(own) for one in self.requests]
+        self.requests = tuple(replace(one, request_id=each) for one, each in zip(self.requests, ids, strict=True))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody may ask for its answers later."""
+        return self.manner is ReplyMode.ASYNC or bool(self.key)
+
+    def ttl_s(self, limits: MailboxLimits) -> int:
+        """How long its answers are kept."""
+        return limits.kept_ttl_s if self.is_kept else limits.result_ttl_s
 
 
-@dataclass(slots=True)
-class Accepted:
-    """A recorded request and who waits for its jobs. The id is an earlier one's where the key stands for that."""
-
-    request_id: str
-    tickets: tuple[Ticket, ...]
-    accepted_s: float = 0.0  # when the queue has confirmed it, by time.perf_counter(); a plain one may still be 0
+# Called in the sender's thread with what was sent, the reply or an exception, and the run id of the Redis that gave it.
+OnReply = Callable[[Any, Any, str], None]
 
 
 class CancelResult(Enum):
@@ -187,34 +211,39 @@ class ApiMailbox(Protocol):
         """
         return None
 
-    def submit_recorded(
-        self, record: Record, requests: Sequence[CorrectionRequest], within_s: float | None = None
-    ) -> Accepted:
-        """Queue the jobs of a request, in order: all or none. Every ticket goes to `wait_all`, `follow` or `abandon`.
+    def enqueue(self, wanted: Submission) -> None:
+        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
 
-        It is kept for some time. No tickets where it is asynchronous. With `within_s` it is of no use
+        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
         later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
         DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
-        before: attaches to that request, or raises IdempotencyConflict for another body. Without one and with a single
-        ticket that is not followed, a refusal may also come out of the wait for it.
+        before: joins that request, or raises IdempotencyConflict for another body. Without one and with a single
+        job that is not followed, a refusal may also come out of the wait for it.
         """
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""
 
     def wait_all(
-        self, tickets: Sequence[Ticket], timeout_s: float, has_left: Callable[[], bool] | None = None
+        self,
+        wanted: Submission,
+        timeout_s: float,
+        has_left: Callable[[], bool] | None = None,
+        job_ids: Sequence[str] | None = None,
     ) -> list[Completion]:
-        """The completions in order, each stop or length. Uses the tickets up, also where it raises.
+        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
 
         The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
 
-    def abandon(self, ticket: Ticket, why: FinishReason = FinishReason.CANCELLED) -> None:
-        """This waiter leaves, or (EXPIRED) its time is over; the two are counted apart.
+    def abandon(
+        self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
+    ) -> None:
+        """Its client leaves, or (EXPIRED) its time is over; the two are counted apart.
 
-        The request is cancelled when no other is left, here or in another API process.
+        All its jobs, or these, are cancelled where nobody else waits for them, here or in another API process. What was
+        waited for already stays as it is.
         """
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:

@@ -1,0 +1,80 @@
+"""One HTTP request on its way through the API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scheduler.accounts import Account
+from scheduler.errors import DeadlineExceeded
+from scheduler.messages import Completion, Timings
+
+if TYPE_CHECKING:
+    from scheduler.spans import TraceContext
+
+
+# Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.
+@dataclass(slots=True)
+class Exchange:
+    """What is known of one HTTP request, filled in on its way. No text of a user is in it.
+
+    Points of time are by time.perf_counter(); 0: it never came to that. Those but the first, and all below them, are of
+    a request for a correction.
+    """
+
+    request_id: str  # the id of its job, too: nobody can guess the id of another's request
+    received_s: float
+    route: str = "none"  # as in the table of routes; never a path, which may hold anything
+    correlation_id: str | None = None
+    status: int = 0
+    slug: str | None = None  # of its problem document
+    timings: Timings = Timings()  # of its answer
+    is_shed: bool = False  # refused without asking the queue
+    is_answer: bool = False  # to a client that waited for it
+    is_stream: bool = False  # it is over when its last event is sent
+    has_gone: bool = False  # the client of a stream, before its end
+    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
+    context: TraceContext | None = None  # of its span
+    client: str = ""  # whom the queue counts it for
+    learner: str = ""  # a digest of whom it is counted for; '' for nobody
+    account: Account | None = None  # whose key it came with; None where no key is asked for
+    has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
+    within_s: float | None = None  # the answer is of no use later
+    until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
+    key: str = ""  # digest of the client's idempotency key
+    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    parsed_s: float = 0.0
+    tokenized_s: float = 0.0
+    sent_s: float = 0.0  # to the queue
+    accepted_s: float = 0.0  # by the queue
+    answered_s: float = 0.0  # the last of its answers is here
+
+    @property
+    def outcome(self) -> str:
+        if self.has_gone:
+            return "left"
+        return self.slug or ("accepted" if self.status == 202 else "answered")
+
+    def limit_wait(self, timeout_s: float) -> None:
+        """The wait begins, and the server allows so much of it."""
+        self.within_s = timeout_s if self.within_s is None else min(self.within_s, timeout_s)
+        self.until_s = time.monotonic() + self.within_s
+
+    def left_s(self) -> float:
+        return max(0.0, self.until_s - time.monotonic())
+
+    def explained(self, error: DeadlineExceeded) -> DeadlineExceeded:
+        """Names the time that the client or the server allowed, not what was left of it for the last wait."""
+        if self.left_s() > 0.0:  # it was the deadline of the sequence, not ours
+            return error
+        reason = f"No answer within {self.within_s:g} s; the request was cancelled."
+        return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
+
+    def note_answers(self, completions: Sequence[Completion]) -> None:
+        self.answered_s = time.perf_counter()
+        self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
+        self.output_tokens += sum([len(completion.output_ids) for completion in completions])
