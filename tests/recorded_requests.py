@@ -8,7 +8,7 @@ from worker.mailbox.protocol import ReplyMode, Submission
 
 _OTHERS = (
     "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
-    "kept_bytes", "kept_room_at", "max_memory", "shares", "last_client", "client_changed_at",
+    "kept_bytes", "kept_room_at", "max_memory", "shares", "last_client", "client_changed_at", "takers",
 )  # fmt: skip
 
 
