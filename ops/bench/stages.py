@@ -22,12 +22,13 @@ _TABLE = (
     ("split", r"(api|grammar)/sentences|:\w+\.prepare_text"),
     ("tokenize", r":Tokenizer\.encode|:\w+\.(prepare|_encode)$"),
     ("conclude", r"api/grammar/(?!words|memo)|api/(edit_|guard|explanations|surface|verb|subjects|noun_|following_)"
-                 r"|:Agent\.|:Drafting\.answer|Corrector\._conclude"),
+                 r"|:Agent\.|:Drafting\.answer|Corrector\._?conclude"),
     ("serialise", r"api/documents|api/http/replies|:_(json|outcome)_response"),
     ("send", r"worker/mailbox/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
-             r"|:Sender\.|:enqueue_command|:Drafting\.|(Mailbox|Desk|Client|Corrector)\.(_?submit|_requests)"),
+             r"|:Sender\.|:enqueue_|:Drafting\.|:(submission_of|options_of)$"
+             r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
-             r"|:Listener\.|Corrector\._answer"),
+             r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
     ("respond", r"gunicorn/http/wsgi\.py:Response|api/server/(response|raw_replies)|:OneWriteResponse"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
     (ACCEPT, r"api/(door|gate|gevent_worker|readiness|wsgi|open_files|server/)|request_input|gunicorn/http/"),
