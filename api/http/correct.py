@@ -10,11 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from werkzeug.datastructures import MIMEAccept
-from werkzeug.http import parse_accept_header
-
 from api.http import request_input
-from api.http.replies import EVENTS, JSON, STATUS_LINES, Reply, closing_headers, correction_reply, error_reply
+from api.http.replies import EVENTS, STATUS_LINES, Reply, closing_headers, correction_reply, error_reply
 from api.http.schema import CorrectionBody, RequestOptions, parse_body
 from api.service.corrector import Corrector, learner_of
 from api.service.exchange import Exchange
@@ -47,12 +44,13 @@ class CorrectionEndpoint:
         self._addresses = ClientAddresses(settings.trusted_proxies)
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
-        self.start: Callable[[Exchange, Any], Reply] | None = None  # for a client that does not wait
-        self.stream: Callable[[Exchange, CorrectionBody], Reply] | None = None  # for one that wants each edit at once
+        # For a client that does not wait, and for one that wants each edit as it is decoded; None: it is neither.
+        self.start: Callable[[Exchange, Environ, Any], Reply | None] = lambda *_: None
+        self.stream: Callable[[Exchange, Environ, CorrectionBody], Reply | None] = lambda *_: None
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
-        if not is_ours or "HTTP_PREFER" in environ or _wants_stream(environ):
+        if not is_ours or "HTTP_PREFER" in environ or EVENTS in environ.get("HTTP_ACCEPT", "").lower():
             return self.flask(environ, start_response)
         exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
         try:
@@ -72,10 +70,8 @@ class CorrectionEndpoint:
         """POST /correct, as JSON or as a stream of events."""
         self.shed_load(exchange, environ)
         body = parse_body(request_input.read_json(environ, self.max_body_bytes))
-        if (reply := self.begin(exchange, environ, body)) is not None:
+        if (reply := self.begin(exchange, environ, body) or self.stream(exchange, environ, body)) is not None:
             return reply
-        if self.stream is not None and _wants_stream(environ):
-            return self.stream(exchange, body)
         correction = self._corrector.correct(exchange, body)
         self.note_answer(exchange, correction)
         return correction_reply(correction, exchange.request_id)
@@ -111,9 +107,7 @@ class CorrectionEndpoint:
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
         self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
-        if self.start is not None and request_input.prefers_async(environ):
-            return self.start(exchange, body)
-        return None
+        return self.start(exchange, environ, body)
 
     def note_answer(self, exchange: Exchange, outcome: object) -> None:
         """The client has waited for it."""
@@ -124,12 +118,3 @@ class CorrectionEndpoint:
         """What the client is given, if it names a learner. `is_first`: not by GET of a request of before."""
         if exchange.learner and self.note_learner is not None:
             self.note_learner(exchange, outcome, is_first)
-
-
-def _wants_stream(environ: Environ) -> bool:
-    """Whether the client prefers events to JSON."""
-    accept = environ.get("HTTP_ACCEPT", "")
-    if len(accept) > request_input.MAX_HEADER_CHARACTERS or EVENTS not in accept.lower():
-        return False
-    kinds = parse_accept_header(accept, MIMEAccept)
-    return kinds.best_match([JSON, EVENTS]) == EVENTS

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from gunicorn.http.errors import ParseException
-from werkzeug.http import parse_list_header
 
 from scheduler.accounts import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
@@ -129,13 +128,6 @@ def idempotency_digest(environ: Mapping[str, Any], account: Account | None = Non
 def client_number(name: str) -> str:
     """Whom the queue counts a request for: a digest of an address or account, which RQ's tools may show; '' of ''."""
     return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
-
-
-def prefers_async(environ: Mapping[str, Any]) -> bool:
-    """Whether Prefer (RFC 7240) names respond-async; other preferences are ignored."""
-    header = environ.get("HTTP_PREFER")
-    preferences = parse_list_header(header.lower()) if header else ()
-    return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
 
 
 def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from flask import g, request
+from werkzeug.http import parse_list_header
 
 from api.batch.body import BatchBody
 from api.batch.corrector import BatchOutcome
 from api.batch.routes import batch_reply
 from api.grammar.pipeline import Correction
 from api.http.app import Api
+from api.http.correct import Environ
 from api.http.replies import Reply, correction_reply, json_reply
 from api.http.schema import CorrectionBody
 from api.kept.requests import KeptRequests
@@ -22,7 +24,9 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
     """Add the two routes, and let POST /correct answer at once."""
     kept, endpoint = KeptRequests(corrector), app.corrections
 
-    def start(exchange: Exchange, body: CorrectionBody | BatchBody) -> Reply:
+    def start(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
+        if not _prefers_async(environ.get("HTTP_PREFER", "")):
+            return None
         outcome = kept.start(exchange, body)
         endpoint.note_outcome(exchange, outcome)
         reply = _reply(outcome, exchange.request_id)
@@ -46,6 +50,12 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
     def cancel(request_id: str) -> Reply:
         name_exchange(request_id)
         return json_reply({"request_id": request_id, "status": kept.cancel(request_id, g.exchange).name.lower()})
+
+
+def _prefers_async(header: str) -> bool:
+    """Whether Prefer (RFC 7240) names respond-async; other preferences are ignored."""
+    preferences = parse_list_header(header.lower()) if header else ()
+    return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
 
 
 def _reply(outcome: Correction | BatchOutcome | Phase, request_id: str) -> Reply:

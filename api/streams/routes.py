@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
+
 from api.grammar.pipeline import Correction
 from api.http.app import Api
-from api.http.replies import EVENTS, Reply
+from api.http.correct import Environ
+from api.http.replies import EVENTS, JSON, Reply
 from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
@@ -19,7 +23,10 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         app.corrections.note_outcome(exchange, end)
         app.recorder.finish_stream(exchange, end)
 
-    def reply(exchange: Exchange, body: CorrectionBody) -> Reply:
+    def reply(exchange: Exchange, environ: Environ, body: CorrectionBody) -> Reply | None:
+        accept = environ.get("HTTP_ACCEPT", "")
+        if EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
+            return None
         stream = event_stream(exchange, follow(corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True
@@ -27,3 +34,7 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         return Reply(stream, 200, [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")])
 
     app.corrections.stream = reply
+
+
+def _preferred(accept: str) -> str | None:
+    return parse_accept_header(accept, MIMEAccept).best_match([JSON, EVENTS])
