@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ops.load.arrivals import Arrivals, Limits
-from ops.load.clients import Clients, Request
+from ops.load.clients import AT_ONCE, Clients, Request
 from ops.load.connection import Connection, Reply, Target
 
 PATIENCE_S = 30.0  # a client without a 200 by then counts as lost
@@ -165,7 +165,9 @@ class Traffic(Clients):
         heapq.heappush(self._again, (time.monotonic() + after_s, exchange.number))
 
     def _go_on(self, now_s: float) -> None:
-        while self._again and self._again[0][0] <= now_s:
+        for _ in range(AT_ONCE):
+            if not self._again or self._again[0][0] > now_s:
+                return
             exchange = self._open.get(heapq.heappop(self._again)[1])
             if exchange is not None:
                 self._attempt(exchange)

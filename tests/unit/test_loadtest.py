@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import resource
 import select
@@ -186,6 +187,21 @@ def test_the_generator_sleeps_while_only_an_answer_can_help(serve, limits: Limit
         generator.run()
 
     assert select_.call_count < 50
+
+
+def test_no_collection_of_garbage_interrupts_a_load(serve):
+    generator = Generator(Target.from_url(serve(lambda _: http(200, OK)).url), ["x"], ClosedLoop(1), Limits(9), None)
+    select_, were_collecting = generator.selector.select, []
+
+    def noted(timeout_s: float) -> list:
+        were_collecting.append(gc.isenabled())
+        return select_(timeout_s)
+
+    with patch.object(generator.selector, "select", noted):
+        generator.run()
+
+    assert len(were_collecting) >= 9 and not any(were_collecting)
+    assert gc.isenabled()
 
 
 def due_times(rate_per_s: float, seed: int) -> Iterator[float]:
