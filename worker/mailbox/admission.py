@@ -28,6 +28,8 @@ _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come ba
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
+_TOGETHER_S = 0.1  # who is refused within it comes back within it: Retry-After has whole seconds
+_MOST_LATER_S = 10
 
 
 class KnownFullness:
@@ -45,6 +47,7 @@ class KnownFullness:
         self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
         self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
         self._limited: dict[str, tuple[float, str, float]] = {}  # by client: until when, and what its key allows
+        self._together = 0.0, 0  # until when, and how many were refused so far
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
@@ -57,7 +60,16 @@ class KnownFullness:
                 (requests, tokens, tokens_per_s),
                 client if now > until or known == client else None,
             )
-        return queue_full(requests, tokens, tokens_per_s, self._limits)
+        return self._full(requests, tokens, tokens_per_s)
+
+    def _full(self, requests: int, tokens: int, tokens_per_s: float) -> QueueFull:
+        """The refusal. As many as the queue holds are told to come back together, the next of them a second later."""
+        now, (until, number) = self._clock(), self._together
+        if now >= until:
+            until, number = now + _TOGETHER_S, 0
+        self._together = until, number + 1
+        later_s = min(number // self._limits.max_requests, _MOST_LATER_S)
+        return queue_full(requests, tokens, tokens_per_s, self._limits, later_s)
 
     def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
         """Note that a client holds its share."""
@@ -86,9 +98,9 @@ class KnownFullness:
         most = self._limits.max_requests
         if num_open >= most or num_waiting >= (_NEWCOMERS if is_newcomer else _BURST) * most:
             requests, (tokens, rate) = min(num_waiting, most), self.backlog
-            return queue_full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate, self._limits)
+            return self._full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate)
         if now < until and known in (client, None):
-            return queue_full(*numbers, self._limits)
+            return self._full(*numbers)
         until, numbers, holder = self._known_share
         return rate_limited(*numbers) if now < until and holder == client else None
 
@@ -116,9 +128,9 @@ def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
     return random.randint(math.ceil(seconds), math.floor(max(2 * seconds, math.ceil(seconds))))
 
 
-def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
+def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits, later_s: int = 0) -> QueueFull:
     """The refusal, with its numbers."""
-    seconds = retry_after_s(tokens, tokens_per_s)
+    seconds = retry_after_s(tokens, tokens_per_s) + later_s
     return QueueFull(
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
         f"reserved tokens; try again in {seconds} s.",
