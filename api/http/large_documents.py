@@ -9,38 +9,48 @@ from api.http.problems import to_json
 from api.http.replies import JSON, Reply
 
 _STEP_ITEMS = 256  # of a list: a quarter of a millisecond
-_STEP_FRAGMENTS = 64  # in one write: a match of an editor's document has some 700 bytes
+_STEP_BYTES = 65_536  # in one write
+Fragment = bytes | bytearray
 
 
 class EncodedList:
     """A list whose items are encoded as they come; `fragments_of` takes it for the list."""
 
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
+        self.num_bytes = 0
+        self.pieces: list[bytearray] = []
 
     def append(self, item: Any) -> None:
-        self.pieces.append((b", " if self.pieces else b"[") + to_json(item).encode())
+        encoded = (b", " if self.pieces else b"[") + to_json(item).encode()
+        if not self.pieces or len(self.pieces[-1]) >= _STEP_BYTES:
+            self.pieces.append(bytearray())
+        self.pieces[-1] += encoded
+        self.num_bytes += len(encoded)
 
 
-def large_reply(fragments: Sequence[bytes], pause: Callable[[], None]) -> Reply:
+def large_reply(fragments: Sequence[Fragment], pause: Callable[[], None]) -> Reply:
     """Return a reply whose body is the fragments, one after the other."""
     length = sum(map(len, fragments))
     return Reply(_written(fragments, pause), 200, [("Content-Type", JSON), ("Content-Length", str(length))])
 
 
-def fragments_of(document: dict[str, Any], pause: Callable[[], None]) -> list[bytes]:
+def fragments_of(document: dict[str, Any], pause: Callable[[], None]) -> list[Fragment]:
     """Encode the document as `json_reply` does, in pieces."""
     return [*_pieces(document, pause), b"\n"]
 
 
-def _written(fragments: Sequence[bytes], pause: Callable[[], None]) -> Iterator[bytes]:
-    for at in range(0, len(fragments), _STEP_FRAGMENTS):
-        if at:
+def _written(fragments: Sequence[Fragment], pause: Callable[[], None]) -> Iterator[bytes]:
+    part = bytearray()
+    for fragment in fragments:
+        part += fragment
+        if len(part) >= _STEP_BYTES:
+            yield bytes(part)
+            part.clear()
             pause()
-        yield b"".join(fragments[at : at + _STEP_FRAGMENTS])
+    yield bytes(part)
 
 
-def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[bytes]:
+def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[Fragment]:
     """Encode each member of a dict by itself, a long list a few items at a time, and all else at once."""
     if isinstance(value, dict) and value:
         for number, (name, member) in enumerate(value.items()):
@@ -53,9 +63,7 @@ def _pieces(value: Any, pause: Callable[[], None]) -> Iterator[bytes]:
             pause()
         yield b"]"
     elif isinstance(value, EncodedList):
-        for at in range(0, len(value.pieces), _STEP_ITEMS):
-            yield from value.pieces[at : at + _STEP_ITEMS]
-            pause()
+        yield from value.pieces
         yield b"]" if value.pieces else b"[]"
     else:
         yield to_json(value).encode()

@@ -15,6 +15,8 @@ from scheduler.errors import ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
 _API_VERSION = 1
+MOST_BYTES = 4 * 1024 * 1024  # of matches: some 6,000, of a form of at most 40,000 words
+_TOO_MANY = "There are more mistakes than one answer holds, and the rest is not checked. Send the document in parts."
 
 
 class Answer:
@@ -30,6 +32,7 @@ class Answer:
         self._matches, self._sentence_ranges = EncodedList(), EncodedList()  # of a long document they are megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
+        self.is_cut = False  # it was full before all sentences were checked
 
     def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
         """`start`: of the sentence in the plain text. An error says why it was skipped."""
@@ -49,6 +52,11 @@ class Answer:
         if place and self._choice.has(TOO_LONG):
             self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {outcome}"})
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no further batch of sentences is to be added."""
+        return self._matches.num_bytes >= MOST_BYTES
+
     def members(self) -> dict[str, Any]:
         """Of the JSON object; to be encoded by `fragments_of`."""
         language = {"name": LANGUAGES[self._code], "code": self._code}
@@ -64,6 +72,8 @@ class Answer:
     def _warnings(self) -> dict[str, Any]:
         if not self.is_english:
             return _incomplete(NOT_ENGLISH)
+        if self.is_cut:
+            return _incomplete(_TOO_MANY)
         if self._num_skipped:
             return _incomplete(
                 f"{self._num_skipped} of {self._num_sentences} sentences are too long; they are skipped."

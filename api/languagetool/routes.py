@@ -71,7 +71,7 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
 
 
 def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
-    """Add all sentences of the document to the answer. Raises a ServingError where one has no outcome.
+    """Add the sentences of the document to the answer until it is full. Raises a ServingError where one has no outcome.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange.
@@ -79,6 +79,9 @@ def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
     within_s = whole.within_s or 0.0
     until_s = time.monotonic() + within_s
     for number, batch in enumerate(_batches(corrector, answer.document.plain)):
+        if answer.is_full:
+            answer.is_cut = True
+            return
         exchange = whole
         if number:
             exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)

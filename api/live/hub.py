@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from api.http.large_documents import fragments_of
+from api.http.large_documents import Fragment, fragments_of
 from api.live.figures import figures
 from api.live.replay import Arrival, replay
 from api.observe.observer import observer_of
@@ -52,7 +52,7 @@ class Hub:
         self._seen: deque[Observed] = deque()
         self._last_id = "$"
         self._replaying = threading.Lock()
-        self._replay: tuple[float, list[bytes]] = -_REPLAY_HOLDS_S, []
+        self._replay: tuple[float, list[Fragment]] = -_REPLAY_HOLDS_S, []
 
     def watch(self, is_over: Callable[[], bool]) -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -71,7 +71,7 @@ class Hub:
         seen = self._observer.observe()
         return _event("figures", json.dumps(figures(seen, seen, self._goals)))
 
-    def replayed(self, pause: Callable[[], None]) -> list[bytes]:
+    def replayed(self, pause: Callable[[], None]) -> list[Fragment]:
         """The load of the last seconds under three policies, as pieces of JSON made once a second.
 
         Raises NotFound where there was none.

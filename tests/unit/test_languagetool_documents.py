@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import api.languagetool.answer as answer_module
 import api.languagetool.form as form_module
 import api.languagetool.routes as routes
 from api.grammar.pipeline import TextPipeline
@@ -91,6 +92,32 @@ def test_a_batch_holds_no_more_characters_than_a_request_may(client: FlaskClient
 
     assert len(check(client, text).get_json()["matches"]) == 30
     assert mailbox.batches == [13, 13, 4]
+
+
+def test_an_answer_that_is_full_says_so_and_the_rest_of_the_document_is_not_checked(
+    client: FlaskClient, mailbox: WentMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "He goed home. " * 150
+    whole = check(client, text).get_json()
+
+    monkeypatch.setattr(answer_module, "MOST_BYTES", 100 * len(json.dumps(whole["matches"][0])))
+    cut = check(client, text).get_json()
+
+    assert whole["warnings"] == {"incompleteResults": False} and cut["warnings"]["incompleteResults"]
+    assert "in parts" in cut["warnings"]["incompleteResultsReason"]
+    assert cut["matches"] == whole["matches"][: 2 * MAX_SENTENCES]
+    assert cut["sentenceRanges"] == whole["sentenceRanges"][: 2 * MAX_SENTENCES]
+    assert mailbox.batches[3:] == [MAX_SENTENCES, MAX_SENTENCES]
+
+
+def test_a_document_whose_last_sentence_fills_the_answer_is_checked_completely(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_module, "MOST_BYTES", 1)
+
+    document = check(client, "He goed home. " * MAX_SENTENCES).get_json()
+
+    assert len(document["matches"]) == MAX_SENTENCES and document["warnings"] == {"incompleteResults": False}
 
 
 @pytest.mark.parametrize("long", [LONG, "x" * 50_000 + ".", "x" * 8_001 + "."], ids=["words", "huge", "characters"])
