@@ -28,8 +28,7 @@ _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come ba
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
-_TOGETHER_S = 0.1  # who is refused within it comes back within it: Retry-After has whole seconds
-_MOST_LATER_S = 10
+_TOGETHER_S, _MOST_LATER_S = 0.1, 10  # who is refused within 0.1 s comes back so: Retry-After has whole seconds
 
 
 class KnownFullness:
@@ -47,7 +46,7 @@ class KnownFullness:
         self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
         self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
         self._limited: dict[str, tuple[float, str, float]] = {}  # by client: until when, and what its key allows
-        self._together = 0.0, 0  # until when, and how many were refused so far
+        self._together = 0.0, 0  # until when, and how many were refused before the last
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
@@ -55,20 +54,15 @@ class KnownFullness:
         if fits_nothing and tokens_per_s > 0:
             holds_s = min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s)
             now, (until, _, known) = self._clock(), self._known
-            self._known = (
-                now + holds_s,
-                (requests, tokens, tokens_per_s),
-                client if now > until or known == client else None,
-            )
+            whom = client if now > until or known == client else None
+            self._known = now + holds_s, (requests, tokens, tokens_per_s), whom
         return self._full(requests, tokens, tokens_per_s)
 
     def _full(self, requests: int, tokens: int, tokens_per_s: float) -> QueueFull:
-        """The refusal. As many as the queue holds are told to come back together, the next of them a second later."""
+        """The refusal. As many as half of the queue, which is kept for them, come back together, others later."""
         now, (until, number) = self._clock(), self._together
-        if now >= until:
-            until, number = now + _TOGETHER_S, 0
-        self._together = until, number + 1
-        later_s = min(number // self._limits.max_requests, _MOST_LATER_S)
+        until, number = self._together = (until, number + 1) if now < until else (now + _TOGETHER_S, 0)
+        later_s = min(int(number / (self._limits.max_requests * (1 - _NEWCOMERS))), _MOST_LATER_S)
         return queue_full(requests, tokens, tokens_per_s, self._limits, later_s)
 
     def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
