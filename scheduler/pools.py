@@ -42,11 +42,12 @@ class PrefillBatching(ContinuousBatching):
         super().__init__(replace(limits, role="prefill"))
 
     def due_in_s(self, now: float) -> float | None:
-        if self._can_admit():
+        if self.can_admit or now >= self._next_deadline_s:
             return 0.0
         return OFFERED_WAIT_S if self.has_work else None
 
-    def _can_admit(self) -> bool:
+    @property
+    def can_admit(self) -> bool:
         first = next(iter(self.waiting.values()), None)
         room = self.limits.kv_budget_tokens - self.reserved_tokens
         return first is not None and bool(self._free_slots) and first.reserved_tokens <= room

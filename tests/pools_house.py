@@ -31,6 +31,9 @@ class Pools:
         self._prefill = RedisHouse(lambda: connect(redis_url), SteppedPrefillEnd)
         self._decode = RedisHouse(lambda: connect(redis_url), SteppedDecodeEnd)
         self.api = self._prefill.api
+        self.client.hset(
+            "miniserve:rates", "stand-in", "0.0 decode"
+        )  # prefill workers take nothing where none is there
 
     def prefill(self, rate: float = 0.0, **options: Callable[[], bool]) -> PrefillEnd:
         return self._prefill.worker(lambda: a_report("prefill", rate), **options)

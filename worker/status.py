@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from scheduler.capacity.fleet import Fleet, shape_of
+from scheduler.capacity.fleet import shape_of
 from scheduler.capacity.observed import WorkerFacts
 from worker.engine import Engine
 from worker.mailbox.protocol import WorkerReport
@@ -87,8 +87,8 @@ class WorkerStatus:
             (_, before), (_, after) = self._sums[0], self._sums[-1]
             shape = shape_of({name: value - before[name] for name, value in after.items()})
             limits = self._policy.limits
-            facts = WorkerFacts("", 0, 0, 0, limits.kv_budget_tokens, limits.max_slots, role=limits.role)
-            rate = Fleet.of(shape, (facts,)).requests_per_s * shape.reserved_tokens
+            facts = WorkerFacts("", kv_budget_tokens=limits.kv_budget_tokens, max_slots=limits.max_slots)
+            rate = shape.completions_per_s(shape.room(facts), limits.role) * shape.reserved_tokens
             self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
         return self._service_rate
 

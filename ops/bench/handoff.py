@@ -77,7 +77,8 @@ def _row(model: MiniGPT, client: Redis, length: int, repeats: int) -> Row:
         return client.getdel("miniserve:handoff:bench")
 
     def load() -> None:
-        model.arena.layers[:, rows] = unpack(handoff, digest, length).state.kv
+        layers = model.arena.layers
+        layers[:, rows] = unpack(handoff, digest, (len(layers), length, layers.shape[2])).state.kv
 
     least_us("prefill_us", lambda: model.forward(batch))
     handoff = least_us("pack_us", packed)

@@ -90,6 +90,8 @@ def _with_pools(settings: Settings, pools: tuple[int, int]) -> Settings:
         raise click.UsageError("--prefill-workers and --decode-workers need each other: give both")
     if settings.mode != "continuous" or settings.break_:
         raise click.UsageError("--prefill-workers and --decode-workers are for --mode continuous, without --break")
+    if settings.workers != Settings().workers:
+        raise click.UsageError("--prefill-workers and --decode-workers are in place of --workers: leave that out")
     return replace(settings, workers=min(sum(pools), 64))
 
 
@@ -233,6 +235,7 @@ def _supervisor(
     settings: Settings, redis_child: Child | None, with_dashboard: bool, pools: tuple[int, int]
 ) -> Supervisor:
     env = {**os.environ, **settings.to_env()}
+    env.pop("MINISERVE_ROLE", None)  # each worker is told its own
     patience_s = settings.grace_s + _MARGIN_S
 
     def role(name: str, *command: str) -> Child:

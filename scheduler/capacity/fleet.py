@@ -88,7 +88,13 @@ class Fleet:
     def requests_per_s(self) -> float:
         """Return the rate with full batches. Of two pools the slower one counts."""
         rates = self.rates()
-        return rates.pop("all", 0.0) + min(rates.values(), default=0.0)
+        return rates.get("all", 0.0) + min(rates.get("prefill", 0.0), rates.get("decode", 0.0))
+
+    @property
+    def can_serve(self) -> bool:
+        """One pool without the other serves nobody."""
+        roles = {*self.roles} or {"all"}
+        return bool(self.rooms) and ("all" in roles or len(roles) > 1)
 
     def rates(self) -> dict[str, float]:
         """Return the rates with full batches, in requests/s, by role."""

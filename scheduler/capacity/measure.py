@@ -111,11 +111,13 @@ def _load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[Load
 
 def _pools(load: Load, fleet: Fleet, goals: Goals) -> list[Pool]:
     """So many that each is used to its limit at most: the wait in the long run is not known of two pools in a row."""
-    found = []
-    for role, rate in fleet.rates().items():
+    found, rates = [], fleet.rates()
+    whole_per_s = fleet.requests_per_s
+    share = 1 - rates.get("all", 0.0) / whole_per_s if whole_per_s > 0 else 1.0  # of both pools
+    for role, rate in rates.items():
         if role != "all":
             number = fleet.roles.count(role)
-            used = load.requests_per_s / rate if rate > 0 else 0.0
+            used = share * load.requests_per_s / rate if rate > 0 else 0.0
             needed = ceil(min(MOST_WORKERS, number * used / goals.max_utilization)) if goals.max_utilization > 0 else 1
             found.append(Pool(role, number, used, max(1, needed)))
     return found
@@ -190,7 +192,7 @@ def _predicted_wait_s(observed: Observed, latest: Window, fleet: Fleet, goals: G
 
     Without a live worker nobody is served before the deadline.
     """
-    return max(_turn_s(latest, fleet.num_workers), _room_s(observed, fleet)) if fleet.rooms else goals.deadline_s
+    return max(_turn_s(latest, fleet.num_workers), _room_s(observed, fleet)) if fleet.can_serve else goals.deadline_s
 
 
 def _turn_s(latest: Window, num_workers: int) -> float:
@@ -219,7 +221,7 @@ def _utilization(load: Load, fleet: Fleet, observed: Observed) -> float:
     """Every new request meets a full system if no worker is live."""
     if fleet.requests_per_s > 0:
         return load.requests_per_s / fleet.requests_per_s
-    return float(not fleet.rooms and (load.requests_per_s > 0 or observed.num_waiting > 0))
+    return float(not fleet.can_serve and (load.requests_per_s > 0 or observed.num_waiting > 0))
 
 
 def _whole(number: float) -> int:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.messages import NO_CAPACITY
 from tests import guarded_redis
 from tests.guarded_redis import GuardedHouse
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
-from tests.pools_house import Pools, handoffs, offer
-from worker.pools.decode import DecodeEnd
+from tests.pools_house import Pools, a_report, a_request_that_was_offered, handoffs, offer
+from worker.pools.decode import OFFERS, DecodeEnd
 from worker.pools.prefill import PrefillEnd
 
 
@@ -25,6 +26,8 @@ def pools(redis_url: str) -> Iterator[Pools]:
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[GuardedHouse]:
     server = guarded_redis.start(tmp_path)
+    with server.client("worker") as client:
+        client.hset("miniserve:rates", "stand-in", "0.0 decode")
     house = GuardedHouse(server)
     yield house
     house.close()
@@ -50,6 +53,91 @@ def test_of_two_pools_the_slower_one_is_what_requests_are_refused_by(pools: Pool
         rates.append(api.status().service_rate_tokens_per_s)
 
     assert rates == [0.0, 30.0, 70.0, 100.0]
+
+
+def test_a_rate_of_a_worker_of_role_all_is_a_plain_number_as_earlier_versions_read_it(pools: Pools) -> None:
+    pools.client.delete("miniserve:rates")
+    pools._prefill.worker(lambda: a_report("all", 12.5))
+
+    assert pools.client.hvals("miniserve:rates") == ["12.5"]
+    assert pools.api().status().service_rate_tokens_per_s == 12.5
+
+
+def test_a_prefill_worker_takes_nothing_while_no_decode_worker_is_there(pools: Pools) -> None:
+    pools.client.delete("miniserve:rates")
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+
+    assert take(reader) == []
+
+    pools.decode()
+    reader._heartbeat._beat()
+    assert take(reader) == ["a"]
+
+
+def test_an_owner_whose_lease_ran_out_learns_what_was_taken_when_it_goes_on(pools: Pools) -> None:
+    _, _, reader = a_request_that_was_offered(pools)
+    writer = pools.decode(is_fresh=lambda: False)  # reaps nobody
+    reader._heartbeat.stop()
+    pools.client.zadd("miniserve:leases", {reader.name: 1})
+
+    assert take(writer) == ["a"]
+
+    assert reader.exchange((), AMPLE).cancelled_ids == ("a",)
+
+
+def test_what_is_deleted_by_hand_while_it_is_offered_is_held_by_nobody(pools: Pools) -> None:
+    _, _, reader = a_request_that_was_offered(pools)
+    pools.client.delete("rq:job:a")
+
+    assert take(pools.decode()) == []
+
+    assert reader.exchange((), AMPLE).cancelled_ids == ("a",)
+    assert pools.places() == {"queue": [], "wip": []}
+    assert pools.client.hlen("miniserve:reservations") == 0
+
+
+def test_an_offer_that_waits_and_is_made_again_counts_once(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, reader = pools.api(), pools.prefill()
+    names = ("a", "b", "c")
+    for name in names:
+        api.submit(a_request(name))
+    assert take(reader) == [*names]
+    for name in names:
+        offer(reader, name, handoff=bytes(15 << 20))  # 45 of 64 MiB
+    monkeypatch.setattr("worker.pools.prefill.AGAIN_S", 0.0)
+
+    for _ in range(6):
+        reader.exchange((), NO_CAPACITY)
+
+    assert pools.client.llen(OFFERS) == 3
+    assert pools.client.zcard("miniserve:handoffs") == 3
+
+
+def test_a_claim_brings_a_bounded_number_of_bytes(pools: Pools) -> None:
+    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
+    names = ("a", "b", "c", "d")
+    for name in names:
+        api.submit(a_request(name))
+    assert take(reader) == [*names]
+    for name in names:
+        offer(reader, name, handoff=bytes(3 << 20))
+
+    assert [take(writer), take(writer)] == [["a", "b"], ["c", "d"]]
+
+
+def test_a_redis_without_memory_takes_no_offer(pools: Pools) -> None:
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(reader) == ["a"]
+    pools.client.zadd("miniserve:handoffs", {"old:5": 1})  # is over: to be forgotten
+    used = pools.client.info("memory")["used_memory"]
+    pools.client.config_set("maxmemory", used)
+    try:
+        offer(reader, "a", handoff=bytes(8 << 20))
+        assert pools.client.exists("miniserve:handoff:a", OFFERS) == 0
+    finally:
+        pools.client.config_set("maxmemory", 0)
 
 
 def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:

@@ -111,16 +111,38 @@ def a_handed(num_tokens: int = 3) -> Handed:
 def test_bytes_hold_all_that_was_handed_over() -> None:
     handed = a_handed()
 
-    found = unpack(pack(handed, DIGEST), DIGEST, 3)
+    found = unpack(pack(handed, DIGEST), DIGEST, (2, 3, 8))
 
     assert (found.first_id, found.queue_s, found.prefill_s, found.batch_size) == (4097, 0.25, 0.001, 3)
     assert found.state.decoder == (1.5, -0.25, 9)
     assert np.array_equal(found.state.kv, handed.state.kv)
 
 
-def test_bytes_of_another_prompt_are_refused() -> None:
-    with pytest.raises(HandoffError, match="has 4 tokens"):
-        unpack(pack(a_handed(), DIGEST), DIGEST, 4)
+@pytest.mark.parametrize("shape", [(2, 4, 8), (1, 3, 8), (2, 3, 16)])
+def test_bytes_of_another_prompt_or_model_are_refused(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(HandoffError, match="are expected"):
+        unpack(pack(a_handed(), DIGEST), DIGEST, shape)
+
+
+def test_bytes_that_are_no_whole_number_of_values_are_refused() -> None:
+    handed = replace(a_handed(), state=PromptState(np.zeros((2, 3, 7), np.int8), (0.0, 0.0, 0)))
+
+    with pytest.raises(HandoffError, match="42 bytes"):
+        unpack(pack(handed, DIGEST), DIGEST, (2, 3, 7))
+
+
+def test_a_first_token_outside_the_vocabulary_is_not_gone_on_from() -> None:
+    one = request("r", 10, 8)
+    _, (offer,) = read([one], prefill())
+    second = decode()
+    shape = (len(second.model.arena.layers), 10, second.model.arena.layers.shape[2])
+    digest = weights_digest(second.model.weights)
+    forged = replace(unpack(offer.handoff, digest, shape), first_id=4000)
+
+    second.accept(HandedDelivery(one, 1, 0.0, handoff=pack(forged, digest)))
+
+    assert run(second)["r"].output_ids
+    assert second.num_read_again == 1
 
 
 @pytest.mark.parametrize("at", range(0, 200, 7))
@@ -129,7 +151,7 @@ def test_no_flipped_bit_goes_unnoticed(at: int) -> None:
     raw[at] ^= 4
 
     with pytest.raises(HandoffError):
-        unpack(bytes(raw), DIGEST, 3)
+        unpack(bytes(raw), DIGEST, (2, 3, 8))
 
 
 def test_weights_and_strictness_are_told_apart() -> None:
@@ -146,9 +168,11 @@ def test_a_late_request_ends_where_it_waits_to_be_taken() -> None:
     reader.accept(Delivery(request("r", 10, 8), 1, 0.0, left_s=1.0))
     reader.accept(Delivery(request("other", 12, 8), 1, 0.0))
     reader.step()
+    assert reader.due_in_s() > 0.0
     now[0] = 2.0
-    reader.accept(Delivery(request("next", 14, 8), 1, 0.0))
+    assert reader.due_in_s() == 0.0
 
     ended = reader.step()
 
+    assert reader.due_in_s() > 0.0
     assert [(one.request_id, one.finish_reason) for one in ended] == [("r", FinishReason.EXPIRED)]

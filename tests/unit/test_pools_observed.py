@@ -136,6 +136,7 @@ def test_of_two_pools_the_slower_one_is_the_rate_of_both() -> None:
     prefill_per_s = 81 / (0.003 + 81 * 18 * 5e-5)  # 4096 / 50 at once
     decode_per_s = 81 / 4 / (0.003 + 81 * 1e-4)
 
+    assert fleet(prefill=1).requests_per_s == 0.0
     assert fleet(prefill=1, decode=1).rates() == pytest.approx({"prefill": prefill_per_s, "decode": decode_per_s})
     assert fleet(prefill=2, decode=1).requests_per_s == pytest.approx(min(2 * prefill_per_s, decode_per_s))
     assert fleet(prefill=1, decode=9).requests_per_s == pytest.approx(min(prefill_per_s, 9 * decode_per_s))
@@ -167,3 +168,21 @@ def test_each_pool_says_how_many_workers_keep_it_within_its_limit() -> None:
         assert (pool.workers_needed - 1) * 0.01 < pool.utilization <= pool.workers_needed * 0.01
     assert measure(seen, GOALS).workers_needed == 2
     assert measure_pools(observed(), GOALS) == []
+
+
+def test_beside_workers_that_do_all_a_pool_is_asked_for_its_part_of_the_load_alone() -> None:
+    pools = tuple(replace(WORKER, name=role, role=role) for role in ("prefill", "decode"))
+    whole = tuple(replace(WORKER, name=f"all {number}") for number in range(9))
+
+    alone, beside = (measure_pools(observed(workers=each), GOALS) for each in (pools, pools + whole))
+
+    assert all(one.utilization < 0.3 * other.utilization for one, other in zip(beside, alone, strict=True))
+
+
+def test_one_pool_without_the_other_serves_nobody() -> None:
+    alone = observed(workers=(replace(WORKER, role="prefill"),), num_waiting=3)
+
+    found = measure(alone, GOALS)
+
+    assert (found.service_rate_tokens_per_s, found.utilization) == (0.0, 1.0)
+    assert found.predicted_wait_s == GOALS.deadline_s

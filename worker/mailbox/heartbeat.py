@@ -121,7 +121,7 @@ class Heartbeat:
         lease_s: float,
         on_lease_lost: Callable[[], None],
     ) -> None:
-        self.num_held = self.num_successful = self.num_failed = 0
+        self.num_held = self.num_successful = self.num_failed = self.num_decoders = 0
         self.last_iteration_s = time.monotonic()
         self.batch_invariance = ""  # what the worker's self-test found; empty: nothing to say
         self._connection = connection
@@ -181,7 +181,7 @@ class Heartbeat:
             news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
-        lost_lease, num_taken_back, is_consistent, is_watched = checked(reply)
+        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders = checked(reply)
         if is_watched:
             self._watched_until_s = time.monotonic() + _WATCHED_S
         if lost_lease and not is_first:
@@ -222,5 +222,5 @@ class Heartbeat:
         }
         words = [word for fact in facts.items() for word in fact]
         idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
-        rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}"
+        rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}".removesuffix(" all")
         return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)

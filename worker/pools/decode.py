@@ -44,7 +44,10 @@ class DecodeEngine(Engine):
     def _opened(self, delivery: HandedDelivery) -> HandedDelivery:
         request = delivery.request
         try:
-            handed = unpack(delivery.handoff, self._digest, len(request.prompt_ids))
+            num_layers, _, width = self.model.arena.layers.shape
+            handed = unpack(delivery.handoff, self._digest, (num_layers, len(request.prompt_ids), width))
+            if handed.first_id & ID_MASK >= self.model.config.vocab_size:
+                raise HandoffError(f"its first token is {handed.first_id}")
         except HandoffError as error:
             self.num_read_again += 1
             logger.warning("a prompt is read again", request_id=request.request_id, reason=str(error))

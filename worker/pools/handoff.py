@@ -66,8 +66,8 @@ def pack(handed: Handed, digest: bytes) -> bytes:
     return _SUM.pack(_VERSION, zlib.crc32(rest)) + rest
 
 
-def unpack(raw: bytes, digest: bytes, num_tokens: int) -> Handed:
-    """Of a prompt of so many tokens. Raises HandoffError."""
+def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
+    """`shape`: layers, tokens of the prompt, and width that are expected. Raises HandoffError."""
     if not raw:
         raise HandoffError("it is gone")
     if len(raw) < _SUM.size + _HEAD.size:
@@ -81,11 +81,10 @@ def unpack(raw: bytes, digest: bytes, num_tokens: int) -> Handed:
     made_with, layers, tokens, width, first_id, *decoder, batch_size, queue_us, prefill_us = head
     if made_with != digest:
         raise HandoffError("it was computed with other weights")
+    num_bytes = len(raw) - _SUM.size - _HEAD.size
+    if (layers, tokens, width) != shape or num_bytes != 4 * layers * tokens * width:
+        raise HandoffError(f"{num_bytes} bytes for {layers} x {tokens} x {width}, where {shape} are expected")
     values = np.frombuffer(raw, dtype="<f4", offset=_SUM.size + _HEAD.size)
-    if tokens != num_tokens or len(values) != layers * tokens * width:
-        raise HandoffError(
-            f"{len(values)} values for {layers} x {tokens} x {width}, the prompt has {num_tokens} tokens"
-        )
     state = PromptState(values.reshape(layers, tokens, width), (decoder[0], decoder[1], decoder[2]))
     return Handed(first_id, queue_us / 1e6, prefill_us / 1e6, batch_size, state)
 

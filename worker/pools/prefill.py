@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 from scheduler import batching
-from scheduler.messages import Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
+from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
 from worker.mailbox.connection import script
@@ -21,7 +21,7 @@ from worker.mailbox.worker_end import RedisWorkerMailbox
 from worker.pools.handoff import MovableDecoder, PromptState, pack, weights_digest
 
 KEPT_MS = 10_000  # the bytes of an offer; a worker that takes it over later reads the prompt
-AGAIN_S = 2.0  # after this an offer that nobody took over is made again: Redis may have lost it, or had no room
+AGAIN_S = 5.0  # after this an offer that nobody took over is made again: Redis may have lost it, or had no room
 _PACKET_BYTES = 4 << 20  # Redis serves nobody else while it reads a command
 _TAKEN = b":taken"  # behind an id in the inbox of its worker; no id has a colon
 
@@ -38,11 +38,18 @@ class PrefillEngine(Engine):
 
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         """With the model and the limits of `engine`, which is not used any more."""
-        super().__init__(engine.model, PrefillBatching(engine.policy.limits), clock)
+        self._pool = PrefillBatching(engine.policy.limits)
+        super().__init__(engine.model, self._pool, clock)
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
         self._offered: dict[str, batching.Sequence] = {}
         self._batch_size = 0
+
+    def step(self) -> list[Completion]:
+        if self._pool.can_admit:
+            return super().step()
+        late = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self._pool.late_ids(self._clock())]
+        return [completion for completion in late if completion is not None]
 
     def progress(self) -> list[Progress]:
         """An offer of each sequence that has been read since the last call."""
@@ -95,6 +102,8 @@ class PrefillEnd(RedisWorkerMailbox):
             self._offered_s = time.monotonic()
         if self._offers and not new and not capacity.tokens:  # one that stops waits only for others to take over
             wait_s = max(wait_s, OFFERED_WAIT_S)
+        if not self._heartbeat.num_decoders:  # nobody would go on: leave it to workers that do all of a request
+            capacity = NO_CAPACITY
         return super().exchange(completions, capacity, wait_s)
 
     def _send(self, progress: Sequence[Progress]) -> None:
@@ -115,10 +124,10 @@ class PrefillEnd(RedisWorkerMailbox):
     def _settle_cancelled(self, cancelled: list[bytes]) -> tuple[str, ...]:
         """What was taken over is over here, as what was cancelled; but its answer will come from elsewhere."""
         names = [raw.removesuffix(_TAKEN).decode() for raw in cancelled if raw.endswith(_TAKEN)]
-        taken = tuple(name for name in names if name in self._offers and name not in self._came_back)
+        taken = tuple(name for name in names if name in self._held and name not in self._came_back)
         for name in taken:
-            del self._offers[name]
-            self._held.pop(name, None)
+            self._offers.pop(name, None)
+            del self._held[name]
         self._disowned.update(taken)
         return taken + super()._settle_cancelled([raw for raw in cancelled if not raw.endswith(_TAKEN)])
 

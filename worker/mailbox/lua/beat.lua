@@ -1,7 +1,7 @@
 -- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
 -- ARGV: worker, lease s, number of sequences held, rate in reserved tokens/s, seconds since its last iteration, then fields
 -- and values of its RQ worker hash.
--- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches }
+-- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches, decode workers }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
@@ -16,7 +16,7 @@ write('HSET', key, 'last_heartbeat', iso_now(), 'state', num_held == '0' and 'id
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('EXPIRE', key, 60)
 redis.call('HSET', RATES, worker, rate)
-sum_rates()
+local num_decoders = sum_rates()
 
 -- What the dashboard shows as "current job". It is a display, in no queue, and nobody runs it. Its `data` is the one
 -- constant here that is no JSON, because the dashboard's workers page reads this field with RQ's default serializer.
@@ -72,4 +72,4 @@ local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
 local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed and not has_old
 remember(now)
-return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched }
+return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders }

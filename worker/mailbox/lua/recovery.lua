@@ -54,12 +54,13 @@ local function take_from(worker, has_died)
 end
 
 local function sum_rates()
-  local takers, sums = 0, { [''] = 0, all = 0, prefill = 0, decode = 0 } -- '': of an earlier version
+  local takers, sums = 0, { [''] = 0, prefill = 0, decode = 0 } -- '': all
   for rate, role in string.gmatch(table.concat(redis.call('HVALS', RATES), '\n'), '(%S+) ?(%l*)') do
     takers, sums[role] = takers + (role == 'decode' and 0 or 1), (sums[role] or 0) + (number(rate, 0) or 0)
   end
-  local sum = sums.all + sums[''] + math.min(sums.prefill, sums.decode) -- of two pools the slower one counts
+  local sum = sums[''] + math.min(sums.prefill, sums.decode) -- of two pools the slower one counts
   redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum), 'takers', takers)
+  return redis.call('HLEN', RATES) - takers
 end
 
 local function unregister(worker)

@@ -19,7 +19,7 @@ if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) 
 
 local function take_from_owner(id, owner)
   redis.call('ZREM', WIP, id .. ':' .. owner)
-  if is_leased(owner) then redis.call('HSET', inbox_key(owner), id .. ':taken', 1) end
+  if redis.call('ZSCORE', LEASES, owner) then redis.call('HSET', inbox_key(owner), id .. ':taken', 1) end
 end
 
 local function take_over(id, owner, job)
@@ -32,8 +32,9 @@ local function take_over(id, owner, job)
   return row
 end
 
-local deliveries, must_wait, deferred, group = {}, 0, '', nil
-while #deliveries < max_jobs do
+local MOST_BYTES = 4 * 1048576 -- then the next claim takes more: nobody else is served meanwhile
+local deliveries, must_wait, deferred, group, bytes = {}, 0, '', nil, 0
+while #deliveries < max_jobs and bytes < MOST_BYTES do
   local member = redis.call('LINDEX', OFFERS, 0)
   if not member then break end
   local id, owner = owner_of(member)
@@ -42,7 +43,10 @@ while #deliveries < max_jobs do
   local is_owned = job.status == 'started' and job.worker_name == owner
   local is_late = job.deadline and (number(job.deadline) or 0) < now
   local why = is_late and 'expired' or job.cancel_requested
-  if is_owned and why then
+  if not job.status then -- deleted by hand while it was offered
+    take_from_owner(id, owner)
+    release(id)
+  elseif is_owned and why then
     take_from_owner(id, owner)
     cancel_job(id, why, 'running')
   elseif is_owned then
@@ -57,6 +61,7 @@ while #deliveries < max_jobs do
     end
     group, free_tokens = own_group, free_tokens - tokens
     deliveries[#deliveries + 1] = take_over(id, owner, job)
+    bytes = bytes + #deliveries[#deliveries][9]
   end
   redis.call('LPOP', OFFERS)
 end
