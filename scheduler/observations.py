@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from scheduler.messages import Completion, CorrectionRequest
+from scheduler.messages import Completion, CorrectionRequest, Timings
 
 # 1 ms to 10 s in steps of a half, about: a quantile read from them is off by a quarter at most.
 TIME_BUCKETS_S = (
@@ -60,6 +60,10 @@ class IterationSums:
     outputs: int = 0  # their output tokens
     outputs2: int = 0  # the squares of these
     reserved: int = 0  # their reserved tokens
+    queue_s: float = 0.0  # and their time by stage
+    prefill_s: float = 0.0
+    handoff_s: float = 0.0  # a part of decode_s
+    decode_s: float = 0.0
 
     def add_iteration(self, p: int, d: int, t: float) -> None:
         self.n += 1
@@ -73,12 +77,15 @@ class IterationSums:
         self.pt += p * t
         self.dt += d * t
 
-    def add_request(self, prompt_tokens: int, output_tokens: int, reserved_tokens: int) -> None:
+    def add_request(self, request: CorrectionRequest, output_tokens: int, timings: Timings) -> None:
         self.requests += 1
-        self.prompts += prompt_tokens
+        self.prompts += len(request.prompt_ids)
         self.outputs += output_tokens
         self.outputs2 += output_tokens * output_tokens
-        self.reserved += reserved_tokens
+        self.reserved += request.reserved_tokens
+        self.queue_s += timings.queue_s
+        self.prefill_s += timings.prefill_s
+        self.decode_s += timings.decode_s
 
 
 ITERATIONS = "iteration"  # of the fields that hold IterationSums
@@ -141,7 +148,7 @@ class Observations:
     def note_end(self, request: CorrectionRequest, completion: Completion) -> None:
         """It came to its own end, and was not called off."""
         self.histograms.request_decode_time.observe(completion.timings.decode_s)
-        self.sums.add_request(len(request.prompt_ids), len(completion.output_ids), request.reserved_tokens)
+        self.sums.add_request(request, len(completion.output_ids), completion.timings)
 
     def summary(self) -> dict[str, float]:
         """All counts and the mean batches, for the log."""

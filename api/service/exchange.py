@@ -52,6 +52,8 @@ class Exchange:
     sent_s: float = 0.0  # to the queue
     accepted_s: float = 0.0  # by the queue
     answered_s: float = 0.0  # the last of its answers is here
+    num_answers: int = 0
+    stay_s: float = 0.0  # of all answers: from acceptance to the last token, as their workers say
 
     @property
     def outcome(self) -> str:
@@ -77,4 +79,6 @@ class Exchange:
     def note_answers(self, completions: Sequence[Completion]) -> None:
         self.answered_s = time.perf_counter()
         self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
+        self.num_answers += len(completions)
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
+        self.stay_s += sum([one.timings.queue_s + one.timings.prefill_s + one.timings.decode_s for one in completions])

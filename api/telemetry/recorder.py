@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock  # as it is before gevent patches: nothing here waits while it holds it
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,8 @@ class Tallies:
 
     def __init__(self) -> None:
         self._latency = Histogram(TIME_BUCKETS_S)
-        self._counts: Counter[str] = Counter()
+        self._counts: defaultdict[str, float] = defaultdict(float)
+        self._began_cpu_s = time.process_time()  # to start is no work for anybody
         self._lock = allocate_lock()  # mode threaded answers in many threads
 
     def note_response(self, route: str, status: int, rejection: str = "") -> None:
@@ -61,9 +62,20 @@ class Tallies:
         with self._lock:
             self._latency.observe(seconds)
 
+    def note_stages(self, exchange: Exchange, elapsed_s: float) -> None:
+        """An answer counts once for each of its sentences. The workers count the stages in between."""
+        number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
+        with self._lock:
+            self._counts["stage:answered"] += number
+            self._counts["stage:tokenize"] += number * tokenize_s
+            self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
+            self._counts["stage:whole"] += number * elapsed_s
+
     def note_tick(self, late_s: float) -> None:
         """The event loop came to a timer, so much later than it was due."""
-        self._counts.update({"loop:ticks": 1, "loop:late_s": late_s})
+        self._counts["loop:ticks"] += 1
+        self._counts["loop:late_s"] += late_s
+        self._counts["stage:api_cpu"] = time.process_time() - self._began_cpu_s
 
     def totals(self) -> dict[str, float]:
         # No lock: a copy of a dictionary is atomic.
@@ -117,6 +129,8 @@ class RequestRecorder:
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:
         if exchange.is_answer:
             self.tallies.note_answer(elapsed_s)
+            if exchange.job_ids:  # else another request's, with the same key
+                self.tallies.note_stages(exchange, elapsed_s)
             if exchange.account is not None:
                 self.tallies.note_tokens(exchange.account.name, exchange.prompt_tokens + exchange.output_tokens)
         self.log.note(exchange, elapsed_s)

@@ -25,7 +25,7 @@ class Health:
 
     failing_share: float = 0.0  # of the answers of the window: 5xx, or a sentence that ended without one
     stuck_s: float = 0.0  # how long the first sentence has waited while live workers answer none
-    queue_time_s: float = 0.0  # mean of those that were scheduled in the window
+    queue_time_s: float = 0.0  # mean of those that ended in the window
     leaked_tokens: int = 0  # reserved in KV caches beyond what the running sequences can hold
     api_late_s: float = 0.0  # mean time that an event waits for its turn in an API process
     redis_evicts: bool = False  # it would delete requests when it is full
@@ -61,7 +61,7 @@ def _stuck_s(observed: Observed, window: Window) -> float:
 
 def _queue_time_s(window: Window) -> float:
     num_requests = window.iterations.get("requests", 0.0)
-    return max(0.0, window.queued_s / num_requests) if num_requests > 0 else 0.0
+    return max(0.0, window.iterations.get("queue_s", 0.0) / num_requests) if num_requests > 0 else 0.0
 
 
 def _leaked_tokens(observed: Observed) -> int:

@@ -25,9 +25,9 @@ class Moment:
     refused: int = 0  # sentences, for the queue was full or the answer would have been late: offered, too
     replies: int = 0  # HTTP answers to corrections with 2xx
     errors: int = 0  # and with 5xx, refusals included
-    queued_s: float = 0.0  # sum over all that were scheduled of the time from their acceptance
     loop_ticks: int = 0  # of the event loops of the API: each is due a tenth of a second after the one before
     loop_late_s: float = 0.0  # by how much they were late, summed
+    stages: Mapping[str, float] = field(default_factory=dict)  # sums that scheduler/capacity/stages.py reads
 
 
 @dataclass(frozen=True, slots=True)

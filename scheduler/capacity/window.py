@@ -26,10 +26,10 @@ class Window:
     failed: int = 0
     replies: int = 0
     errors: int = 0
-    queued_s: float = 0.0
     loop_ticks: int = 0
     loop_late_s: float = 0.0
     iterations: Mapping[str, float] = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
 
     def per_second(self, number: float) -> float:
         return number / self.seconds if self.seconds >= _SHORTEST_S else 0.0
@@ -71,11 +71,15 @@ def between(begin: Moment, end: Moment) -> Window:
         failed=end.failed - begin.failed,
         replies=end.replies - begin.replies,
         errors=end.errors - begin.errors,
-        queued_s=end.queued_s - begin.queued_s,
         loop_ticks=end.loop_ticks - begin.loop_ticks,
         loop_late_s=end.loop_late_s - begin.loop_late_s,
-        iterations={name: value - begin.iterations.get(name, 0.0) for name, value in end.iterations.items()},
+        iterations=_grown(begin.iterations, end.iterations),
+        stages=_grown(begin.stages, end.stages),
     )
+
+
+def _grown(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
+    return {name: value - begin.get(name, 0.0) for name, value in end.items()}
 
 
 def _growing(moment: Moment) -> tuple[float, ...]:

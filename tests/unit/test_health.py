@@ -73,8 +73,8 @@ def test_the_lateness_of_the_api_is_the_mean_over_its_ticks() -> None:
 
 
 def test_the_time_in_the_queue_is_the_mean_of_those_that_came_through() -> None:
-    assert health_of(after(10.0, queued_s=30.0, iterations={"requests": 20.0})).queue_time_s == 1.5
-    assert health_of(after(10.0, queued_s=30.0)).queue_time_s == 0.0
+    assert health_of(after(10.0, iterations={"requests": 20.0, "queue_s": 30.0})).queue_time_s == 1.5
+    assert health_of(after(10.0, iterations={"queue_s": 30.0})).queue_time_s == 0.0
 
 
 @pytest.mark.parametrize(

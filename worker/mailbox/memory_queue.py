@@ -61,7 +61,6 @@ class Ledger:
             ended=self.counts["accepted"] - self._num_open,
             done=self.counts["done"],
             failed=self.counts["failed"] + self.counts["expired"],
-            queued_s=totals.get("request_queue_time:sum", 0.0),
             iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
         )
 

@@ -25,6 +25,7 @@ from worker.mailbox.replies import ENDS, number, outcome_of
 T = TypeVar("T")
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
+_SUMS = ("iterations", "stages")  # of these each is a table
 _MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
 
 
@@ -103,8 +104,9 @@ def _moment(raw: bytes) -> Moment | None:
         row = json.loads(raw)
         known = {name: row[name] for name in _MOMENT if name in row}  # a later version may write more
         # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
-        known["iterations"] = dict(known.get("iterations") or {})
-        sums = [*known["iterations"].values(), *(value for name, value in known.items() if name != "iterations")]
+        known |= {name: dict(known.get(name) or {}) for name in _SUMS}
+        sums = [value for name, value in known.items() if name not in _SUMS]
+        sums += [value for name in _SUMS for value in known[name].values()]
         return Moment(**known) if all(isinstance(each, int | float) and isfinite(each) for each in sums) else None
     except (ValueError, TypeError, RecursionError):
         return None

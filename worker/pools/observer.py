@@ -29,6 +29,7 @@ class HopObserver(EngineObserver):
         for sequence in policy.joined:
             hop_s = max(0.0, self._committed_s - sequence.first_token_s)
             self.observations.histograms.request_handoff_time.observe(hop_s)
+            self.observations.sums.handoff_s += hop_s
         if (live := self.live) is not None:
             live.note_joined(policy.joined)
         super().note_iteration(plan, policy, planned_s, now)

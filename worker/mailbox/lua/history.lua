@@ -2,6 +2,11 @@
 local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second that the beats come in
 local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
 
+local function info_of(section) -- '' where users may not ask
+  local facts = redis.pcall('INFO', section)
+  return type(facts) == 'string' and facts or ''
+end
+
 local function moment(now)
   local sums = {}
   for what, text in pairs(hash_of(COUNTS)) do sums[what] = number(text) end
@@ -11,25 +16,27 @@ local function moment(now)
   row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
   row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
-  row.iterations = {}
+  row.iterations, row.stages, row.replies, row.errors = {}, { redis_cpu = 0 }, 0, 0
+  local sums_of = { iteration = row.iterations, stage = row.stages }
   local totals = hash_of(TOTALS)
   row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
   row.loop_ticks, row.loop_late_s = number(totals['loop:ticks']) or 0, number(totals['loop:late_s']) or 0
-  row.queued_s, row.replies, row.errors = number(totals['request_queue_time:sum']) or 0, 0, 0
   for field, text in pairs(totals) do
-    local name = string.match(field, '^iteration:(.*)$')
-    if name then row.iterations[name] = number(text) end
+    local kind, name = string.match(field, '^(%l+):(.*)$')
+    if sums_of[kind] then sums_of[kind][name] = number(text) end
     local class = string.match(field, '^http:/correct.*:([25])%d%d$')
     class = class and (class == '2' and 'replies' or 'errors')
     if class then row[class] = row[class] + (number(text) or 0) end
+  end
+  for seconds in string.gmatch(info_of('cpu'), 'used_cpu_%l+_main_thread:([%d.]+)') do
+    row.stages.redis_cpu = row.stages.redis_cpu + seconds
   end
   return row
 end
 
 -- Used memory and its limit, in bytes, 0 where users may not ask; and what it does when it is full, '' there.
 local function memory_facts()
-  local facts = redis.pcall('INFO', 'memory')
-  if type(facts) ~= 'string' then return 0, 0, '' end
+  local facts = info_of('memory')
   return number(string.match(facts, 'used_memory:(%d+)')) or 0, number(string.match(facts, 'maxmemory:(%d+)')) or 0,
     string.match(facts, 'maxmemory_policy:([%w-]+)') or ''
 end
