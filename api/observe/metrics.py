@@ -18,6 +18,7 @@ from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import Health, health_of
 from scheduler.capacity.measure import Capacity, Goals, Pool, measure, measure_pools
 from scheduler.capacity.observed import Observed, WorkerFacts
+from scheduler.capacity.stages import Stage, Stages, stages_of
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.settings import Settings
 
@@ -95,6 +96,20 @@ _HEALTH: dict[str, tuple[str, Callable[[Health], float]]] = {
                          lambda found: found.api_late_s),
     "redis_evicts": ("1 if Redis would delete requests when it is full.", lambda found: found.redis_evicts),
 }  # fmt: skip
+_STAGE_GAUGES: dict[str, tuple[str, Callable[[Stage], float]]] = {
+    "stage_rate": ("Sentences per second that pass the stage (lambda), last 10 s.", lambda stage: stage.rate_per_s),
+    "stage_number": ("Mean number of sentences in the stage (L), last 10 s.", lambda stage: stage.number),
+    "stage_time_seconds": ("Mean time in the stage (W), last 10 s.", lambda stage: stage.time_s),
+    "stage_utilization": ("Share of its pool that the stage takes (rho); those of a pool add up.",
+                          lambda stage: stage.utilization),
+    "stage_predicted_wait_seconds": ("Wait of a sentence that comes to the stage now, before it is served.",
+                                     lambda stage: stage.predicted_wait_s),
+}  # fmt: skip
+_STAGES: dict[str, tuple[str, Callable[[Stages], float]]] = {
+    "stages_time_seconds": ("Mean time to answer a sentence by the clock of the API alone, last 10 s.",
+                            lambda found: found.whole_s),
+    "stages_residual": ("abs(sum of the stages' W - that time) / that time.", lambda found: found.residual),
+}  # fmt: skip
 _WORKER_GAUGES: dict[str, tuple[str, Callable[[WorkerFacts], float]]] = {
     "worker_running": ("Sequences in its batch.", lambda worker: worker.num_running),
     "worker_waiting": ("Sentences it holds and has not admitted.", lambda worker: worker.num_waiting),
@@ -127,13 +142,15 @@ class _Registry:
     def collect(self) -> Iterable[Metric]:
         seen, settings = self._seen, self._settings
         yield from _gauges(_GAUGES, seen)
-        yield from _gauges(_CAPACITY, measure(seen, goals_of(settings)))
+        capacity = measure(seen, goals_of(settings))
+        yield from _gauges(_CAPACITY, capacity)
         yield from _gauges(_HEALTH, health_of(seen))
         for name in ("max_queue_requests", "max_queue_tokens"):
             yield GaugeMetricFamily(_PREFIX + name, "The queue's bound.", getattr(settings, name))
         yield from _labelled_gauges(_WORKER_GAUGES, "worker", {worker.name: worker for worker in seen.workers})
-        pools = {pool.role: pool for pool in measure_pools(seen, goals_of(settings))}
-        yield from _labelled_gauges(_POOL_GAUGES, "role", pools)
+        pools = measure_pools(seen, goals_of(settings))
+        yield from _labelled_gauges(_POOL_GAUGES, "role", {pool.role: pool for pool in pools})
+        yield from _stages(stages_of(seen, capacity, pools))
         for name, (help, field) in _COUNTERS.items():
             yield CounterMetricFamily(_PREFIX + name, help, seen.totals.get(field, seen.counts.get(field, 0)))
         yield from _labelled_counters(seen.counts, seen.totals)
@@ -155,6 +172,15 @@ def _labelled_gauges(
         family = GaugeMetricFamily(_PREFIX + name, help, labels=[label])
         for value, source in sources.items():
             family.add_metric([value], of(source))
+        yield family
+
+
+def _stages(found: Stages) -> Iterable[Metric]:
+    yield from _gauges(_STAGES, found)
+    for name, (help, of) in _STAGE_GAUGES.items():
+        family = GaugeMetricFamily(_PREFIX + name, help, labels=["stage", "pool"])
+        for stage in found.each:
+            family.add_metric([stage.name, stage.pool], of(stage))
         yield family
 
 

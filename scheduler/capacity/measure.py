@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import ceil, isfinite
+from typing import TypeVar
 
 from scheduler.capacity import queueing
 from scheduler.capacity.fleet import Fleet, shape_of
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.capacity.window import Window, last_seconds, rising
 
+Number = TypeVar("Number", int, float)
 AUDIT_S = 60.0  # of Little's law, and of what requests are like: the longer, the less those count that cross its ends
 AUDIT_PARTS = (1, 2, 4)  # the whole, its last half, its last quarter
 RECENT_S = 10.0  # of the load: short enough to see it rise, and 100 arrivals at 10/s give it to a tenth
@@ -76,7 +78,7 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
     """All figures, from one look at the system."""
     moments = rising(observed.history, observed.now)
     audit, recent, latest = (last_seconds(moments, seconds) for seconds in (AUDIT_S, RECENT_S, TURN_S))
-    load, fleet = _load_and_fleet(observed, moments)
+    load, fleet = load_and_fleet(observed, moments)
     tokens = fleet.shape.computed_tokens
     capacity = Capacity(
         window_s=audit.seconds,
@@ -97,11 +99,11 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
 
 def measure_pools(observed: Observed, goals: Goals) -> list[Pool]:
     """Return the figures of each pool that has a live worker; none where each worker does all of a request."""
-    load, fleet = _load_and_fleet(observed, rising(observed.history, observed.now))
+    load, fleet = load_and_fleet(observed, rising(observed.history, observed.now))
     return _pools(load, fleet, goals)
 
 
-def _load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[Load, Fleet]:
+def load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[Load, Fleet]:
     audit, recent = (last_seconds(moments, seconds) for seconds in (AUDIT_S, RECENT_S))
     # Where too few ended lately the mean of all time is the better guess.
     known = audit if audit.iterations.get("requests", 0) >= LEAST_ENDED else observed.now
@@ -228,8 +230,10 @@ def _whole(number: float) -> int:
     return int(number) if isfinite(number) else 0
 
 
-def _sound(capacity: Capacity) -> Capacity:
+def sound(number: Number) -> Number:
     """What only a broken report can have brought about (no number, or below zero) ends here."""
-    values = {spec.name: getattr(capacity, spec.name) for spec in fields(Capacity)}
-    broken = {name: type(value)() for name, value in values.items() if not isfinite(value) or value < 0}
-    return replace(capacity, **broken)
+    return number if isfinite(number) and number >= 0 else type(number)()
+
+
+def _sound(capacity: Capacity) -> Capacity:
+    return replace(capacity, **{spec.name: sound(getattr(capacity, spec.name)) for spec in fields(Capacity)})
