@@ -17,12 +17,13 @@ from rich.text import Text
 
 from ops.observe.top import words
 from ops.observe.top.bars import Bar
-from ops.observe.top.panels import framed, panels_of
+from ops.observe.top.panels import framed, panels_of, stages_of
 from ops.observe.top.view import View
 from ops.observe.top.watch import Frame
 from scheduler.capacity.rules import Alert
 
 _WORKER_FRAME_LINES = 3  # two of the border, one of the headings
+_STAGE_LINES = 3  # left out where workers would be
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,12 @@ class Picture:
             yield Group(*above)
             return
         below = _in_columns(panels_of(view), options.max_width)
-        room = len(view.workers)
+        room, stages = len(view.workers), [stages_of(view.stages)] if view.stages.each else []
         if options.height is not None:
             others = sum(len(console.render_lines(part, options.update(height=None))) for part in (*above, below))
             room = options.height - others - _WORKER_FRAME_LINES
-        yield Group(*above, _workers(view, room), below)
+            stages = stages if room >= len(view.workers) + _STAGE_LINES else []
+        yield Group(*above, _workers(view, room), below, *stages)
 
     def _title(self) -> Table:
         view = self.frame.view
