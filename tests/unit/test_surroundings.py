@@ -29,6 +29,8 @@ R = Reason
         ("She cans drive a car", ScriptEdit(2, 1, "to drive", R.TO_INF)),
         ("How does works this machine?", ScriptEdit(1, 2, "works", R.DO_SUPPORT)),
         ("What does means this word?", ScriptEdit(1, 2, "means", R.DO_SUPPORT)),
+        ("I like Fujairah but Dubai is rich", ScriptEdit(5, 1, "are", R.SVA_BE)),
+        ("It cover more games than any other, notably those in 1980", ScriptEdit(1, 1, "covers", R.SVA_SG)),
     ],
 )
 def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: ScriptEdit) -> None:
@@ -58,6 +60,9 @@ def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: 
         ("She wants drive a car", ScriptEdit(2, 1, "to drive", R.TO_INF), "She wants to drive a car"),
         ("What does causes this?", ScriptEdit(1, 2, "causes", R.DO_SUPPORT), "What causes this?"),
         ("He asked where did I live.", ScriptEdit(3, 2, "I", R.DO_SUPPORT), "He asked where I live."),
+        ("All but Tom is here", ScriptEdit(3, 1, "are", R.SVA_BE), "All but Tom are here"),
+        ("I came but Jones were late", ScriptEdit(4, 1, "was", R.SVA_BE), "I came but Jones was late"),
+        ("He run faster than she did in 1980", ScriptEdit(1, 1, "runs", R.SVA_SG), "He runs faster than she did in 1980"),
         ("Who does lives here?", ScriptEdit(1, 2, "lives", R.DO_SUPPORT), "Who lives here?"),
         ("He like it. I left yesterday", ScriptEdit(1, 1, "likes", R.SVA_SG), "He likes it. I left yesterday"),
     ],
