@@ -55,7 +55,7 @@ def test_the_held_out_sentences_are_whole(held_out):
 
 
 def test_mistakes_written_without_sight_of_the_generator_are_mostly_mended(held_out):
-    assert held_out.exact >= 0.89  # .907 as shipped; processors round differently
+    assert held_out.exact >= 0.89  # .927 as shipped; processors round differently
     assert held_out.precision >= 0.85
 
 
@@ -90,8 +90,11 @@ def test_every_sentence_is_taken(scores):
         ("He GO to school.", "He GOES to school."),
         ("AIDS has killed many people.", "AIDS has killed many people."),
         ("The report of MAY is here.", "The report of MAY is here."),
-        ("How does works this machine?", "How does works this machine?"),  # missed, but without a new mistake
-        ("She cans drive a car.", "She cans drive a car."),
+        ("How does works this machine?", "How does this machine work?"),
+        ("What does means this word?", "What does this word mean?"),
+        ("Do you can swim?", "Can you swim?"),
+        ("She cans drive a car.", "She can drive a car."),
+        ("He cans swim.", "He can swim."),
     ],
 )
 def test_what_is_typed_first_comes_out_as_promised(wrong, right):
