@@ -28,7 +28,7 @@ _SHARE_HOLDS_S = 0.25  # less than the second after which the client may come ba
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
-_TOGETHER_S, _MOST_LATER_S = 0.1, 10  # who is refused within 0.1 s comes back so: Retry-After has whole seconds
+_TOGETHER_S, _MOST_LATER_S = 0.1, 10  # Retry-After has whole seconds: refused at one moment, back at one moment
 
 
 class KnownFullness:
