@@ -28,6 +28,8 @@ _COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system and report alerts to the log and a webhook."),
     "key": ("run.api_keys", "key", "Make API keys."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
+    "calibrate": ("plan.calibrate", "calibrate", "Measure what requests cost on this machine, for `plan`."),
+    "plan": ("plan.command", "plan", "Size a deployment by calculation: workers, replicas, Redis."),
     "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
     "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),
     "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),

@@ -17,6 +17,7 @@ SHARED_HELP = {
     "api_key": "API key, where the server asks for one. Set it by its variable: `ps` shows options.",
     "concurrency": "Closed loop: clients, each with one request at a time.",
     "json": "Print JSON.",
+    "rate": "Requests per second, at random times (Poisson); for loadtest an open loop.",
     "quick": "Run the short form, in a fraction of the time; its figures prove little.",
     "save": "JSON file for the figures.",
     "seed": "Seed of the order of sentences and of the times of requests and faults.",
@@ -26,10 +27,10 @@ SHARED_HELP = {
 }
 _OTHER_OPTIONS = frozenset(
     """
-    against all calibrate ceiling compile corpus dashboard dashboard_hosts dashboard_open decode_workers device
-    die_with_parent duration every examples expect list max_minutes mined most_changed once out prefill_workers
-    processes rate redraw report requests_per_s resume role run_dir runs show start_from svg target_ms tokens_per_s
-    top_rate training_seed verbose
+    against all calibrate calibration ceiling compile cores corpus dashboard dashboard_hosts dashboard_open
+    decode_workers device die_with_parent duration every examples expect figure hours list max_minutes mined
+    most_changed once out p95 prefill_workers processes prompts redraw report requests_per_s resume role roles run_dir
+    runs show start_from svg target_ms tokens_per_s top_rate training_seed verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

@@ -176,13 +176,13 @@ def load_weights_as_served(settings: Settings, tokenizer_fingerprint: str) -> We
 
 def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float]) -> Engine:
     """A warm engine for the mode that is set; several may share the weights."""
-    policy = _policy_for(settings)
+    policy = policy_for(settings)
     engine = Engine(MiniGPT(weights, policy.limits.kv_budget_tokens), policy, clock)
     _warm_up(engine)
     return engine
 
 
-def _policy_for(settings: Settings) -> ContinuousBatching:
+def policy_for(settings: Settings) -> ContinuousBatching:
     """How the engine of this mode forms its batches: where the API has the model, of a single request each."""
     if not settings.uses_queue:
         return ContinuousBatching(BatchLimits(MAX_TOTAL_TOKENS, max_slots=1, max_iteration_tokens=MAX_TOTAL_TOKENS))

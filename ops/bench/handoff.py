@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -39,19 +40,30 @@ _COLUMNS = ("bytes", "prefill_us", "pack_us", "redis_us", "load_us", "hop_us")
 def measure(plan: Plan) -> list[Row]:
     rows = []
     repeats = max(2, round(_REPEATS * plan.scale))
+    with _redis() as client, tqdm(total=len(WIDTHS) * plan.num_runs, desc="handoff", unit="width") as bar:
+        for width in WIDTHS:
+            model = MiniGPT(_random_weights(width), context_width(max(LENGTHS)))
+            for run in range(1, plan.num_runs + 1):
+                rows += [{"run": run, **_row(model, client, length, repeats)} for length in LENGTHS]
+                bar.update()
+    return rows
+
+
+def rows_of(weights: Weights, lengths: Sequence[int], repeats: int) -> list[Row]:
+    """Of these weights, a row for each length."""
+    model = MiniGPT(weights, context_width(max(lengths)))
+    with _redis() as client:
+        return [_row(model, client, length, repeats) for length in lengths]
+
+
+@contextmanager
+def _redis() -> Iterator[Redis]:
     with tempfile.TemporaryDirectory() as folder:
         server = embedded_redis.start(Path(folder), None)
         try:
-            client = connect(server.socket_url)
-            with tqdm(total=len(WIDTHS) * plan.num_runs, desc="handoff", unit="width") as bar:
-                for width in WIDTHS:
-                    model = MiniGPT(_random_weights(width), context_width(max(LENGTHS)))
-                    for run in range(1, plan.num_runs + 1):
-                        rows += [{"run": run, **_row(model, client, length, repeats)} for length in LENGTHS]
-                        bar.update()
+            yield connect(server.socket_url)
         finally:
             server.stop()
-    return rows
 
 
 def _row(model: MiniGPT, client: Redis, length: int, repeats: int) -> Row:

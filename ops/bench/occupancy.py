@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
+from ops.plan.mix import SizedRequest, sized_texts
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, Delivery
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 
@@ -29,7 +29,6 @@ _LABELS = {
     "static": "static: the batch is fixed until its longest member ends",
     "continuous": "continuous: who ends makes room at once",
 }
-Sized = tuple[CorrectionRequest, int]  # a request, and how many tokens the model answers
 
 
 def policies(limits: BatchLimits) -> dict[str, ContinuousBatching]:
@@ -58,28 +57,12 @@ def measure(plan: Plan) -> list[Row]:
     return rows
 
 
-def sized_requests(sentences: Sequence[str]) -> list[Sized]:
-    """Tokenized, with the length of the answer that the shipped model gives."""
-    from api.grammar.pipeline import TextPipeline
-    from worker.engine import load_engine
-
-    pipeline = TextPipeline.load()
-    engine = load_engine(Settings(), pipeline.tokenizer_fingerprint, monotonic)
-    requests: dict[str, CorrectionRequest] = {}
-    for sentence in sentences:
-        for draft in pipeline.prepare_text(sentence).sentences:
-            name, prompt = str(len(requests)), draft.prompt
-            requests[name] = CorrectionRequest(
-                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
-            )
-            engine.accept(Delivery(requests[name], attempt=1, waited_s=0.0))
-    lengths = {}
-    while engine.has_work:
-        lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
-    return [(request, lengths[name]) for name, request in requests.items()]
+def sized_requests(sentences: Sequence[str]) -> list[SizedRequest]:
+    """Of all sentences of these texts, one after the other."""
+    return [one for text in sized_texts(sentences) for one in text]
 
 
-def occupancy(policy: ContinuousBatching, requests: Sequence[Sized]) -> tuple[list[Row], int]:
+def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> tuple[list[Row], int]:
     """What each place does in each iteration while requests wait (token, waste, idle); most tokens reserved."""
     lengths = {request.request_id: length for request, length in requests}
     for request, _ in requests:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 from redis import Redis
 
 from ops.bench import slices, stages
@@ -43,7 +41,7 @@ class _Probe:
 
     @classmethod
     def of(cls, running: Running) -> _Probe:
-        return cls(Path(running.server.env["PROFILE_FOLDER"]), Redis.from_url(_redis_url(running.pid)))
+        return cls(Path(running.server.env["PROFILE_FOLDER"]), Redis.from_url(slices.redis_url(running.pid)))
 
     def lines(self) -> list[str]:
         found = []
@@ -56,15 +54,6 @@ class _Probe:
 
     def num_commands(self) -> int:
         return sum(one["calls"] for one in self.redis.info("commandstats").values())
-
-
-def _redis_url(pid: int) -> str:
-    """That the server's processes were given."""
-    for one in slices.tree(pid):
-        with suppress(psutil.Error):
-            if url := one.environ().get("MINISERVE_REDIS_URL"):
-                return url
-    raise RuntimeError("no process has MINISERVE_REDIS_URL in its environment")
 
 
 def measure(plan: Plan) -> Iterator[Row]:

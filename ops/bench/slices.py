@@ -161,6 +161,15 @@ def cpu_us(pid: int) -> Counter[str]:
     return used
 
 
+def redis_url(pid: int) -> str:
+    """That the server's processes were given."""
+    for one in tree(pid):
+        with suppress(psutil.Error):
+            if url := one.environ().get("MINISERVE_REDIS_URL"):
+                return url
+    raise RuntimeError("no process has MINISERVE_REDIS_URL in its environment")
+
+
 def own_cpu_us(process: psutil.Process) -> float:
     """Return the CPU time of all threads of one process; 0 if it has ended."""
     with suppress(psutil.Error):

@@ -113,8 +113,7 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 @option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
 @option("--total", type=click.IntRange(1, 10_000_000))
 @option("--duration", type=Duration(), help="End after this time: 60s, 2m, 500ms. Without --total: 10s.")
-@option("--rate", type=RangedType(float, Range(0.01, 100_000)),
-        help="Open loop: requests per second, at random times (Poisson).")  # fmt: skip
+@option("--rate", type=RangedType(float, Range(0.01, 100_000)))
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--target-ms", "--slo-ms", type=click.FloatRange(0.1, 600_000),

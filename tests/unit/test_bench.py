@@ -18,6 +18,7 @@ from ops.bench.command import ALL, EXPERIMENTS, bench
 from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, write_rows
 from ops.load.arrivals import Limits
 from ops.load.measurements import Measurements
+from ops.plan.mix import SizedRequest
 from scheduler.batching import BatchLimits
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import MODES
@@ -46,7 +47,7 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
     return seen
 
 
-def requests(*sizes: tuple[int, int]) -> list[occupancy.Sized]:
+def requests(*sizes: tuple[int, int]) -> list[SizedRequest]:
     """(prompt tokens, output tokens) of each."""
     return [
         (CorrectionRequest(str(number), (2,) * prompt, (0,) * prompt, 32, "t"), length)

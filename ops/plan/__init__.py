@@ -1,0 +1,12 @@
+"""Sizing as a calculation: the batching policies that serve, on a virtual clock, with costs measured on this machine.
+
+| concern | module |
+|---|---|
+| what things cost: a checked file | costs |
+| time that passes only in the calculation, and cores that processes share | clock |
+| the whole system on it: clients, replicas, Redis, workers | service, worker |
+| what is asked for | mix, traffic |
+| costs from measurements: least squares | fit |
+| measuring this machine: `miniserve calibrate` | measuring, calibrate |
+| the smallest system that keeps a goal: `miniserve plan` | sizing, report, figure, command |
+"""

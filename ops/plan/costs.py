@@ -1,0 +1,125 @@
+"""What things cost on a machine, in seconds of CPU: the file that `miniserve calibrate` writes and `plan` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+DEFAULT_FILE = Path("calibration.json")
+SHIPPED = Path(__file__).with_name("calibration.json")  # of the machine that the documents name
+VERSION = 1
+_CHECKED = ConfigDict(extra="forbid")
+Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
+Count = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class CostsError(Exception):
+    """The file cannot be used, and why: a sentence that can be shown."""
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class ForwardCost:
+    """An iteration of the engine."""
+
+    fixed_s: Seconds
+    prompt_s: Seconds  # a prompt that is read
+    prompt_token_s: Seconds  # each of its tokens
+    decode_s: Seconds  # a sequence that decodes
+    context_s: Seconds  # a cached token that it attends to
+
+    def seconds(self, num_prompts: float, prompt_tokens: float, num_decodes: float, context_tokens: float) -> float:
+        return (
+            self.fixed_s
+            + self.prompt_s * num_prompts
+            + self.prompt_token_s * prompt_tokens
+            + self.decode_s * num_decodes
+            + self.context_s * context_tokens
+        )
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class StageCost:
+    """A process that serves one thing after the other."""
+
+    wake_s: Seconds  # where it slept; of a worker: each exchange with Redis
+    request_s: Seconds
+    sentence_s: Seconds  # each sentence of the request
+
+    def of_request(self, num_sentences: int) -> float:
+        return self.request_s + self.sentence_s * num_sentences
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class PartCost:
+    """So much, and so much for each prompt token."""
+
+    fixed_s: Seconds
+    token_s: Seconds
+
+    def seconds(self, num_tokens: int) -> float:
+        return self.fixed_s + self.token_s * num_tokens
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class HandoffCost:
+    """A prompt that one worker reads and another one goes on from."""
+
+    pack: PartCost
+    redis: PartCost
+    load: PartCost
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class RedisUse:
+    """What a request asks of Redis besides time."""
+
+    kept_bytes: Count  # until its answer is forgotten
+    commands_alone: Count  # where one client asks
+    commands_busy: Count  # where many do
+
+
+@dataclass(frozen=True, slots=True, config=_CHECKED)
+class Calibration:
+    """One machine."""
+
+    version: Literal[1]
+    machine: str
+    commit: str
+    date: str
+    cores: Annotated[
+        float, Field(gt=0, le=4096)
+    ]  # that all processes got together: fewer than there are, if others run
+    forward: ForwardCost
+    worker: StageCost
+    api: StageCost
+    redis: StageCost
+    client: StageCost  # the load generator's
+    hop_s: Seconds  # until a process that was woken runs
+    behind: Annotated[float, Field(ge=0, le=0.9)]  # share of a stage's work that is done after its message has left
+    result_ttl_s: Annotated[int, Field(ge=1)]
+    redis_use: RedisUse
+    handoff: HandoffCost
+
+
+_ADAPTER = TypeAdapter(Calibration)
+
+
+def read(path: Path) -> Calibration:
+    """Raises CostsError, which names the fault and the remedy."""
+    remedy = f"run `miniserve calibrate --save {path}`"
+    try:
+        return _ADAPTER.validate_json(path.read_bytes())
+    except OSError as error:
+        raise CostsError(f"{path} cannot be read ({error.strerror}): {remedy}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        problem = f"{place}: {first['msg']}, not {str(first['input'])[:40]!r}"
+        raise CostsError(f"{path} is no calibration of version {VERSION} ({problem}): {remedy}") from None
+
+
+def write(path: Path, calibration: Calibration) -> None:
+    path.write_bytes(_ADAPTER.dump_json(calibration, indent=2) + b"\n")

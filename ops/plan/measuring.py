@@ -1,0 +1,198 @@
+"""Measures this machine for a calibration: the engine alone, then a whole system under a few short loads."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import psutil
+from redis import Redis
+
+from ops.bench import handoff, slices
+from ops.bench.system import System, serving
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.connection import Target
+from ops.load.generator import Generator
+from ops.plan.costs import HandoffCost, PartCost
+from ops.plan.fit import Iteration, MeasuredLoad
+from ops.plan.mix import sized_texts
+from scheduler.batching import ContinuousBatching, StepPlan
+from scheduler.messages import Delivery
+from scheduler.settings import Settings
+from worker.engine import Engine, new_engine
+from worker.mailbox.connection import connect
+from worker.mailbox.redis_observer import SystemReader
+from worker.model.weights import load_weights
+from worker.observer import EngineObserver
+
+SLOTS = (1, 4, 16, 64)
+_HANDOFF_TOKENS, _HANDOFF_REPEATS = (16, 128), 50
+_REPORTED_S = 0.6  # until the processes have reported what they counted
+_IDLE_S = 2.0
+QUIET_PERCENT = 6.0
+_QUIET_S, _QUIET_PATIENCE_S = 2.0, 60.0
+_WARM_UP_S = 1.5
+_WARM_UP_CLIENTS = 16
+
+
+class _PlanKeeper(EngineObserver):
+    """Keeps the last plan."""
+
+    plan: StepPlan
+
+    def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
+        self.plan = plan
+
+
+def measure_iterations(texts: Sequence[str], seconds: float, seed: int) -> Iterator[list[Iteration]]:
+    """The engine alone, with each number of slots for so long."""
+    requests = [request for text in sized_texts(texts) for request, _ in text]
+    weights = load_weights()
+    for number in SLOTS:
+        engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
+        engine.observer = _PlanKeeper()
+        yield list(_iterations(engine, iter(requests * 1000), seconds, random.Random(seed)))
+
+
+def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random.Random) -> Iterator[Iteration]:
+    """As many new requests before each as chance wants, so that prompts and decode steps come in all proportions."""
+    most, number = engine.policy.limits.max_slots, 0
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        held = len(engine.policy.waiting) + len(engine.policy.running)
+        for _ in range(dice.randint(0 if held else 1, max(1, most // 2)) if held < most else 0):
+            number += 1
+            request = replace(next(requests), request_id=str(number))
+            engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+        started_s = time.thread_time()
+        engine.step()
+        spent_s = time.thread_time() - started_s
+        plan = engine.observer.plan
+        prompts = [len(one.delivery.request.prompt_ids) for one in plan.prefills]
+        context = sum(len(one.delivery.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
+        yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
+
+
+def measure_handoff() -> HandoffCost:
+    """Packing, storing and loading what was read of a prompt, of two lengths."""
+    short, long = _HANDOFF_TOKENS
+    rows = handoff.rows_of(load_weights(), _HANDOFF_TOKENS, _HANDOFF_REPEATS)
+
+    def part(name: str) -> PartCost:
+        first, last = (row[name] / 1e6 for row in rows)
+        token_s = max(0.0, last - first) / (long - short)
+        return PartCost(max(0.0, first - token_s * short), token_s)
+
+    return HandoffCost(part("pack_us"), part("redis_us"), part("load_us"))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """One load of a calibration: clients in a closed loop."""
+
+    clients: int
+    texts: Sequence[str]
+    sentences: float  # of a text
+
+
+class _Machine:
+    """All cores, since now."""
+
+    def __init__(self) -> None:
+        self._begun_s, self._before = time.monotonic(), psutil.cpu_times()
+
+    def core_s(self) -> float:
+        """Seconds, of all cores together."""
+        return (time.monotonic() - self._begun_s) * (psutil.cpu_count() or 1)
+
+    def busy(self) -> float:
+        """Share of them that somebody used."""
+        now = psutil.cpu_times()
+        spans = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
+        total = sum(span for name, span in spans.items() if not name.startswith("guest"))
+        return 1 - (spans["idle"] + spans.get("iowait", 0.0)) / max(total, 1e-9)
+
+
+def wait_until_quiet() -> None:
+    """For a minute at most."""
+    end_s = time.monotonic() + _QUIET_PATIENCE_S
+    while psutil.cpu_percent(interval=_QUIET_S) > QUIET_PERCENT and time.monotonic() < end_s:
+        pass
+
+
+class MeasuredSystem:
+    """A `miniserve up` of our own, and what its processes use."""
+
+    def __init__(self, system: System) -> None:
+        self._pid = system.pid
+        self.target = Target.from_url(system.url)
+        url = slices.redis_url(system.pid)
+        self._redis = Redis.from_url(url)
+        self._reader = SystemReader(connect(url))
+        self._idle: dict[str, float] = {}  # by process: share of a core
+        self._num_requests = 0
+        self._memory_bytes = 0
+
+    def warm_up(self, texts: Sequence[str], scale: float) -> None:
+        """A load that does not count, then the time that the processes use without one."""
+        Generator(self.target, texts, ClosedLoop(_WARM_UP_CLIENTS), Limits(duration_s=_WARM_UP_S), None).run()
+        time.sleep(_REPORTED_S)
+        begun_s, before = time.monotonic(), slices.cpu_us(self._pid)
+        time.sleep(_IDLE_S * scale)
+        after, seconds = slices.cpu_us(self._pid), time.monotonic() - begun_s
+        self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in slices.ROLES}
+        self._memory_bytes = self._redis.info("memory")["used_memory"]
+
+    def measure(self, plan: LoadPlan, seconds: float) -> MeasuredLoad:
+        sums, commands, before = self._sums(), self._num_commands(), slices.cpu_us(self._pid)
+        own_s, machine = time.process_time(), _Machine()
+        measured = Generator(self.target, plan.texts, ClosedLoop(plan.clients), Limits(duration_s=seconds), None).run()
+        own_s = time.process_time() - own_s
+        busy = machine.busy()
+        after, commands = slices.cpu_us(self._pid), self._num_commands() - commands
+        if not measured.latencies_s:
+            raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
+        number, elapsed_s = len(measured.latencies_s), measured.elapsed_s
+        self._num_requests += number
+        time.sleep(_REPORTED_S)
+        ours_s = (after.total() - before.total()) / 1e6 + own_s
+        spent_s = {
+            role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * elapsed_s) / number
+            for role in slices.ROLES
+        }
+        p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
+        ran = {name: (value - sums.get(name, 0.0)) / number for name, value in self._sums().items()}
+        return MeasuredLoad(
+            plan.clients, plan.sentences, number, number / elapsed_s, p50_s, p95_s,
+            spent_s | {"client": own_s / number}, ran, commands / number, max(0.0, busy - ours_s / machine.core_s()),
+        )  # fmt: skip
+
+    def kept_bytes(self) -> float:
+        """Of a request in Redis, while its answer is kept."""
+        grown = self._redis.info("memory")["used_memory"] - self._memory_bytes
+        return max(0.0, grown / max(1, self._num_requests))
+
+    def _sums(self) -> dict[str, float]:
+        return dict(self._reader.observe().now.iterations)
+
+    def _num_commands(self) -> int:
+        return sum(one["calls"] for one in self._redis.info("commandstats").values())
+
+    def close(self) -> None:
+        self._reader.close()
+        self._redis.close()
+
+
+@contextmanager
+def measured_system(options: Sequence[str]) -> Iterator[MeasuredSystem]:
+    """Raises RuntimeError where it does not start."""
+    with serving(options) as system:
+        measured = MeasuredSystem(system)
+        try:
+            yield measured
+        finally:
+            measured.close()

@@ -1,0 +1,115 @@
+"""What requests are like: for each text the tokens of its sentences, and of the answers that the model gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from time import monotonic
+
+from scheduler.errors import ServingError
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, CorrectionRequest, Delivery
+from scheduler.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSize:
+    """In tokens."""
+
+    prompt: int
+    output: int
+
+
+Text = tuple[SentenceSize, ...]
+SizedRequest = tuple[CorrectionRequest, int]  # a request, and how many tokens the model answers
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Requests are these texts, each as frequent as the others."""
+
+    texts: tuple[Text, ...]
+
+    def draw(self, dice: random.Random) -> Text:
+        return self.texts[int(dice.random() * len(self.texts))]
+
+    def longer(self, factor: float) -> Mix:
+        """Prompts and answers so many times as long, within what the model takes."""
+        return Mix(tuple(tuple(_longer(one, factor) for one in text) for text in self.texts))
+
+    def together(self, number: int) -> Mix:
+        """Texts of so many of these texts, one after the other."""
+        ends = range(number, len(self.texts) + 1, number)
+        return Mix(tuple(sum(self.texts[end - number : end], ()) for end in ends))
+
+    @property
+    def sentences_per_text(self) -> float:
+        return sum(map(len, self.texts)) / len(self.texts)
+
+    @property
+    def mean(self) -> tuple[float, float]:
+        """Prompt and output tokens of a sentence."""
+        sentences = [one for text in self.texts for one in text]
+        totals = (sum(one.prompt for one in sentences), sum(one.output for one in sentences))
+        return totals[0] / len(sentences), totals[1] / len(sentences)
+
+
+def _longer(one: SentenceSize, factor: float) -> SentenceSize:
+    prompt, output = round(one.prompt * factor), round(one.output * factor)
+    return SentenceSize(min(MAX_PROMPT_TOKENS, max(1, prompt)), min(MAX_OUTPUT_TOKENS, max(1, output)))
+
+
+def mix_of(texts: Sequence[str]) -> Mix:
+    """As the shipped model answers them. Raises ServingError for a text that the server would refuse."""
+    return Mix(
+        tuple(
+            tuple(SentenceSize(len(request.prompt_ids), length) for request, length in text)
+            for text in sized_texts(texts)
+        )
+    )
+
+
+def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
+    """The requests of each text, with the length of the answer that the shipped model gives. Raises ServingError."""
+    from api.grammar.pipeline import TextPipeline
+    from worker.engine import load_engine
+
+    pipeline = TextPipeline.load()
+    engine = load_engine(Settings(), pipeline.tokenizer_fingerprint, monotonic)
+    requests: list[list[CorrectionRequest]] = []
+    num_requests = 0
+    for text in texts:
+        requests.append([])
+        for draft in pipeline.prepare_text(text).sentences:
+            prompt, name = draft.prompt, str(num_requests)
+            num_requests += 1
+            request = CorrectionRequest(
+                name, prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
+            )
+            requests[-1].append(request)
+            engine.accept(Delivery(request, attempt=1, waited_s=0.0))
+    lengths: dict[str, int] = {}
+    while engine.has_work:
+        lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
+    return [[(request, lengths[request.request_id]) for request in one] for one in requests]
+
+
+def servable(texts: Sequence[str]) -> tuple[list[str], int]:
+    """Those of the texts that the server takes, and how many it would refuse."""
+    from api.grammar.pipeline import TextPipeline
+
+    pipeline, taken = TextPipeline.load(), []
+    for text in texts:
+        try:
+            pipeline.prepare_text(text)
+        except ServingError:
+            continue
+        taken.append(text)
+    return taken, len(texts) - len(taken)
+
+
+@cache
+def prompt_of(num_tokens: int) -> tuple[int, ...]:
+    """Token ids that nobody reads."""
+    return (0,) * num_tokens

@@ -1,0 +1,231 @@
+"""The whole system on a virtual clock: clients, API replicas, one Redis, workers with the policy that serves.
+
+A request goes client -> replica -> Redis -> worker -> Redis -> replica -> client. Clients, replicas and Redis do one
+thing after the other; a worker forms batches. Processes have a core each, or share some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil, inf
+
+from ops.plan.clock import Process, VirtualClock
+from ops.plan.costs import Calibration
+from ops.plan.mix import Mix, Text
+from ops.plan.pools import PooledShard
+from ops.plan.shard import Shard, ShardPlan
+from ops.plan.traffic import Traffic
+from ops.plan.worker import Job, job_of
+from scheduler.settings import Settings
+
+_FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
+_TIMER_S = 1e-3  # a load generator of an open loop sleeps for whole ones of these, rounded up: epoll knows no shorter
+_HALF = 0.5  # of a stage's work for a request is done on its way in, the rest on its way out
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What runs."""
+
+    workers: int = 1  # where others read the prompts: that decode
+    replicas: int = 1  # API processes
+    prefill_workers: int = 0
+    cores: float = inf  # that all of it shares; inf: each process has one
+    has_clients: bool = False  # a load generator is on these cores, too
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What happened, without the beginning."""
+
+    latencies_s: list[float] = field(default_factory=list)
+    num_requests: int = 0  # of which the figures below are
+    num_refused: int = 0
+    num_open: int = 0  # at the beginning
+    num_left_behind: int = 0  # by which more came than ended
+    seconds: float = 0.0
+    num_iterations: int = 0
+    busy: dict[str, float] = field(default_factory=dict)  # by stage: share of one process's time
+    wakes: dict[str, float] = field(default_factory=dict)  # by stage: for each request
+
+    @property
+    def throughput_per_s(self) -> float:
+        return len(self.latencies_s) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def mean_s(self) -> float:
+        return sum(self.latencies_s) / max(1, len(self.latencies_s))
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether the queue grows: how long a request then waits is a matter of how long one looks."""
+        return self.num_left_behind > self.num_open / 2 + max(_FEW_LEFT, _MOST_LEFT * self.num_requests)
+
+    def quantile_s(self, share: float) -> float:
+        """Infinite where nothing was answered, or more was asked than can be."""
+        if not self.latencies_s or self.num_refused or self.is_overloaded:
+            return inf
+        return sorted(self.latencies_s)[min(len(self.latencies_s) - 1, int(share * len(self.latencies_s)))]
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    due_s: float
+    text: Text
+    replica: Process
+    num_left: int
+
+
+class Service:
+    """One system. `run` serves so many requests of some traffic."""
+
+    def __init__(self, deployment: Deployment, costs: Calibration, mix: Mix) -> None:
+        self.clock = clock = VirtualClock(deployment.cores)
+        self._costs, self._mix, self._settings = costs, mix, deployment.settings
+        self._client = Process(clock, costs.client.wake_s, costs.behind) if deployment.has_clients else None
+        self._redis = Process(clock, costs.redis.wake_s, costs.behind)
+        self._replicas = [Process(clock, costs.api.wake_s, costs.behind) for _ in range(deployment.replicas)]
+        plan = ShardPlan(costs, deployment.settings)
+        if deployment.prefill_workers:
+            self._shard = pooled = PooledShard(clock, plan, self._send_answers, self._redis)
+            pooled.add_decoders(deployment.workers)
+        else:
+            self._shard = Shard(clock, plan, self._send_answers)
+        self._shard.resize(deployment.prefill_workers or deployment.workers)
+        self._num_workers = deployment.workers + deployment.prefill_workers
+        self._traffic: Traffic | None = None
+        self._latencies_s: list[float] = []
+        self._due: list[_Request] = []  # that the load generator will send when it wakes up
+        self._num_begun = self._num_refused = self._num_accepted = 0
+
+    def run(self, traffic: Traffic, num_requests: int, warm_up: float = 0.1) -> Outcome:
+        """Serve until so many requests have ended; the share `warm_up` of them does not count."""
+        self._traffic = traffic
+        for due_s in traffic.first():
+            self._expect(due_s)
+        self._serve(round(warm_up * num_requests))
+        begin_s, before = self.clock.now, self._totals()
+        num_before, refused_before, open_before = len(self._latencies_s), self._num_refused, self._num_open
+        self._serve(num_requests)
+        after, seconds = self._totals(), self.clock.now - begin_s
+        outcome = Outcome(self._latencies_s[num_before:], seconds=seconds)
+        outcome.num_refused = self._num_refused - refused_before
+        outcome.num_open, outcome.num_left_behind = open_before, self._num_open - open_before
+        outcome.num_requests = len(outcome.latencies_s)
+        outcome.num_iterations = after["iterations"] - before["iterations"]
+        for name, number in self._stages():
+            outcome.busy[name] = (after[name] - before[name]) / max(seconds, 1e-9) / number
+            wakes = after.get(f"{name} wakes", 0.0) - before.get(f"{name} wakes", 0.0)
+            outcome.wakes[name] = wakes / max(1, outcome.num_requests)
+        return outcome
+
+    @property
+    def _num_open(self) -> int:
+        return self._num_begun - len(self._latencies_s) - self._num_refused
+
+    def _serve(self, num_requests: int) -> None:
+        while len(self._latencies_s) + self._num_refused < num_requests and self.clock.step():
+            pass
+
+    def _stages(self) -> list[tuple[str, int]]:
+        stages = [("api", len(self._replicas)), ("redis", 1), ("worker", self._num_workers)]
+        return [*stages, *([("client", 1)] if self._client else [])]
+
+    def _totals(self) -> dict[str, float]:
+        processes = {"api": self._replicas, "redis": [self._redis], "client": [self._client] if self._client else []}
+        totals = {name: sum(one.busy_s for one in some) for name, some in processes.items()}
+        totals |= {f"{name} wakes": sum(one.num_wakes for one in some) for name, some in processes.items()}
+        return totals | {"worker": self._shard.busy_s, "iterations": self._shard.sums.n}
+
+    # The way in.
+
+    def _expect(self, due_s: float) -> None:
+        self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))
+
+    def _begin(self, due_s: float) -> None:
+        next_s = self._traffic.next_after(due_s)
+        if next_s is not None:
+            self._expect(next_s)
+        text = self._mix.texts[self._num_begun % len(self._mix.texts)]  # one after the other, as `loadtest` sends them
+        replica = self._replicas[self._num_begun % len(self._replicas)]
+        self._num_begun += 1
+        request = _Request(due_s, text, replica, len(text))
+        if self._is_full(len(text)):
+            self._num_refused += 1
+            return
+        if self._client is None:
+            self._ask(request)
+        elif next_s is None or self._client.is_awake:
+            self._send(request)
+        else:
+            slept_s = self.clock.now - self._client.slept_s
+            self._due.append(request)
+            self.clock.after(ceil(slept_s / _TIMER_S) * _TIMER_S - slept_s, self._send_due)
+
+    def _is_full(self, num_sentences: int) -> bool:
+        """The queue counts sentences, and the tokens that they reserve."""
+        shard, settings = self._shard, self._settings
+        is_long = shard.num_open + num_sentences > settings.max_queue_requests
+        return is_long or shard.reserved_tokens > settings.max_queue_tokens
+
+    def _send_due(self) -> None:
+        due, self._due = self._due, []
+        for request in due:
+            self._send(request)
+
+    def _send(self, request: _Request) -> None:
+        work_s = _HALF * self._costs.client.of_request(len(request.text))
+        self._client.put(work_s, partial(self._hop, partial(self._ask, request)))
+
+    def _hop(self, then: partial[None]) -> None:
+        self.clock.after(self._costs.hop_s, then)
+
+    def _ask(self, request: _Request) -> None:
+        work_s = _HALF * self._costs.api.of_request(len(request.text))
+        request.replica.put(work_s, partial(self._hop, partial(self._submit, request)))
+
+    def _submit(self, request: _Request) -> None:
+        self._redis.put(_HALF * self._costs.redis.of_request(len(request.text)), partial(self._accept, request))
+
+    def _accept(self, request: _Request) -> None:
+        now, name = self.clock.now, self._num_accepted
+        self._num_accepted += 1
+        self._shard.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
+
+    # The way out.
+
+    def _send_answers(self, jobs: Sequence[Job]) -> None:
+        self._hop(partial(self._settle, jobs))
+
+    def _settle(self, jobs: Sequence[Job]) -> None:
+        redis = self._costs.redis
+        for job in jobs:
+            request: _Request = job.text
+            request.num_left -= 1
+            is_last = request.num_left == 0
+            then = partial(self._hop, partial(self._conclude, request)) if is_last else _nothing
+            self._redis.put(_HALF * (redis.sentence_s + is_last * redis.request_s), then)
+
+    def _conclude(self, request: _Request) -> None:
+        work_s = _HALF * self._costs.api.of_request(len(request.text))
+        if self._client is None:
+            request.replica.put(work_s, partial(self._end, request))
+        else:
+            request.replica.put(work_s, partial(self._hop, partial(self._receive, request)))
+
+    def _receive(self, request: _Request) -> None:
+        self._client.put(_HALF * self._costs.client.of_request(len(request.text)), partial(self._end, request))
+        self._send_due()  # an answer wakes it, too
+
+    def _end(self, request: _Request) -> None:
+        self._latencies_s.append(self.clock.now - request.due_s)
+        next_s = self._traffic.next_when_answered(self.clock.now)
+        if next_s is not None:
+            self._begin(next_s)
+
+
+def _nothing() -> None:
+    """Follows an answer that is not the last of its request."""

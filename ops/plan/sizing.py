@@ -1,0 +1,163 @@
+"""The smallest system that keeps a goal, found by serving the load on the virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
+
+from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, StageCost
+from ops.plan.mix import Mix
+from ops.plan.service import Deployment, Outcome, Service
+from ops.plan.traffic import Poisson
+from scheduler.messages import MAX_OUTPUT_TOKENS
+from scheduler.settings import Settings
+
+MOST_BUSY = 0.8  # of workers and replicas: beyond it a small rise of the load is a long wait
+MOST_BUSY_REDIS = 0.7  # it cannot be doubled within a minute, as the others can
+_LEAST_GAIN = 0.98  # of p95: one process more that gains less than this does not help
+_MOST_STEPS = 40
+
+
+class GoalError(Exception):
+    """No number of processes keeps the goal; a sentence that says why, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Requests per second, and the time within which 95 of 100 are to be answered."""
+
+    rate_per_s: float
+    p95_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of one shard: a Redis with its workers; replicas are counted with the shard whose requests they bring."""
+
+    shards: int
+    workers: int  # where others read the prompts: that decode
+    replicas: int
+    prefill_workers: int = 0
+
+
+@dataclass(slots=True)
+class Sizer:
+    """Tries sizes. `looked` hears of every one."""
+
+    costs: Calibration
+    mix: Mix
+    cores: float = inf  # that all processes share
+    settings: Settings = field(default_factory=Settings)
+    num_requests: int = 6000  # served for each size that is tried
+    looked: Callable[[], None] = lambda: None
+    has_pools: bool = False  # some workers read prompts, others decode
+    _known: dict[tuple[float, Size], Outcome] = field(default_factory=dict)
+
+    def outcome(self, rate_per_s: float, size: Size) -> Outcome:
+        """What happens to one shard's share of the load."""
+        if (rate_per_s, size) not in self._known:
+            deployment = Deployment(
+                size.workers, size.replicas, size.prefill_workers, self.cores / size.shards, settings=self.settings
+            )
+            traffic = Poisson(rate_per_s / size.shards, seed=1)
+            outcome = Service(deployment, self.costs, self.mix).run(traffic, self.num_requests)
+            self._known[rate_per_s, size] = outcome
+            self.looked()
+        return self._known[rate_per_s, size]
+
+    def p95_s(self, rate_per_s: float, size: Size) -> float:
+        return self.outcome(rate_per_s, size).quantile_s(0.95)
+
+    def least(self, rate_per_s: float) -> Size:
+        """By utilization alone."""
+        shards = max(1, ceil(rate_per_s * self.redis_s / MOST_BUSY_REDIS))
+        share = rate_per_s / shards
+        workers = max(1, ceil(share * self.worker_s / MOST_BUSY))
+        replicas = max(1, ceil(share * self.api_s / MOST_BUSY))
+        if not self.has_pools:
+            return Size(shards, workers, replicas)
+        prefill_s = self.mix.sentences_per_text * prefill_s_of(self.costs, self.mix)
+        reading = max(1, ceil(share * prefill_s / MOST_BUSY))
+        return Size(shards, max(1, workers - reading), replicas, reading)
+
+    def smallest(self, goal: Goal) -> Size:
+        """Raises GoalError where no size keeps the goal."""
+        size = self.least(goal.rate_per_s)
+        for _ in range(_MOST_STEPS):
+            reached_s = self.p95_s(goal.rate_per_s, size)
+            if reached_s <= goal.p95_s:
+                return size
+            kinds = ("workers", "replicas", *(["prefill_workers"] if self.has_pools else []))
+            more = [replace(size, **{kind: getattr(size, kind) + 1}) for kind in kinds]
+            better = min(more, key=lambda one: self.p95_s(goal.rate_per_s, one))
+            if not self.p95_s(goal.rate_per_s, better) < _LEAST_GAIN * reached_s:
+                break
+            size = better
+        raise GoalError(self._why_not(goal, size))
+
+    def _why_not(self, goal: Goal, size: Size) -> str:
+        reached_s = self.p95_s(goal.rate_per_s, size)
+        if reached_s == inf:
+            return (
+                f"{self.cores:g} cores cannot serve {goal.rate_per_s:,g} requests/s: they take "
+                f"{goal.rate_per_s * self.all_s:,.1f} cores at least; lower --rate or give more --cores"
+            )
+        return (
+            f"--p95 {1e3 * goal.p95_s:g} cannot be kept at {goal.rate_per_s:,g} requests/s: the least is about "
+            f"{1e3 * reached_s:.1f} ms, for a request takes that long however many processes there are; "
+            f"raise --p95, shorten the sentences, or take faster machines"
+        )
+
+    @property
+    def api_s(self) -> float:
+        """CPU of a request in a busy API process."""
+        return self.costs.api.of_request(1) + self.costs.api.sentence_s * (self.mix.sentences_per_text - 1)
+
+    @property
+    def redis_s(self) -> float:
+        return self.costs.redis.of_request(1) + self.costs.redis.sentence_s * (self.mix.sentences_per_text - 1)
+
+    @property
+    def worker_s(self) -> float:
+        """CPU of a request in a worker with a full batch."""
+        return self.mix.sentences_per_text * sentence_s(self.costs.forward, self.costs.worker, self.mix, self.settings)
+
+    @property
+    def all_s(self) -> float:
+        return self.api_s + self.redis_s + self.worker_s
+
+
+def sentence_s(forward: ForwardCost, worker: StageCost, mix: Mix, settings: Settings) -> float:
+    """With as many sentences in the batch as the KV budget has room for."""
+    prompt, output = mix.mean
+    at_once = max(1.0, min(settings.max_slots, settings.kv_budget_tokens / (prompt + MAX_OUTPUT_TOKENS)))
+    own_s = forward.seconds(1, prompt, output - 1, (output - 1) * (prompt + output / 2)) - forward.fixed_s
+    return own_s + worker.request_s + worker.sentence_s + output / at_once * (forward.fixed_s + worker.wake_s)
+
+
+def prefill_s_of(costs: Calibration, mix: Mix) -> float:
+    """A sentence in a worker that reads prompts, many at a time."""
+    prompt, _ = mix.mean
+    return costs.forward.seconds(1, prompt, 0, 0) - costs.forward.fixed_s + costs.handoff.pack.seconds(round(prompt))
+
+
+def slower(costs: Calibration, factor: float) -> Calibration:
+    """Machines on which all work takes so many times as long."""
+
+    def scaled(stage: StageCost) -> StageCost:
+        return StageCost(stage.wake_s * factor, stage.request_s * factor, stage.sentence_s * factor)
+
+    def part(one: PartCost) -> PartCost:
+        return PartCost(one.fixed_s * factor, one.token_s * factor)
+
+    forward = costs.forward
+    return replace(
+        costs,
+        forward=ForwardCost(
+            forward.fixed_s * factor, forward.prompt_s * factor, forward.prompt_token_s * factor,
+            forward.decode_s * factor, forward.context_s * factor,
+        ),
+        api=scaled(costs.api), redis=scaled(costs.redis), worker=scaled(costs.worker),
+        handoff=HandoffCost(part(costs.handoff.pack), part(costs.handoff.redis), part(costs.handoff.load)),
+    )  # fmt: skip

@@ -1,0 +1,165 @@
+"""A worker on the virtual clock: the batching policy that serves, and what its iterations cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ops.plan.clock import VirtualClock
+from ops.plan.costs import ForwardCost, StageCost
+from ops.plan.mix import SentenceSize, prompt_of
+from scheduler.batching import ContinuousBatching, StepPlan
+from scheduler.batching import Sequence as Running
+from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.observations import IterationSums
+
+_LEAST_S = 1e-6  # of a wait: a shorter one may not change the time at all
+_WORD = EOS_ID + 1  # any token that is not <eos>
+
+
+@dataclass(slots=True)
+class Job:
+    """A sentence on its way."""
+
+    request: CorrectionRequest
+    num_output: int
+    accepted_s: float
+    text: object  # that it is part of
+
+
+def job_of(name: str, size: SentenceSize, accepted_s: float, text: object) -> Job:
+    prompt = prompt_of(size.prompt)
+    return Job(CorrectionRequest(name, prompt, prompt, MAX_OUTPUT_TOKENS, ""), size.output, accepted_s, text)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerModel:
+    """What its iterations cost, and where they are counted; several may count together."""
+
+    forward: ForwardCost
+    exchange: StageCost
+    hop_s: float  # to Redis and back, each
+    sums: IterationSums
+
+
+class SimulatedWorker:
+    """Between two iterations it takes what its claim has brought, and claims again; as worker/actor.py does.
+
+    So what comes while an iteration runs is not in the next one, unless it is the first to come: the claim for the
+    others is made between the two, and its answer is read behind the second.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        policy: ContinuousBatching,
+        model: WorkerModel,
+        claim: Callable[[SimulatedWorker], None],
+        finish: Callable[[Sequence[Job]], None],
+    ) -> None:
+        self.policy = policy
+        self.busy_s = 0.0
+        self.is_leaving = False  # it finishes what it holds
+        self._clock, self._model, self._claim, self._finish = clock, model, claim, finish
+        self._jobs: dict[str, Job] = {}
+        self._coming: list[Job] = []
+        self._inbox: list[Job] = []
+        self._has_claim = self._is_computing = self._is_dead = False
+        self._num_timers = 0  # the last one set counts
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """Tokens and requests that it would take now."""
+        capacity = self.policy.free_capacity
+        claimed = sum([job.request.reserved_tokens for job in self._inbox]) if self._inbox else 0
+        return capacity.tokens - claimed, capacity.requests
+
+    @property
+    def takes_work(self) -> bool:
+        return not (self.is_leaving or self._is_dead)
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._jobs or self._inbox or self._coming)
+
+    def start(self) -> None:
+        self._turn()
+
+    def deliver(self, jobs: Sequence[Job]) -> None:
+        """What its claim has brought is on its way."""
+        self._coming += jobs
+        self._clock.after(self._model.hop_s, self._receive)
+
+    def die(self) -> list[Job]:
+        """Return what it held; it never answers."""
+        self._is_dead = True
+        return [*self._jobs.values(), *self._inbox, *self._coming]
+
+    def _receive(self) -> None:
+        if self._is_dead:
+            return
+        self._has_claim = False
+        self._inbox += self._coming
+        self._coming.clear()
+        if not self._is_computing:
+            self._turn()
+
+    def _turn(self) -> None:
+        now, policy = self._clock.now, self.policy
+        if not self._has_claim and self.takes_work and min(self.room) > 0:
+            self._has_claim = True
+            self._clock.after(self._model.hop_s, partial(self._claim, self))
+        for job in self._inbox:
+            self._jobs[job.request.request_id] = job
+            policy.submit(self._delivery(job, now), now)
+        self._inbox.clear()
+        due_in_s = policy.due_in_s(now)
+        self._num_timers += 1
+        if due_in_s == 0.0:
+            self._compute(policy.plan(now))
+        elif due_in_s is not None:
+            self._clock.after(max(due_in_s, _LEAST_S), partial(self._look_again, self._num_timers))
+
+    def _look_again(self, timer: int) -> None:
+        if timer == self._num_timers and not (self._is_computing or self._is_dead):
+            self._turn()
+
+    def _compute(self, plan: StepPlan) -> None:
+        num_prompts, num_decodes = len(plan.prefills), len(plan.decodes)
+        prompts = sum([len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills])
+        exchange = self._model.exchange
+        work_s = self._model.forward.seconds(num_prompts, prompts, num_decodes, _context(plan))
+        work_s += exchange.wake_s + num_prompts * exchange.of_request(1)
+        work_s += self._more_s(plan)
+        self.busy_s += work_s
+        self._is_computing = True
+        self._model.sums.add_iteration(prompts, num_decodes, work_s)
+        self._clock.compute(work_s, partial(self._commit, plan))
+
+    def _delivery(self, job: Job, now: float) -> Delivery:
+        return Delivery(job.request, 1, now - job.accepted_s)
+
+    def _more_s(self, plan: StepPlan) -> float:
+        """What an iteration costs besides the forward pass and the exchange."""
+        return 0.0
+
+    def _commit(self, plan: StepPlan) -> None:
+        if self._is_dead:
+            return
+        self._is_computing = False
+        jobs = self._jobs
+        tokens = [EOS_ID if len(one.output_ids) + 1 >= jobs[one.request_id].num_output else _WORD for one in plan]
+        ended = self.policy.commit(plan, tokens, self._clock.now)
+        if ended:
+            self._finish([jobs.pop(sequence.request_id) for sequence, _ in ended])
+        self._turn()
+
+
+def _context(plan: StepPlan) -> int:
+    """Cached tokens that the decoding sequences attend to."""
+    return sum([_length(sequence) for sequence in plan.decodes])
+
+
+def _length(sequence: Running) -> int:
+    return len(sequence.delivery.request.prompt_ids) + len(sequence.output_ids)

@@ -1,0 +1,27 @@
+"""A machine whose costs are known, for the tests of the calculation."""
+
+from __future__ import annotations
+
+from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, RedisUse, StageCost
+from ops.plan.mix import Mix, SentenceSize
+
+FORWARD = ForwardCost(350e-6, 20e-6, 10e-6, 15e-6, 40e-9)
+COSTS = Calibration(
+    version=1,
+    machine="a machine of the tests",
+    commit="none",
+    date="2026-11-24 00:00 UTC",
+    cores=2,
+    forward=FORWARD,
+    worker=StageCost(60e-6, 0.0, 30e-6),
+    api=StageCost(90e-6, 150e-6, 80e-6),
+    redis=StageCost(70e-6, 40e-6, 50e-6),
+    client=StageCost(40e-6, 110e-6, 0.0),
+    hop_s=20e-6,
+    behind=0.0,
+    result_ttl_s=60,
+    redis_use=RedisUse(2500.0, 38.0, 13.0),
+    handoff=HandoffCost(PartCost(30e-6, 2e-6), PartCost(60e-6, 3e-6), PartCost(30e-6, 2e-6)),
+)
+SENTENCES = Mix(tuple((SentenceSize(8 + number % 13, 1 + 3 * (number % 4)),) for number in range(60)))
+TEXTS = SENTENCES.together(4)

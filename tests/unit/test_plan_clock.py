@@ -1,0 +1,100 @@
+"""The virtual clock against queues whose answer is known by a formula."""
+
+from __future__ import annotations
+
+import random
+from statistics import mean
+
+import pytest
+
+from ops.plan.clock import Process, VirtualClock
+
+NUM_ARRIVALS = 20_000
+
+
+def arrivals(clock: VirtualClock, rate_per_s: float, arrive: object) -> None:
+    """So many, at random times."""
+    dice, at_s = random.Random(5), 0.0
+    for _ in range(NUM_ARRIVALS):
+        at_s += dice.expovariate(rate_per_s)
+        clock.after(at_s, arrive)
+
+
+def run(clock: VirtualClock) -> None:
+    while clock.step():
+        pass
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_the_wait_for_a_process_is_that_of_an_m_d_1_queue(load: float) -> None:
+    """Pollaczek and Khinchine: rho / (2 mu (1 - rho))."""
+    clock, stays_s = VirtualClock(), []
+    process = Process(clock)
+
+    def arrive() -> None:
+        begun_s = clock.now
+        process.put(1.0, lambda: stays_s.append(clock.now - begun_s))
+
+    arrivals(clock, load, arrive)
+    run(clock)
+
+    assert len(stays_s) == NUM_ARRIVALS
+    assert mean(stays_s) - 1.0 == pytest.approx(load / (2 * (1 - load)), rel=0.06)
+
+
+def test_processes_that_share_a_core_stay_as_long_as_processor_sharing_says() -> None:
+    """1 / (mu (1 - rho)), whatever the distribution of the work."""
+    clock, stays_s = VirtualClock(num_cores=1), []
+
+    def arrive() -> None:
+        begun_s = clock.now
+        clock.compute(1.0, lambda: stays_s.append(clock.now - begun_s))
+
+    arrivals(clock, 0.6, arrive)
+    run(clock)
+
+    assert mean(stays_s) == pytest.approx(1 / (1 - 0.6), rel=0.06)
+
+
+def test_three_processes_on_two_cores_take_half_as_long_again() -> None:
+    clock, ends_s = VirtualClock(num_cores=2), []
+    for _ in range(3):
+        clock.compute(1.0, lambda: ends_s.append(clock.now))
+
+    run(clock)
+
+    assert ends_s == pytest.approx([1.5, 1.5, 1.5])
+
+
+def test_a_process_that_slept_wakes_up_once_for_all_that_came() -> None:
+    clock, ends_s = VirtualClock(), []
+    process = Process(clock, wake_s=0.5)
+    for _ in range(3):
+        process.put(1.0, lambda: ends_s.append(clock.now))
+
+    run(clock)
+
+    assert ends_s == pytest.approx([1.5, 2.5, 3.5])
+    assert (process.num_wakes, process.busy_s) == (1, pytest.approx(3.5))
+
+
+def test_what_is_behind_a_message_delays_the_next_and_not_the_message() -> None:
+    clock, ends_s = VirtualClock(), []
+    process = Process(clock, behind=0.25)
+    for _ in range(2):
+        process.put(1.0, lambda: ends_s.append(clock.now))
+
+    run(clock)
+
+    assert ends_s == pytest.approx([0.75, 1.75])
+    assert clock.now == pytest.approx(2.0)
+
+
+def test_what_is_due_at_one_moment_happens_in_the_order_it_was_asked_for() -> None:
+    clock, seen = VirtualClock(), []
+    for number in range(5):
+        clock.after(1.0, lambda number=number: seen.append(number))
+
+    run(clock)
+
+    assert seen == [0, 1, 2, 3, 4]

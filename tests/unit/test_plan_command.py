@@ -1,0 +1,184 @@
+"""`miniserve plan` and `miniserve calibrate` at the command line: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ops.cli import main
+from ops.plan import command, costs
+from ops.plan.sizing import Goal, GoalError, Size, Sizer
+from tests.known_costs import COSTS, SENTENCES
+
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with known costs; the texts that ship are as those of the tests."""
+    monkeypatch.setattr(command, "_mix", lambda path: SENTENCES)
+    path = tmp_path / "costs.json"
+    costs.write(path, COSTS)
+    return path
+
+
+def plan(calibration: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["plan", "--calibration", str(calibration), "--quick", *arguments])
+
+
+def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
+    costs.write(tmp_path / "c.json", COSTS)
+
+    assert costs.read(tmp_path / "c.json") == COSTS
+
+
+def test_a_plan_names_processes_redis_sensitivity_and_an_advice(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "500", "--p95", "100")
+
+    assert result.exit_code == 0, result.output
+    for words in ("workers", "API processes", "commands/s", "MiB", "20 % more requests", "20 % longer", "Run 1 worker"):
+        assert words in result.output
+
+
+def test_a_plan_as_json_has_the_same_numbers(calibration: Path) -> None:
+    found = json.loads(plan(calibration, "--rate", "2000", "--p95", "60", "--json").stdout)
+
+    assert found["size"]["shards"] == 1
+    assert found["size"]["workers"] >= 1
+    assert 0 < found["p50_s"] < found["p95_s"] <= 0.06
+    assert found["redis_bytes"] > 2000 * 60 * 2500
+    assert "Run" in found["advice"]
+
+
+def test_more_requests_need_more_processes_and_at_last_more_shards() -> None:
+    sizer = Sizer(COSTS, SENTENCES, num_requests=600)
+
+    small, large, huge = (sizer.smallest(Goal(rate, 0.1)) for rate in (300.0, 4000.0, 40_000.0))
+
+    assert small == Size(1, 1, 1)
+    assert large.workers > small.workers and large.replicas > small.replicas and large.shards == 1
+    assert huge.shards > 1
+
+
+def test_a_goal_that_no_number_of_processes_keeps_is_refused_with_the_least_there_is(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "100", "--p95", "1")
+
+    assert result.exit_code == 1
+    assert "--p95 1 cannot be kept" in result.output and "the least is about" in result.output
+
+
+def test_more_than_the_cores_can_do_is_refused_with_the_cores_it_would_take() -> None:
+    with pytest.raises(GoalError, match="2 cores cannot serve 20,000 requests/s: they take [0-9.]+ cores"):
+        Sizer(COSTS, SENTENCES, cores=2, num_requests=3000).smallest(Goal(20_000.0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("{}", "Field required"), ("no json", "Invalid JSON"), (None, "cannot be read")],
+)  # fmt: skip
+def test_a_file_that_is_no_calibration_is_refused_with_the_remedy(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
+    path = tmp_path / "c.json"
+    if content is not None:
+        path.write_text(content)
+
+    with pytest.raises(costs.CostsError, match="miniserve calibrate") as refusal:
+        costs.read(path)
+
+    assert words in str(refusal.value)
+
+
+def test_a_calibration_of_another_version_or_with_a_negative_cost_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    costs.write(path, COSTS)
+    for place, value in (("version", 2), ("hop_s", -1.0)):
+        document = json.loads(path.read_text()) | {place: value}
+        (tmp_path / "bad.json").write_text(json.dumps(document))
+
+        with pytest.raises(costs.CostsError, match=place):
+            costs.read(tmp_path / "bad.json")
+
+
+def test_each_hour_is_sized_and_the_hours_of_workers_are_added_up(calibration: Path, tmp_path: Path) -> None:
+    hours = tmp_path / "hours.csv"
+    hours.write_text("hour,requests_per_s\n00:00,10\n12:00,5000\n")
+
+    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
+
+    assert result.exit_code == 0, result.output
+    assert "00:00" in result.output and "12:00" in result.output and "worker hours" in result.output
+
+
+@pytest.mark.parametrize("line", ["00:00", "00:00,many", "00:00,-1", "00:00,1,2", "00:00,nan"])
+def test_an_hour_that_cannot_be_read_is_refused_by_its_number(calibration: Path, tmp_path: Path, line: str) -> None:
+    hours = tmp_path / "hours.csv"
+    hours.write_text(f"hour,requests_per_s\n{line}\n")
+
+    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
+
+    assert result.exit_code == 2
+    assert "hour 1" in result.output
+
+
+def test_a_figure_is_drawn_where_it_is_asked_for(calibration: Path, tmp_path: Path) -> None:
+    result = plan(calibration, "--rate", "500", "--p95", "100", "--figure", str(tmp_path / "plan.png"))
+
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "plan.png").read_bytes().startswith(PNG)
+
+
+def test_a_mode_without_workers_cannot_be_sized(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "5", "--p95", "100", "--mode", "sync")
+
+    assert result.exit_code == 2
+    assert "sync" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--rate", "0", "--p95", "9"], ["--rate", "9", "--p95", "0"], ["--rate", "9"]])
+def test_a_goal_out_of_range_or_missing_exits_2(calibration: Path, arguments: list[str]) -> None:
+    assert plan(calibration, *arguments).exit_code == 2
+
+
+def test_texts_that_the_server_would_refuse_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("He goed to school.\n" + "word " * 200 + "\n")
+
+    mix = command._mix(path)
+
+    assert len(mix.texts) == 1
+    assert mix.texts[0][0].output >= 1
+
+
+def test_twenty_percent_more_load_never_needs_less() -> None:
+    sizer = Sizer(replace(COSTS, behind=0.2), SENTENCES, num_requests=600)
+
+    now, later = sizer.smallest(Goal(3000.0, 0.05)), sizer.smallest(Goal(3600.0, 0.05))
+
+    assert later.workers >= now.workers and later.replicas >= now.replicas
+
+
+def test_a_calibration_is_not_begun_where_its_file_could_not_be_written(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["calibrate", "--save", str(tmp_path / "none" / "c.json")])
+
+    assert result.exit_code == 2
+    assert "there is no folder" in result.output
+
+
+def test_two_pools_are_sized_too_where_roles_are_asked_for(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "1500", "--p95", "100", "--roles")
+
+    assert result.exit_code == 0, result.output
+    assert "in two pools: 1 prefill worker, " in result.output
+    assert "it does not pay" in result.output
+
+
+def test_two_pools_are_for_continuous_batching_only(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "5", "--p95", "100", "--roles", "--mode", "static")
+
+    assert result.exit_code == 2
+    assert "--roles" in result.output

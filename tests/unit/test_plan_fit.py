@@ -1,0 +1,97 @@
+"""Costs from measurements: a machine whose costs are known is found again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from ops.plan import calibrate, fit
+from ops.plan.calibrate import Measured
+from ops.plan.costs import Calibration, ForwardCost
+from ops.plan.fit import Iteration, MeasuredLoad
+from ops.plan.mix import Mix
+from ops.plan.service import Deployment, Service
+from ops.plan.traffic import Clients
+from tests.known_costs import COSTS, FORWARD, SENTENCES, TEXTS
+
+
+def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
+    dice = random.Random(3)
+    found = []
+    for _ in range(800):
+        prompts, decodes = dice.randint(0, 8), dice.randint(0, 60)
+        facts = prompts, sum(dice.randint(6, 30) for _ in range(prompts)), decodes, decodes * dice.randint(10, 40)
+        if any(facts):
+            found.append(Iteration(*facts, cost.seconds(*facts) * max(0.5, dice.gauss(1.0, noise))))
+    return found
+
+
+def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
+    """A load on a simulated machine, as a calibration measures one on a real one."""
+    outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(Clients(clients), 2000)
+    number, sentences, (prompt, output) = outcome.num_requests, mix.sentences_per_text, mix.mean
+    cpu_s = {name: share * outcome.seconds / number for name, share in outcome.busy.items()}
+    sums = {"n": outcome.num_iterations / number, "requests": sentences, "p": sentences * prompt}
+    sums |= {"d": sentences * (output - 1), "prompts": sentences * prompt, "outputs": sentences * output}
+    return MeasuredLoad(
+        clients, sentences, number, outcome.throughput_per_s, outcome.quantile_s(0.5), outcome.quantile_s(0.95),
+        cpu_s, sums, 20.0,
+    )  # fmt: skip
+
+
+def measured_machine(costs: Calibration) -> Measured:
+    loads = [as_measured(costs, SENTENCES, clients) for clients in calibrate.CLIENTS]
+    loads.append(as_measured(costs, TEXTS, 16))
+    return Measured(
+        iterations(costs.forward, 0.0), loads, [SENTENCES] * 3 + [TEXTS], 2500.0, costs.cores, costs.handoff
+    )
+
+
+def test_the_cost_of_an_iteration_is_found_again_through_noise() -> None:
+    found = fit.fit_forward(iterations(FORWARD, 0.05))
+
+    for facts in ((1, 12, 0, 0), (0, 0, 1, 20), (8, 130, 40, 900), (0, 0, 64, 1500)):
+        assert found.seconds(*facts) == pytest.approx(FORWARD.seconds(*facts), rel=0.02)
+    assert list(asdict(fit.fit_forward(iterations(FORWARD, 0.0))).values()) == pytest.approx(
+        list(asdict(FORWARD).values()), rel=1e-6
+    )
+
+
+def test_no_cost_is_negative_where_the_noise_would_have_it_so() -> None:
+    rows = np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
+
+    found = fit.least_squares(rows, np.array([3.0, 2.0, 1.0]))
+
+    assert found.min() == 0.0
+    assert found[0] > 0
+
+
+@pytest.fixture(scope="module")
+def found() -> Calibration:
+    return calibrate.calibration_of(measured_machine(COSTS))
+
+
+def test_a_machine_is_found_again_from_what_a_calibration_measures_of_it(found: Calibration) -> None:
+    for one in calibrate.check(replace(found, cores=COSTS.cores), measured_machine(COSTS)):
+        for name, spent_s in one.measured.cpu_s.items():
+            computed_s = one.computed.busy[name] * one.computed.seconds / one.computed.num_requests
+            assert computed_s == pytest.approx(spent_s, rel=0.12), (name, one.measured.clients)
+    assert found.hop_s == pytest.approx(COSTS.hop_s, abs=10e-6)
+    assert found.cores == pytest.approx(COSTS.cores, rel=0.15)
+
+
+def test_a_machine_that_was_found_predicts_loads_that_it_was_not_found_by(found: Calibration) -> None:
+    for clients in (3, 12):
+        real, computed = as_measured(COSTS, SENTENCES, clients), as_measured(found, SENTENCES, clients)
+        assert computed.throughput_per_s == pytest.approx(real.throughput_per_s, rel=0.05)
+        assert computed.p95_s == pytest.approx(real.p95_s, rel=0.15)
+
+
+def test_work_behind_the_message_is_found_where_answers_come_before_all_work_is_done() -> None:
+    found = calibrate.calibration_of(measured_machine(replace(COSTS, hop_s=0.0, behind=0.3)))
+
+    assert found.hop_s == 0.0
+    assert found.behind == pytest.approx(0.3, abs=0.08)
