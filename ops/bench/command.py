@@ -14,7 +14,20 @@ from typing import Any
 
 import click
 
-from ops.bench import concurrency, engine, handoff, modes, occupancy, peers, profile, slots, stalls, static_sweep
+from ops.bench import (
+    concurrency,
+    engine,
+    handoff,
+    modes,
+    occupancy,
+    peers,
+    prediction,
+    profile,
+    simulated_day,
+    slots,
+    stalls,
+    static_sweep,
+)
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
 from ops.options import option
@@ -23,6 +36,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
     "peers": peers, "profile": profile, "engine": engine, "slots": slots,
     "stalls": stalls, "handoff": handoff,
+    "plan": prediction, "day": simulated_day,
 }  # fmt: skip
 ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
 _QUICK = 0.1
@@ -57,6 +71,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     slots          the capacity of one worker, found three ways
     stalls         how long a long text holds up those who decode
     handoff        what a prefill pool costs, and what it saves, by width and length; needs no server
+    plan           latencies that `miniserve plan` predicts, and as they are on this machine
+    day            a simulated day under two autoscaling rules; needs no server
 
     \b
     --concurrency and --total are for static-sweep and modes, --sentences is for peers, profile and engine.
