@@ -61,7 +61,7 @@ class ScriptedQueue:
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
-        _, _, is_consistent, _ = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", *words))
+        _, _, is_consistent, *_ = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", *words))
         if not is_consistent:
             self.run(script("reconcile"))
 
