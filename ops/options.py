@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import click
 
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
-from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
+from scheduler.settings import Range, Settings, hide_password, redis_url_fault, redis_urls, value_type, variable
 from scheduler.web_urls import webhook_fault
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
@@ -25,11 +25,12 @@ ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
 
 
 def with_settings(
-    *names: str, is_redis_required: bool = False, **help_texts: str
+    *names: str, is_redis_required: bool = False, takes_shards: bool = False, **help_texts: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of these settings; the function receives one finished `settings` instead of them.
 
-    `help_texts` are those of settings that mean something narrower to this command.
+    `takes_shards`: --redis-url may name several. `help_texts` are those of settings that mean something narrower to
+    this command.
     """
     if is_redis_required:
         help_texts["redis_url"] = _SHARED_REDIS
@@ -41,6 +42,8 @@ def with_settings(
             settings = build_settings(os.environ, chosen)
             if is_redis_required and settings.uses_queue and not settings.redis_url:
                 raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
+            if "redis_url" in names:
+                _check_shards(redis_urls(settings.redis_url), takes_shards)
             return function(settings=settings, **values)
 
         for name in reversed(names):
@@ -120,9 +123,23 @@ class RangedType(click.ParamType):
 
 
 def _check_redis_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if fault := redis_url_fault(value):
-        raise click.BadParameter(f"{hide_password(value)!r} is not allowed; {fault}")
+    for url in redis_urls(value):
+        if fault := redis_url_fault(url):
+            raise click.BadParameter(f"{hide_password(url)!r} is not allowed; {fault}")
     return value
+
+
+def _check_shards(urls: Sequence[str], takes_shards: bool) -> None:
+    """Raises click.UsageError where several Redis are named and cannot be used."""
+    if len(urls) == 1:
+        return
+    if not takes_shards:
+        remedy = "name the one it belongs to; `miniserve api` takes all (docs/shards.md)"
+        raise click.UsageError(f"--redis-url names {len(urls)} Redis, and this command has one: {remedy}")
+    from scheduler.shards import shards_fault  # who has one Redis loads nothing of this
+
+    if fault := shards_fault(urls):
+        raise click.UsageError(f"--redis-url: {fault}")
 
 
 def _check_webhook(context: click.Context, parameter: click.Parameter, value: str) -> str:

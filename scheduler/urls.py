@@ -1,10 +1,7 @@
-"""URLs of a Redis: what a sound one is, and how it may be shown.
+"""URLs of a Redis: what a sound one is, and how it may be shown. Nothing here connects.
 
-Text only: nothing here connects.
-
-Beside the URLs that redis-py knows there are two for a Redis watched by sentinels, `redis+sentinel://` and
-`rediss+sentinel://` (TLS, to the sentinels too): their hosts are the sentinels, and a client asks those where
-the primary is now. The form is that of rq-dashboard.
+Two schemes more than redis-py has are for a Redis that sentinels watch, `redis+sentinel://` and `rediss+sentinel://`
+(TLS, to the sentinels, too): the hosts are the sentinels, which know where the primary is. The form is rq-dashboard's.
 """
 
 from __future__ import annotations
@@ -25,6 +22,11 @@ _TLS_OPTIONS = (
 )  # fmt: skip
 SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
 _CERT_REQS = ("none", "optional", "required")
+
+
+def redis_urls(text: str) -> list[str]:
+    """Those of a list, whose commas stand before a scheme; others separate sentinels."""
+    return re.split(r"\s*,\s*(?=[a-z+]+://)", text)
 
 
 def is_sentinel_url(url: str) -> bool:
@@ -53,9 +55,8 @@ def _place_fault(scheme: str, hosts: str, path: str) -> str | None:
             host_and_port(host)
     except ValueError:  # also brackets that hold no IPv6 address
         return _NO_ADDRESS
-    if is_watched:
-        return None if re.fullmatch(r"/[^/]+(/\d*)?", path) else _NO_SERVICE
-    return None if re.fullmatch(r"/?\d*", path) else _NO_DATABASE
+    form, fault = (r"/[^/]+(/\d*)?", _NO_SERVICE) if is_watched else (r"/?\d*", _NO_DATABASE)
+    return None if re.fullmatch(form, path) else fault
 
 
 def _options_fault(scheme: str, options: list[tuple[str, str]]) -> str | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from urllib.parse import urlsplit
+
+from scheduler.urls import hide_password
 
 ANY_ORIGIN = "*"
 # As browsers send it: no path, no capitals.
@@ -37,6 +40,17 @@ def webhook_fault(url: str) -> str | None:
     if not is_sound:
         return "must name a host, or HOST:PORT, the port a whole number, 1 to 65,535"
     return "must hold its secret in the path or the query, not before an @" if "@" in parts.netloc else None
+
+
+def web_faults(cors_origins: str, alert_webhook: str, otel_endpoint: str) -> Iterator[tuple[str, str]]:
+    """The settings of these names that are not sound, each with what is wrong."""
+    if fault := origins_fault(cors_origins):
+        yield "cors_origins", f": {fault}"
+    if fault := webhook_fault(alert_webhook):
+        yield "alert_webhook", f" {fault}"
+    if otel_endpoint and not otel_endpoint.startswith(("http://", "https://")):
+        wanted = "it must begin with http:// or https://, as http://host:4318"
+        yield "otel_endpoint", f" is {hide_password(otel_endpoint)!r}; {wanted}"
 
 
 def hide_secret(url: str) -> str:

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from queue import Empty, Full, Queue
 from typing import Any
 
@@ -29,6 +29,7 @@ from worker.mailbox.connection import Command, script
 from worker.mailbox.heartbeat import LIVE
 from worker.mailbox.protocol import ApiMailbox
 
+Ask = Callable[[Command], Any]
 MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
 _FIGURES_EVERY = 4  # looks: they cost the most of it
@@ -43,14 +44,19 @@ logger = structlog.get_logger(__name__)
 class Hub:
     """Any thread may watch."""
 
-    def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Callable[[Command], Any] | None) -> None:
-        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does."""
-        self._observer, self._goals, self._ask = observer_of(mailbox), goals, ask
+    def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Ask | None) -> None:
+        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does.
+
+        A mailbox over several Redis knows how to ask each.
+        """
+        self._observer, self._goals = observer_of(mailbox), goals
+        own: dict[str, Ask] = {} if ask is None else {"": ask}
+        self._asks: Callable[[], Mapping[str, Ask]] = getattr(mailbox, "asks", lambda: own)  # by shard
         self._lock = threading.Lock()
         self._viewers: list[Queue[bytes]] = []
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
-        self._last_id = "$"
+        self._last_ids: dict[str, str] = {}  # by shard
         self._replaying = threading.Lock()
         self._replay: tuple[float, list[Fragment]] = -_REPLAY_HOLDS_S, []
 
@@ -109,7 +115,7 @@ class Hub:
     def _look_while_watched(self) -> None:
         number = 0
         self._seen.clear()
-        self._last_id = "$"
+        self._last_ids.clear()
         while self._has_viewers():
             began_s = time.monotonic()
             try:
@@ -129,26 +135,25 @@ class Hub:
 
     def _look(self, number: int) -> None:
         if number % _FIGURES_EVERY == 0:
-            if self._ask is not None:
-                self._ask(script("watch"))
+            for ask in self._asks().values():
+                ask(script("watch"))
             seen = self._observer.observe()
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
                 self._seen.popleft()
             self._tell(_event("figures", json.dumps(figures(self._seen[0], seen, self._goals))))
-        if self._ask is not None:
-            news = self._read_news(self._ask)
-            self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
+        news = [one for shard, ask in self._asks().items() for one in self._read_news(ask, shard)]
+        self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
 
-    def _read_news(self, ask: Callable[[Command], Any]) -> list[str]:
+    def _read_news(self, ask: Ask, shard: str = "") -> list[str]:
         """What workers have sent since the last look."""
-        if self._last_id == "$":  # what others watched before is no news
+        if shard not in self._last_ids:  # what others watched before is no news
             newest = ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
-            self._last_id = newest[0][0].decode() if newest else "0-0"
+            self._last_ids[shard] = newest[0][0].decode() if newest else "0-0"
             return []
-        entries = ask(("XRANGE", LIVE, f"({self._last_id}", "+", "COUNT", _MOST_NEWS))
+        entries = ask(("XRANGE", LIVE, f"({self._last_ids[shard]}", "+", "COUNT", _MOST_NEWS))
         if entries:
-            self._last_id = entries[-1][0].decode()
+            self._last_ids[shard] = entries[-1][0].decode()
         return [fields[1].decode(errors="replace") for _, fields in entries]
 
     def _tell(self, events: bytes) -> None:
@@ -166,7 +171,7 @@ class Hub:
 
         From the stream itself: it is all that the replicas have in common.
         """
-        entries = self._ask(("XRANGE", LIVE, "-", "+")) if self._ask is not None else ()
+        entries = [entry for ask in self._asks().values() for entry in ask(("XRANGE", LIVE, "-", "+"))]
         news = []
         for _, fields in entries:
             pause()

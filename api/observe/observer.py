@@ -1,4 +1,4 @@
-"""Who looks for an API process: at the queue in Redis, or at the one inside the process."""
+"""Who looks for an API process: at the queue in Redis, at several, or at the one inside the process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from worker.mailbox.observing import Found, Observer
 
 
 def observer_of(mailbox: Any) -> Observer:
-    """The mailbox itself, in the modes without a queue."""
-    ask = getattr(mailbox, "ask", None)  # of one over Redis
-    if ask is None:
+    """The mailbox itself, in the modes without a queue and over several."""
+    if hasattr(mailbox, "observe"):
         return cast(Observer, mailbox)
     from worker.mailbox.redis_observer import RedisObserver  # the modes without a queue load no redis
 
-    return RedisObserver(ask)
+    return RedisObserver(mailbox.ask)
 
 
 def find_own(observer: Observer, request_id: str, account: Account | None) -> Found | None:

@@ -28,7 +28,12 @@ def add_observing(app: Api, corrector: Corrector) -> None:
         seen = observer.observe()
         if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
             seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
-        return metrics.metrics_text(seen, app.settings)
+        text = metrics.metrics_text(seen, app.settings)
+        if shards := getattr(app.mailbox, "shards", None):
+            from api.shards.metrics import shard_metrics
+
+            text += shard_metrics({shard.place: shard.seen for shard in shards.values()}, app.settings)
+        return text
 
     page = MetricsPage(metrics_text)
 

@@ -211,12 +211,12 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
-        redis = connect(settings.redis_url, _STATUS_TIMEOUT_S)
-        status_client = StatusClient(redis, recorder.tallies.totals, self.wsgi.reports)
+        told = recorder.tallies.totals, self.wsgi.reports
+        look = self.wsgi.look or StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), *told).status
         limits = connection_limits(self.worker_connections)
         self._places = Places(limits.served, settings.trusted_proxies)
         self._readiness = self.wsgi.readiness = Readiness(
-            lambda: mailbox.check_hearing(status_client.status()), lambda: self._places.is_full
+            lambda: mailbox.check_hearing(look()), lambda: self._places.is_full
         )
         acceptor = self._acceptor(limits.idle)
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others

@@ -12,6 +12,8 @@ from redis import Redis, RedisError
 
 from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
+from scheduler.shards import MARK_DIGITS, mark_of
+from scheduler.urls import redis_urls
 from worker.mailbox.connection import connect, refusal_of
 from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
@@ -22,24 +24,29 @@ _LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
 
 
 @click.command("dead-letters")
-@with_settings("redis_url", is_redis_required=True)
+@with_settings("redis_url", is_redis_required=True, takes_shards=True)
 @option("--json", is_flag=True)
 def dead_letters(settings: Settings, json: bool) -> None:
     """List the requests that were given up: id, when, attempts, why; the oldest first.
 
     A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
     """
+    num_found = sum(_list(url, json) for url in redis_urls(settings.redis_url))
+    if not num_found:
+        click.echo("no dead letters", err=True)
+
+
+def _list(url: str, json: bool) -> int:
     num_found = 0
     try:
-        with connect(settings.redis_url) as client:
+        with connect(url) as client:
             for letter in _letters(client):
                 num_found += 1
                 words = f"{letter['id']}  {letter['ended_at']}  {letter['attempts']} attempts  {letter['why']}"
                 click.echo(json_module.dumps(letter) if json else words)
     except (RedisError, OSError) as error:
-        raise _unreachable(settings, refusal_of(error) or error) from None
-    if not num_found:
-        click.echo("no dead letters", err=True)
+        raise _unreachable(url, refusal_of(error) or error) from None
+    return num_found
 
 
 def _letters(client: Redis) -> Iterator[dict[str, str]]:
@@ -73,7 +80,7 @@ def _text(value: bytes | None) -> str:
 
 
 @click.command()
-@with_settings("redis_url", is_redis_required=True)
+@with_settings("redis_url", is_redis_required=True, takes_shards=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
     """Put the dead letters ID... back into the queue: they are tried twice more, each by itself.
@@ -85,7 +92,7 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
 
 
 @click.command()
-@with_settings("redis_url", is_redis_required=True)
+@with_settings("redis_url", is_redis_required=True, takes_shards=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def drop(settings: Settings, ids: tuple[str, ...]) -> None:
     """Forget the dead letters ID...: requests that were answered with 502, which RQ's tools list as failed jobs.
@@ -96,22 +103,24 @@ def drop(settings: Settings, ids: tuple[str, ...]) -> None:
 
 
 def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters, str], None], done: str) -> None:
-    letters, num_failed = DeadLetters(connect(settings.redis_url)), 0
-    try:
-        for request_id in ids:
-            try:
-                move(letters, request_id)
-                click.echo(f"{request_id}: {done}")
-            except NoDeadLetter as error:
-                num_failed += 1
-                click.echo(f"miniserve: {error}", err=True)
-    except MailboxDown as error:
-        raise _unreachable(settings, error) from None
-    finally:
-        letters.close()
+    urls, num_failed = redis_urls(settings.redis_url), 0
+    by_mark = {mark_of(url): url for url in urls if len(urls) > 1}
+    for request_id in ids:
+        url = by_mark.get(request_id[:MARK_DIGITS], urls[0])
+        letters = DeadLetters(connect(url))
+        try:
+            move(letters, request_id)
+            click.echo(f"{request_id}: {done}")
+        except NoDeadLetter as error:
+            num_failed += 1
+            click.echo(f"miniserve: {error}", err=True)
+        except MailboxDown as error:
+            raise _unreachable(url, error) from None
+        finally:
+            letters.close()
     raise SystemExit(1 if num_failed else 0)
 
 
-def _unreachable(settings: Settings, error: object) -> click.ClickException:
-    url = hide_password(settings.redis_url)
-    return click.ClickException(f"{url} does not answer: {error}. Name the Redis with --redis-url")
+def _unreachable(url: str, error: object) -> click.ClickException:
+    shown = hide_password(url)
+    return click.ClickException(f"{shown} does not answer: {error}. Name the Redis with --redis-url")

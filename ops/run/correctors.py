@@ -5,9 +5,11 @@ Called in gunicorn's worker process, so everything is imported there, after geve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scheduler.settings import Settings
+from scheduler.urls import redis_urls
 
 if TYPE_CHECKING:
     from api.service.corrector import Corrector
@@ -15,12 +17,22 @@ if TYPE_CHECKING:
 
 def make_corrector(settings: Settings) -> Corrector:
     """The corrector of the mode. Raises WeightsError where a model of this process does not fit the tokenizer."""
-    from api.server.application import queue_corrector
     from ops.run.faults import broken, fault_of
 
     settings = broken(settings)
-    corrector = queue_corrector(settings) if settings.uses_queue else _local_corrector(settings)
-    return fault_of(settings).corrector(corrector)
+    return fault_of(settings).corrector(_maker_of(settings)(settings))
+
+
+def _maker_of(settings: Settings) -> Callable[[Settings], Corrector]:
+    if not settings.uses_queue:
+        return _local_corrector
+    if len(redis_urls(settings.redis_url)) > 1:
+        from api.shards.corrector import sharded_corrector
+
+        return sharded_corrector
+    from api.server.application import queue_corrector
+
+    return queue_corrector
 
 
 def _local_corrector(settings: Settings) -> Corrector:

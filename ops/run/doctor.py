@@ -26,7 +26,7 @@ from ops.run.health import http_fault
 from ops.run.model_facts import read_model_facts
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
-from scheduler.settings import Settings, hide_password, redis_url_fault
+from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
 from worker.mailbox.connection import connect, refusal_of
 from worker.model.weights import DEFAULT_PATH, digest
 
@@ -94,7 +94,8 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
     if redis_url is None:
         redis_url = settings.redis_url
     if settings.uses_queue:
-        yield from _of_redis(redis_url) if redis_url else [_embedded()]
+        for url in redis_urls(redis_url):
+            yield from _of_redis(url) if url else [_embedded()]
 
 
 def _in_words(settings: Settings) -> str:

@@ -29,7 +29,7 @@ from worker.mailbox.protocol import MailboxDown
 SCRIPTS = {
     # asked by the API
     "enqueue": "accounts", "cancel": "accounts", "check": "", "find": "", "status": "", "observe": "history",
-    "learn": "learners", "learner": "learners", "forget": "learners", "watch": "",
+    "learn": "learners counted", "first": "counted", "learner": "learners", "forget": "learners", "watch": "",
     # asked by workers
     "drain": "accounts", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery",
     "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",

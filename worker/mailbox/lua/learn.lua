@@ -10,13 +10,6 @@ if (number(redis.pcall('GET', reported)) or 0) >= tonumber(serial) then return 0
 redis.call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
 local now = string.format('%.0f', clock())
 
-local function is_new(id, is_first)
-  if id == '' then return true end
-  local record = request_key(id)
-  if redis.call('EXISTS', record) == 0 then return is_first end -- nobody can have it again but for a plain GET
-  return redis.pcall('HSETNX', record, 'counted', 1) == 1
-end
-
 -- One read and one write for all of an answer. Returns whose the learner is.
 local function add(key, client, num_texts, first, stop)
   local grown, names, seen = { corrections = tonumber(num_texts) }, { 'since', 'holder', 'corrections', 'verbs' }, {}
