@@ -13,5 +13,6 @@ TIMES = (
     "probes p99 ms", "slowest probe in overload ms", "readyz 503 after s", "readyz 200 after s",
     "alerts raised by the load", "answered too late or refused", "utilization alert s before p95 doubled",
     "predicted wait off by %", "no-live-worker raised after s", "unready after s",
+    "p95 while one is away, of that before", "three, of one", "uneven, of one", "p95 of the slow one, of the others",
     "others' p50 ms", "wait at 0.5 off by %", "wait at 0.8 off by %", "wait at 0.95 off by %",
 )  # fmt: skip
