@@ -30,8 +30,8 @@ def build(folder: Path, below: Sequence[Object] = ()) -> list[Object]:
     for patch in kustomization.get("patches", ()):
         _patch(folder, patch, objects)
     for one in objects:
-        if "namespace" in kustomization and one["kind"] != "Namespace":
-            one["metadata"]["namespace"] = kustomization["namespace"]
+        if "namespace" in kustomization:
+            one["metadata"]["name" if one["kind"] == "Namespace" else "namespace"] = kustomization["namespace"]
         for label in kustomization.get("labels", ()):
             one["metadata"].setdefault("labels", {}).update(label["pairs"])
         for image in kustomization.get("images", ()):

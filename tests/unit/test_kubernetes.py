@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from api.shards.metrics import shard_metrics
 from scheduler.settings import Settings
+from scheduler.shards import place_of
+from tests.exposed_metrics import families_of
 from tests.kustomize import build, build_with_pools, containers
 from worker.mailbox.sentinel import SentinelUrl
 
@@ -179,6 +182,11 @@ def test_everything_is_denied_but_what_a_rule_allows(objects: list[dict[str, Any
                    for way in (*rule.get("ingress", ()), *rule.get("egress", ())))  # fmt: skip
 
 
+def in_namespace(text: str) -> str:
+    """As Kubernetes fills it in."""
+    return text.replace("$(POD_NAMESPACE)", NAMESPACE)
+
+
 def environment(objects: list[dict[str, Any]], role: str) -> dict[str, Any]:
     """By name, in order."""
     return {one["name"]: one for one in containers(find(objects, "Deployment", role))[0]["env"]}
@@ -188,17 +196,18 @@ def environment(objects: list[dict[str, Any]], role: str) -> dict[str, Any]:
 def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str, tmp_path: Path) -> None:
     objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
     env = environment(objects, role)
-    known = SentinelUrl.parse(env["MINISERVE_REDIS_URL"]["value"].replace("$(REDIS_PASSWORD)", "pw"))
+    known = SentinelUrl.parse(in_namespace(env["MINISERVE_REDIS_URL"]["value"]).replace("$(REDIS_PASSWORD)", "pw"))
     redis = find(objects, "StatefulSet", "redis")
 
     user = "worker" if role in ("worker", "decode") else "api"
     assert known.redis_url.startswith(f"redis://{user}:pw@")
     assert env["REDIS_PASSWORD"]["valueFrom"]["secretKeyRef"]["key"] == f"{user}-password"
-    assert list(env).index("REDIS_PASSWORD") < list(env).index("MINISERVE_REDIS_URL"), "it is put together from it"
+    assert list(env)[:3] == ["REDIS_PASSWORD", "POD_NAMESPACE", "MINISERVE_REDIS_URL"], "it is put together from them"
     nodes = [f"redis-{number}.redis-nodes.{NAMESPACE}.svc" for number in range(redis["spec"]["replicas"])]
     assert known.sentinels == tuple((node, 26379) for node in nodes)
     for container in containers(redis):
-        values = {one["name"]: one.get("value") for one in container["env"]}
+        assert [one["name"] for one in container["env"]].index("POD_NAMESPACE") == 1, "others are put together from it"
+        values = {one["name"]: in_namespace(one.get("value", "")) for one in container["env"]}
         assert values["SENTINELS"].split() == [f"{node}:26379" for node in nodes]
         assert (values["SERVICE"], values["FIRST_PRIMARY"]) == (known.service, f"{nodes[0]} 6379")
 
@@ -223,7 +232,7 @@ def test_the_redis_pods_run_the_scripts_that_the_drills_run() -> None:
     for container in containers(find(objects, "StatefulSet", "redis")):
         assert container["command"][1].removeprefix("/scripts/") in scripts
         read = " ".join(scripts.values())
-        for name in (one["name"] for one in container["env"] if one["name"] != "POD_NAME"):
+        for name in (one["name"] for one in container["env"] if not one["name"].startswith("POD_NAME")):
             assert re.search(rf"\b{name}\b", read), f"no script reads {name}"
 
 
@@ -236,6 +245,36 @@ def test_every_variable_a_managed_redis_needs_comes_from_its_secret() -> None:
         )
         assert "/etc/redis-ca" in str(containers(find(objects, "Deployment", role)))
     assert not [one for one in objects if one["kind"] == "StatefulSet"]
+
+
+@pytest.mark.parametrize("shard", ["a", "b"])
+def test_a_shard_is_the_same_release_in_a_namespace_of_its_own(shard: str) -> None:
+    namespace, plain = f"miniserve-{shard}", build(KUBERNETES / "overlays" / "sentinel")
+    objects = build(KUBERNETES / "overlays" / f"shard-{shard}")
+
+    assert {one["metadata"]["namespace"] for one in objects if one["kind"] != "Namespace"} == {namespace}
+    names = [(one["kind"], one["metadata"]["name"]) for one in objects if one["kind"] != "Namespace"]
+    more = {("NetworkPolicy", "to-shards"), ("NetworkPolicy", "from-shards")}
+    assert {*names} - more == {(one["kind"], one["metadata"]["name"]) for one in plain if one["kind"] != "Namespace"}
+    assert environment(objects, "worker") == environment(plain, "worker")
+    assert environment(objects, "monitor") == environment(plain, "monitor")
+    api = environment(objects, "api")["MINISERVE_REDIS_URL"]
+    assert api["valueFrom"]["secretKeyRef"] == {"name": "miniserve-shards", "key": "api-urls"}
+    label = find(objects, "Namespace", namespace)["metadata"]["labels"]["app.kubernetes.io/part-of"]
+    assert label in str(find(objects, "NetworkPolicy", "to-shards")["spec"])
+
+
+@pytest.mark.parametrize("shard", ["a", "b"])
+def test_the_workers_of_a_shard_are_scaled_by_its_own_figures(shard: str) -> None:
+    (spec,) = [one["spec"] for one in build(KUBERNETES / "overlays" / f"shard-{shard}")
+               if (one["kind"], one["metadata"]["name"]) == ("ScaledObject", "worker")]  # fmt: skip
+    queries = " ".join(trigger["metadata"]["query"] for trigger in spec["triggers"])
+    pattern = re.findall(r'shard=~"([^"]+)"', queries)
+    place = place_of(f"redis+sentinel://api:pw@redis-0.redis-nodes.miniserve-{shard}.svc:26379/miniserve/0")
+    told = families_of(shard_metrics({place: None}, Settings()))
+
+    assert len(pattern) == 5 and all(re.fullmatch(one, place) for one in pattern)
+    assert set(re.findall(r"miniserve_\w+", queries)) <= set(told)
 
 
 def test_a_kustomization_that_names_what_is_not_there_is_noticed(tmp_path: Path) -> None:
