@@ -86,7 +86,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.set_ylabel(label)
         axes.grid(alpha=0.3)
         _mark(axes, DayPlan(), axes is panels[0])
-    panels[2].set_yscale("log")
+    panels[2].set_ylim(bottom=0)
     panels[1].legend(loc="upper left")
     panels[-1].set_xlabel("hour of the day")
     panels[0].set_title("A simulated day, three shards, under two autoscaling rules")
@@ -108,4 +108,5 @@ def _mark(axes: object, day: DayPlan, is_named: bool) -> None:
     for what, begin_h, minutes in marks:
         axes.axvspan(begin_h, begin_h + minutes / 60, color="#DDDDDD", zorder=0)
         if is_named:
-            axes.annotate(what, (begin_h, axes.get_ylim()[1]), (0, -10), textcoords="offset points", fontsize=8)
+            end = begin_h + minutes / 60, axes.get_ylim()[1]
+            axes.annotate(what, end, (3, -10), textcoords="offset points", fontsize=8)
