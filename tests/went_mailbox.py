@@ -51,6 +51,8 @@ class WentMailbox(FakeMailbox):
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
 
+    def observe(self) -> None: ...
+
 
 def client_of_mailbox(mailbox: WentMailbox, settings: Settings | None = None) -> FlaskClient:
     settings = settings or Settings()
