@@ -133,6 +133,7 @@ class RequestRecorder:
                 self.tallies.note_stages(exchange, elapsed_s)
             if exchange.account is not None:
                 self.tallies.note_tokens(exchange.account.name, exchange.prompt_tokens + exchange.output_tokens)
+        exchange.has_left = None  # it knows the connection, which would stay until the line is written
         self.log.note(exchange, elapsed_s)
         context, job_ids = exchange.context, exchange.job_ids
         keep_trace = self._keep_trace if job_ids and exchange.accepted_s else None

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
+from api.http import request_input
 from api.service.exchange import Exchange
 from api.site import create_site
 from api.telemetry import request_log
@@ -101,6 +102,18 @@ def test_every_request_has_one_line_and_none_has_its_text() -> None:
     assert documents[0]["correlation_id"] == "mine"
     assert (documents[0]["prefill_ms"], documents[0]["decode_ms"]) == (3.4, 5.6)
     assert "Zanzibarian" not in "".join(texts)
+
+
+def test_what_waits_to_be_logged_does_not_hold_the_connection_of_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: False)
+    corrector, lines = FakeCorrector(), []
+    app = create_site(corrector, Settings())
+    app.recorder.log = RequestLog(Settings(), lines.append)
+
+    app.test_client().post("/correct", json={"sentence": "He goed"})
+
+    assert len(lines) == 1
+    assert corrector.jobs[0].exchange.has_left is None
 
 
 def test_questions_about_requests_are_no_lines_of_this_log() -> None:

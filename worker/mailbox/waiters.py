@@ -78,7 +78,8 @@ class Waiters:
     def accept(self, wanted: Submission, run_id: str) -> None:
         with self._lock:
             wanted.run_id = run_id
-            self.open_ids.update([job_id for job_id in wanted.outcomes if job_id in self._by_id])
+            missing = [job_id for job_id, outcome in wanted.outcomes.items() if outcome is None]
+            self.open_ids.update([job_id for job_id in missing if job_id in self._by_id])
 
     def begin_wait(self, wanted: Submission, job_ids: Sequence[str]) -> threading.Event:
         """Return what is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
@@ -144,7 +145,7 @@ class Waiters:
         before = time.monotonic() - older_than_s
         with self._lock:
             firsts = [(job_id, waiting[0]) for job_id, waiting in self._by_id.items()]
-        return [(each, wanted) for each, wanted in firsts if not wanted.outcomes[each] and wanted.since_s <= before]
+            return [(each, wanted) for each, wanted in firsts if not wanted.outcomes[each] and wanted.since_s <= before]
 
     def shut_down(self) -> None:
         with self._lock:
