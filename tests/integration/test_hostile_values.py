@@ -215,6 +215,34 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     assert api.status().redis_ok
 
 
+SHARED_KEYS = [
+    *[f"miniserve:{name}" for name in "reservations rates counts totals kept clients leases read apis live".split()],
+    *[f"miniserve:{name}" for name in ("history", "offers", "handoffs")],
+    *[f"rq:{name}" for name in ("queue:correct", "queue:correct-async", "wip:correct", "queues", "workers")],
+    *[f"rq:{name}:correct" for name in ("finished", "failed", "canceled", "workers")],
+]
+
+
+@pytest.mark.parametrize("key", SHARED_KEYS)
+def test_a_key_of_all_that_has_another_type_is_put_away_by_whoever_looks(
+    house: RedisHouse, client: Redis, key: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    first = api.submit(a_request("a"))
+    client.delete(key)
+    client.set(key, "junk")
+
+    api.observe()
+    connection = RedisConnection(house.connect())
+    for command in (worker._heartbeat._command(worker._heartbeat._report()), script("reconcile")):
+        connection.ask_one(command)
+    connection.close()
+    second = api.submit(a_request("b"))
+    eventually(lambda: answer(worker, *take(worker)) and api.status().num_done >= (1 if "counts" in key else 2))
+
+    assert {api.wait(each, 5).request_id for each in (first, second)} == {"a", "b"}
+
+
 def test_a_dead_letter_with_a_broken_field_is_still_put_back(house: RedisHouse, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"))

@@ -1,8 +1,22 @@
 -- OBSERVE: everything that metrics are made of, at one moment. ARGV: seconds without a turn allowed to a live worker.
+-- A key of ours that holds another type fails every script that reads it. It is deleted here, for somebody always looks, the
+-- monitor at least. What was lost with it is counted and queued again from the rest (RECONCILE).
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
   'computed_tokens_per_s', 'role' }
+local KEYS_BY_LENGTH = {
+  LLEN = { QUEUE, ASYNC, HISTORY, 'miniserve:offers' },
+  HLEN = { RESERVATIONS, RATES, COUNTS, TOTALS, KEPT, CLIENTS },
+  ZCARD = { WIP, LEASES, READ, APIS, 'miniserve:handoffs', registry_of('finished'), registry_of('failed'), registry_of('canceled') },
+  SCARD = { 'rq:queues', 'rq:workers', 'rq:workers:correct', 'rq:workers:correct-async' },
+  XLEN = { 'miniserve:live' },
+}
+for command, keys in pairs(KEYS_BY_LENGTH) do
+  for _, key in ipairs(keys) do
+    if type(redis.pcall(command, key)) == 'table' then redis.call('DEL', key) end -- an error
+  end
+end
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = cjson.encode(moment(now))
