@@ -140,6 +140,22 @@ def test_a_redis_without_memory_takes_no_offer(pools: Pools) -> None:
         pools.client.config_set("maxmemory", 0)
 
 
+def test_what_is_on_its_way_takes_at_most_an_eighth_of_the_memory_of_redis(pools: Pools) -> None:
+    api, reader = pools.api(), pools.prefill()
+    names = ("a", "b", "c", "d")
+    for name in names:
+        api.submit(a_request(name))
+    assert take(reader) == [*names]
+    pools.client.config_set("maxmemory", 128 << 20)
+    try:
+        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(128 << 20))
+        for name in names:
+            offer(reader, name, handoff=bytes(7 << 20))
+        assert pools.client.llen(OFFERS) == 2
+    finally:
+        pools.client.config_set("maxmemory", 0)
+
+
 def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:
     api, reader = pools.api(), pools.prefill()
     api.submit(a_request("a"))
