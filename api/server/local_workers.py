@@ -2,6 +2,7 @@
 
 `sync` is gunicorn's plain worker: one connection at a time, closed after each answer, the others wait in the kernel's
 backlog. `threaded` has a thread for each request. Both finish the requests that they have begun when they are stopped.
+Both bound the time in which a client may send a request.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +22,24 @@ from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Header
 from api.server.raw_replies import CLIENT_STALL_S, AnswersUnreadable
 
 _SYNC_STALL_S = 5.0  # of the one client at a time: all others wait for it
+_SYNC_REQUEST_S = 10.0  # for all of its request
+_REQUEST_S = 40.0  # as in api/server/client_socket.py: 10 s for a head, 30 s for a body
+
+
+class _ClientSocket(socket.socket):
+    """A connection that ends, for its reader, when its client takes too long to send a request."""
+
+    __slots__ = ("_until_s",)
+    _until_s: float
+
+    @classmethod
+    def of(cls, client: socket.socket, within_s: float) -> _ClientSocket:
+        own = client if isinstance(client, cls) else cls(fileno=client.detach())
+        own._until_s = time.monotonic() + within_s
+        return own
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        return super().recv(size, flags) if time.monotonic() < self._until_s else b""
 
 
 class _LocalWorker(AnswersUnreadable):
@@ -48,6 +68,8 @@ class SyncApiWorker(_LocalWorker, SyncWorker):
         except OSError:  # opened in advance, say: gunicorn would log a traceback and linger for two seconds more
             client.close()
             return
+        client = _ClientSocket.of(client, _SYNC_REQUEST_S)
+        client.settimeout(_SYNC_STALL_S)
         super().handle(listener, client, addr)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -60,6 +82,7 @@ class ThreadedApiWorker(_LocalWorker, ThreadWorker):
     wsgi: Api
 
     def handle(self, conn: TConn) -> Any:
+        conn.sock = _ClientSocket.of(conn.sock, _REQUEST_S)
         # In the kernel: gunicorn takes a timeout of Python's off again before it reads.
         patience = struct.pack("ll", int(CLIENT_STALL_S), 0)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):

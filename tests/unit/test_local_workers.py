@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.workers.gthread import TConn
 
 from api.server import local_workers
 from api.server.local_workers import SyncApiWorker, ThreadedApiWorker
@@ -61,3 +63,40 @@ def test_a_client_that_says_nothing_is_let_go_without_a_traceback(monkeypatch: p
 
         assert theirs.recv(1) == b""
     assert worker.log.exception.call_count == 0
+
+
+def threaded(ours: socket.socket) -> None:
+    worker = ThreadedApiWorker(1, 1, [], None, 30, Config(), Mock())
+    conn = TConn(worker.cfg, ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    conn.data_ready = True
+    worker.handle(conn)
+
+
+def plain(ours: socket.socket) -> None:
+    SyncApiWorker(1, 1, [], None, 30, Config(), Mock()).handle(None, ours, ("", 0))
+
+
+@pytest.mark.parametrize("handle", [threaded, plain])
+def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, handle: Callable[[socket.socket], None]
+) -> None:
+    monkeypatch.setattr(local_workers, "_REQUEST_S", 0.2)
+    monkeypatch.setattr(local_workers, "_SYNC_REQUEST_S", 0.2)
+    ours, theirs = socket.socketpair()
+    is_over = threading.Event()
+
+    def dribble() -> None:
+        theirs.sendall(b"GET / HTTP/1.1\r\nX: ")
+        while not is_over.wait(0.02):
+            theirs.send(b"x")
+
+    with theirs:
+        client = threading.Thread(target=dribble)
+        client.start()
+        server = threading.Thread(target=handle, args=(ours,), daemon=True)
+        server.start()
+        server.join(5.0)
+        is_over.set()
+        client.join()
+
+    assert not server.is_alive()
