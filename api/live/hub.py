@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Mapping
 from queue import Empty, Full, Queue
 from typing import Any
@@ -53,24 +53,32 @@ class Hub:
         own: dict[str, Ask] = {} if ask is None else {"": ask}
         self._asks: Callable[[], Mapping[str, Ask]] = getattr(mailbox, "asks", lambda: own)  # by shard
         self._lock = threading.Lock()
-        self._viewers: list[Queue[bytes]] = []
+        self._viewers: dict[Queue[bytes], str] = {}  # and whose each is; oldest first
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
         self._last_ids: dict[str, str] = {}  # by shard
         self._replaying = threading.Lock()
         self._replay: tuple[float, list[Fragment]] = -_REPLAY_HOLDS_S, []
 
-    def watch(self, is_over: Callable[[], bool]) -> Generator[bytes]:
+    def watch(self, is_over: Callable[[], bool], client: str = "") -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
         queue: Queue[bytes] = Queue(_MOST_BEHIND)
         with self._lock:
             if len(self._viewers) >= MOST_VIEWERS:
-                raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
-            self._viewers.append(queue)
+                self._make_room(client)
+            self._viewers[queue] = client
             if not self._is_looking:
                 self._is_looking = True
                 threading.Thread(target=self._look_while_watched, name="live", daemon=True).start()
         return self._events(queue, is_over)
+
+    def _make_room(self, client: str) -> None:
+        """End the oldest stream of the client that has most. Raises RateLimited for one that would have as many."""
+        held = Counter(self._viewers.values())
+        greediest, most = held.most_common(1)[0]
+        if held[client] + 1 >= most:
+            raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
+        del self._viewers[next(queue for queue, each in self._viewers.items() if each == greediest)]
 
     def snapshot(self) -> bytes:
         """One event with the figures of now. Raises NotReady."""
@@ -109,8 +117,7 @@ class Hub:
                     yield b": nothing new\n\n"
         finally:
             with self._lock:
-                if queue in self._viewers:
-                    self._viewers.remove(queue)
+                self._viewers.pop(queue, None)
 
     def _look_while_watched(self) -> None:
         number = 0
@@ -160,11 +167,11 @@ class Hub:
         if not events:
             return
         with self._lock:
-            for queue in self._viewers[:]:
+            for queue in [*self._viewers]:
                 try:
                     queue.put_nowait(events)
                 except Full:  # it does not read; its stream ends, and a browser comes again
-                    self._viewers.remove(queue)
+                    del self._viewers[queue]
 
     def _arrivals(self, pause: Callable[[], None]) -> list[Arrival]:
         """The requests that the busiest worker has begun and ended lately, with their lengths.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import request
+from flask import g, request
 
 from api.http.app import Api
 from api.http.large_documents import large_reply
@@ -44,7 +44,7 @@ def add_live_view(app: Api, corrector: Corrector) -> None:
                 return False
             return False
 
-        return Reply(hub.watch(is_over), 200, headers)
+        return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange, environ)), 200, headers)
 
     @app.get("/ops/replay")
     def show_replay() -> Reply:

@@ -126,6 +126,19 @@ def test_so_many_may_watch_and_no_more() -> None:
     hub.watch(lambda: False)
 
 
+def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> None:
+    hub = Hub(FakeCorrector(), GOALS, None)
+    streams = [hub.watch(lambda: False, "greedy") for _ in range(MOST_VIEWERS)]
+    next(streams[0])
+
+    other = hub.watch(lambda: False, "other")
+
+    assert next(other) == b"retry: 1000\n\n"
+    assert not [part for part in streams[0] if part.startswith(b":")]  # its stream has ended
+    with pytest.raises(RateLimited):
+        hub.watch(lambda: False, "greedy")
+
+
 def test_one_thread_looks_however_often_the_last_viewer_leaves_and_another_comes() -> None:
     hub, before = Hub(FakeCorrector(), GOALS, None), set(threading.enumerate())
     for _ in range(5):
