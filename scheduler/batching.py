@@ -165,10 +165,16 @@ class ContinuousBatching:
             prefills.append(first)
         return StepPlan(tuple(prefills), decodes)
 
-    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, FinishReason]]:
-        """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
+    def commit(
+        self, plan: StepPlan, tokens: list[int], now: float, computed_s: float | None = None
+    ) -> list[tuple[Sequence, FinishReason]]:
+        """Append one token to each sequence of the plan, in its order; retire and return those that ended.
+
+        `computed_s` is the CPU time that it took, without the wait for the processor; None: all of the time.
+        """
         num_rows = len(plan.decodes) + sum([each.num_rows for each in plan.prefills])
-        timely_rows = num_rows * self.limits.max_stall_s / max(now - self._planned_s, 1e-6)
+        seconds = now - self._planned_s if computed_s is None else computed_s
+        timely_rows = num_rows * self.limits.max_stall_s / max(seconds, 1e-6)
         # Small iterations are mostly fixed cost: only the large show the speed, which grows from below to what it is.
         if timely_rows > self._timely_rows or 2 * num_rows > self._timely_rows:
             self._timely_rows += (timely_rows - self._timely_rows) / 4

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
+from time import thread_time
 
 import numpy as np
 
@@ -81,7 +82,7 @@ class Engine:
 
     def step(self) -> list[Completion]:
         """One iteration: drop the late, admit, one forward pass, a token for each, retire. Returns what ended."""
-        planned_s = self._clock()
+        planned_s, computed_s = self._clock(), thread_time()
         ended = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(planned_s)]
         late = [completion for completion in ended if completion is not None]
         if late and self.policy.due_in_s(planned_s) != 0.0:
@@ -94,7 +95,7 @@ class Engine:
         self._last_token[slots] = output_ids & ID_MASK  # what the next iteration feeds, behind what this one cached
         self._num_tokens[slots] += 1
         now = self._clock()
-        finished = self.policy.commit(plan, output_ids.tolist(), now)
+        finished = self.policy.commit(plan, output_ids.tolist(), now, thread_time() - computed_s)
         self.observer.note_iteration(plan, self.policy, planned_s, now)
         for sequence, _ in finished:
             self._free(sequence)

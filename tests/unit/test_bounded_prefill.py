@@ -8,6 +8,9 @@ import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.messages import CorrectionRequest, Delivery
+from tests.unit.small_model import random_weights
+from worker.engine import Engine
+from worker.model.forward import MiniGPT
 
 WORD = 7  # any token that is not <eos>
 STALL_S = 0.005
@@ -108,6 +111,21 @@ def test_a_single_iteration_that_took_long_does_not_change_the_bound_for_good() 
     _, seconds = worker.burst()[0]
 
     assert seconds > 0.8 * STALL_S
+
+
+def test_a_processor_that_others_want_too_makes_no_iteration_smaller() -> None:
+    waits_s = iter(range(0, 1000, 10))  # from one look at the clock to the next
+    policy = ContinuousBatching(BatchLimits(1000, 20, 512, max_stall_s=1.0))
+    engine = Engine(MiniGPT(random_weights(), 1000), policy, clock=lambda: float(next(waits_s)))
+    for number in range(9):
+        request = CorrectionRequest(f"r{number}", (WORD,) * 10, (0,) * 10, 30, "test-tokenizer")
+        engine.accept(Delivery(request, 1, 0.0))
+        if not number:
+            engine.step()  # it goes on decoding
+
+    engine.step()
+
+    assert len(policy.running) == 9
 
 
 @pytest.mark.parametrize("seed", range(20))
