@@ -95,7 +95,6 @@ ITERATIONS = "iteration"  # of the fields that hold IterationSums
 class Counters:
     """Counts what IterationSums do not hold, for one batching policy since its start."""
 
-    generated_tokens: int = 0
     prefill_iterations: int = 0  # iterations that read at least one prompt
     prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
     decode_iterations: int = 0  # with at least one decode step in them; sums.d / these: the mean decode batch
@@ -126,10 +125,14 @@ class Observations:
         self.sums = IterationSums()
         self.histograms = EngineHistograms()
 
+    @property
+    def generated_tokens(self) -> int:
+        """One for each prompt that was read and each decode step."""
+        return self.counters.prefills + self.sums.d
+
     def note_iteration(self, prompt_tokens: int, num_prefills: int, num_decodes: int, seconds: float) -> None:
         """One plan -> forward -> commit; the time is since the commit before, where something ran on from there."""
         counters, histograms = self.counters, self.histograms
-        counters.generated_tokens += num_prefills + num_decodes
         counters.prefill_iterations += num_prefills > 0
         counters.prefills += num_prefills
         counters.decode_iterations += num_decodes > 0
@@ -167,7 +170,7 @@ class Observations:
         """Return the sums by field, for Redis."""
         found: dict[str, float] = {
             "prompt_tokens": self.sums.p,
-            "generation_tokens": self.counters.generated_tokens,
+            "generation_tokens": self.generated_tokens,
             "deferred_for_budget": self.counters.deferred_for_budget,
         }
         for name, histogram in vars(self.histograms).items():

@@ -48,10 +48,6 @@ class Engine:
         self._last_token = np.zeros(limits.max_slots, dtype=np.intp)
         self._decoder = GreedyDecoder(model.config, limits.max_slots)
 
-    @property
-    def has_work(self) -> bool:
-        return self.policy.has_work
-
     def due_in_s(self) -> float | None:
         """How long until `step` is to be called: 0 at once, None while nothing is held."""
         return self.policy.due_in_s(self._clock())
@@ -201,6 +197,6 @@ def _warm_up(engine: Engine) -> None:
     prompt = (EOS_ID,) * 16
     request = CorrectionRequest("warm-up", prompt, (0,) * 16, 4, engine.model.weights.tokenizer_fingerprint)
     engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
-    while engine.has_work:
+    while engine.policy.has_work:
         engine.step()
     engine.observer = EngineObserver()

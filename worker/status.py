@@ -1,6 +1,6 @@
 """What a worker reports of itself with every beat: what it counted, how full it is, how much it can finish.
 
-Called from the heartbeat's thread. A worker that works also logs a line every ten seconds.
+Called from the heartbeat's thread.
 """
 
 from __future__ import annotations
@@ -9,47 +9,34 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextvars import copy_context
 from dataclasses import asdict
-from typing import Any
-
-import structlog
 
 from scheduler.capacity.fleet import shape_of
 from scheduler.capacity.observed import WorkerFacts
 from worker.engine import Engine
 from worker.mailbox.protocol import WorkerReport
 
-EVERY_S = 10.0
 _SPEED_REPORTS = 4  # a second's worth: over these the computed tokens per second are taken
 _RATE_EVERY_S = 1.0
 _RATE_ROWS = 60  # the service rate is that of the last minute
-logger = structlog.get_logger(__name__)
 
 
 class WorkerStatus:
     """The status of one worker."""
 
-    def __init__(
-        self, engine: Engine, clock: Callable[[], float], log: Callable[[dict[str, Any]], None] | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         self._policy = engine.policy
         self._observer = engine.observer
         self._observations = engine.observer.observations
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()} {engine.policy.limits.role}".removesuffix(" all")
-        context = copy_context()  # in which the log knows the process; the heartbeat's thread does not
-        self._log = log or (lambda facts: context.run(lambda: logger.info("status", **facts)))
-        self._logged_s = clock()
-        self._counted = self._counts()
         self._computed: deque[tuple[float, int]] = deque(maxlen=_SPEED_REPORTS + 1)  # time, tokens by then
         self._sums: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=_RATE_ROWS + 1)  # time, sums by then
         self._service_rate = 0.0
 
     def report(self) -> WorkerReport:
-        """The totals and gauges of now; logs a line where it is time to."""
+        """The totals and gauges of now."""
         policy, limits, now = self._policy, self._policy.limits, self._clock()
-        self._log_now_and_then(now)
         gauges = {
             "num_running": len(policy.running),
             "num_waiting": len(policy.waiting),
@@ -73,7 +60,7 @@ class WorkerStatus:
         return ""
 
     def _computed_tokens_per_s(self, now: float) -> float:
-        self._computed.append((now, self._counts()[2]))
+        self._computed.append((now, self._observations.sums.p + self._observations.generated_tokens))
         then, tokens = self._computed[0]
         return (self._computed[-1][1] - tokens) / (now - then) if now > then else 0.0
 
@@ -91,26 +78,3 @@ class WorkerStatus:
             rate = shape.completions_per_s(shape.room(facts), limits.role) * shape.reserved_tokens
             self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
         return self._service_rate
-
-    def _log_now_and_then(self, now: float) -> None:
-        seconds = now - self._logged_s
-        if seconds < EVERY_S:
-            return
-        before, self._counted, self._logged_s = self._counted, self._counts(), now
-        iterations, sequences, tokens, answers = (b - a for a, b in zip(before, self._counted, strict=True))
-        if not iterations:
-            return
-        policy = self._policy
-        self._log({
-            "running": len(policy.running),
-            "waiting": len(policy.waiting),
-            "tokens_per_s": round(tokens / seconds),
-            "kv_percent": round(100 * policy.reserved_tokens / policy.limits.kv_budget_tokens),
-            "answers": answers,
-            "mean_batch": round(sequences / iterations, 1),
-        })  # fmt: skip
-
-    def _counts(self) -> tuple[int, int, int, int]:
-        """Iterations, tokens generated, tokens computed, requests that came to their own end."""
-        sums, generated = self._observations.sums, self._observations.counters.generated_tokens
-        return sums.n, generated, sums.p + generated, sums.requests

@@ -95,11 +95,11 @@ class _Run:
         config, arriving = self._engine.model.config, iter(requests)
         lengths = {request.request_id: len(request.prompt_ids) for request in requests}
         times, self.num_counted, self.num_flop, done = [], 0, 0, [None] * 2 * self._num_slots
-        while self._engine.has_work or done:
+        while self._engine.policy.has_work or done:
             started = time.thread_time()
             for _, request in zip(done, arriving, strict=False):
                 self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-            done = self._engine.step() if self._engine.has_work else []
+            done = self._engine.step() if self._engine.policy.has_work else []
             self.num_flop += sum(_flop(config, lengths[each.request_id], len(each.output_ids)) for each in done)
             if self._engine.policy.waiting:
                 times.append(time.thread_time() - started)

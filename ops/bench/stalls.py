@@ -81,7 +81,7 @@ class Load:
             if text_s <= self._now_s:
                 self._texts[text_s] = {self._send() for _ in range(SENTENCES)}
                 text_s += _EVERY_S
-            if self._engine.has_work:
+            if self._engine.policy.has_work:
                 self._iterate()
             else:
                 self._now_s = min(next_s, text_s)

@@ -62,7 +62,7 @@ def calibrate(per_s: float, settings: Settings) -> SlowShape:
         )
         engine.accept(Delivery(request, attempt=1, waited_s=0.0))
     started_s, num_done = monotonic(), 0
-    while engine.has_work:
+    while engine.policy.has_work:
         num_done += len(engine.step())
     layer_s = (monotonic() - started_s) / num_done / _TRIAL_LAYERS
     return SlowShape(max(1, round(1 / per_s / layer_s)))

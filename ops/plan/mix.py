@@ -90,7 +90,7 @@ def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
             requests[-1].append(request)
             engine.accept(Delivery(request, attempt=1, waited_s=0.0))
     lengths: dict[str, int] = {}
-    while engine.has_work:
+    while engine.policy.has_work:
         lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
     return [[(request, lengths[request.request_id]) for request in one] for one in requests]
 

@@ -121,7 +121,7 @@ class OfflineCorrector:
         while pending or not lines.is_over:
             if max(len(pending), len(self._running)) < MAX_PENDING and not lines.is_over:
                 pending.extend(self._submit(partial(_text, line)) for line in lines.take(wait=not pending))
-            if self._engine.has_work:
+            if self._engine.policy.has_work:
                 for completion in self._engine.step():
                     self._settle(completion)
             while pending and pending[0].outcome is not None:
@@ -130,7 +130,7 @@ class OfflineCorrector:
     def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
         """One outcome for each sentence or text, in order; all run in the same batches."""
         pending = [self._submit(partial(_checked, sentence)) for sentence in sentences]
-        while self._engine.has_work:
+        while self._engine.policy.has_work:
             for completion in self._engine.step():
                 self._settle(completion)
         return [one.outcome for one in pending]

@@ -21,7 +21,7 @@ class SimulatedWorker:
         self.now_s = 0.0
         policy = ContinuousBatching(BatchLimits(kv_budget_tokens=42 * ROOM, max_slots=64, max_iteration_tokens=512))
         self._engine = SimpleNamespace(policy=policy, observer=EngineObserver())
-        self.status = WorkerStatus(self._engine, lambda: self.now_s, log=lambda line: None)
+        self.status = WorkerStatus(self._engine, lambda: self.now_s)
         self.status.report()
 
     def work(self, seconds: float, iteration_s: float) -> None:

@@ -262,7 +262,7 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
     ticket = mailbox.submit(request("r"))
     worker.open()
     worker.iterate(FreeCapacity(2048))
-    assert stuck.has_work
+    assert stuck.policy.has_work
 
     worker.stop()
     with patch.object(worker, "iterate") as turn:

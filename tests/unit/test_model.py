@@ -73,7 +73,7 @@ def run(subject: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[i
     outputs = {}
     for item in requests:
         assert subject.accept(Delivery(item, 1, 0.0)) is None
-    while subject.has_work:
+    while subject.policy.has_work:
         outputs |= {completion.request_id: completion.output_ids for completion in subject.step()}
     return outputs
 
@@ -172,7 +172,7 @@ def test_a_request_the_model_cannot_run_is_answered_with_an_error_at_once(field:
 
     assert completion.finish_reason is FinishReason.ERROR
     assert told in completion.error
-    assert not subject.has_work
+    assert not subject.policy.has_work
 
 
 @pytest.mark.parametrize("rows", [2, 3, 15, 31, 61, 122, 123, 245])

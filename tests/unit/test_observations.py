@@ -105,7 +105,7 @@ def test_an_iteration_counts_its_prompt_tokens_and_its_decode_steps() -> None:
     sums, histograms = policy.observations.sums, policy.observations.histograms
     assert (sums.n, sums.p, sums.d, sums.pp, sums.pd, sums.dd) == (3, 8, 3, 34, 3, 5)
     assert policy.observations.summary()["prompt_tokens"] == 8
-    assert policy.counters.generated_tokens == 5
+    assert policy.observations.generated_tokens == 5
     assert seen_by(histograms.iteration_tokens) == {6: 1, 4: 1, 2: 1}  # 5, 3 + 1, 2
     assert seen_by(histograms.batch_size) == {1: 1, 2: 2}
 
@@ -137,7 +137,7 @@ def test_the_gaps_between_tokens_add_up_to_the_decode_times() -> None:
     histograms = policy.observations.histograms
     assert sum(histograms.request_decode_time.counts) == 40
     assert histograms.inter_token_latency.sum == pytest.approx(histograms.request_decode_time.sum)
-    assert policy.counters.generated_tokens == policy.observations.sums.outputs
+    assert policy.observations.generated_tokens == policy.observations.sums.outputs
 
 
 def test_the_first_token_comes_after_the_queue_and_the_prefill() -> None:

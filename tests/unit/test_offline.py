@@ -87,6 +87,7 @@ class FakeEngine:
         self._outputs = outputs or {}  # by turn of acceptance, where it is more than <eos>
         self._num_accepted = 0
         self.most_waiting = 0
+        self.policy = self  # all that a corrector asks of it is whether there is work
 
     @property
     def has_work(self) -> bool:

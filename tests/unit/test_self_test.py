@@ -57,7 +57,7 @@ def run(engine: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[in
     outputs = {}
     for request in requests:
         assert engine.accept(Delivery(request, 1, 0.0)) is None
-    while engine.has_work:
+    while engine.policy.has_work:
         outputs |= {completion.request_id: completion.output_ids for completion in engine.step()}
     return outputs
 

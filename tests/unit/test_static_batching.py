@@ -158,7 +158,7 @@ def test_with_a_fixed_length_all_members_decode_on_and_end_together():
 
     assert [c.output_ids for c in finished] == [(EOS_ID,), (WORD, EOS_ID)]
     assert [c.finish_reason for c in finished] == [FinishReason.STOP] * 2
-    assert batch.counters.generated_tokens == 6
+    assert batch.observations.generated_tokens == 6
 
 
 def test_a_fixed_length_that_cuts_an_answer_says_so():
@@ -185,7 +185,7 @@ def test_an_engine_warms_up_without_waiting_for_a_full_batch():
 
     engine = new_engine(random_weights(), settings, clock=lambda: 0.0)
 
-    assert not engine.has_work and engine.observer.observations.counters == Counters()
+    assert not engine.policy.has_work and engine.observer.observations.counters == Counters()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -33,7 +33,7 @@ def test_a_sequence_is_traced_from_its_acceptance_to_its_last_token() -> None:
     now[0] += 0.25
     engine.accept(delivery("short", 1))
     steps = 0
-    while engine.has_work:
+    while engine.policy.has_work:
         now[0] += 0.010
         completions += engine.step()
         steps += 1

@@ -39,7 +39,7 @@ def decode(clock: Callable[[], float] = lambda: 0.0, seed: int = 0) -> DecodeEng
 
 def run(engine: Engine) -> dict[str, Completion]:
     completions = []
-    while engine.has_work:
+    while engine.policy.has_work:
         completions += engine.step()
     return {completion.request_id: completion for completion in completions}
 
