@@ -21,14 +21,13 @@ class ClientAddresses:
 
     def __init__(self, proxies: str) -> None:
         self._networks = networks_of(proxies)
-        self.has_proxies = bool(self._networks)
         # Not methods with a cache: those would keep the object alive.
         self._of = lru_cache(4096)(self._find)
         self.is_proxy = lru_cache(4096)(self._is_trusted)
 
     def of(self, peer: str, forwarded_for: str = "") -> str:
         """Return the client of a request. Without proxies its own claims are no proof; nothing long is remembered."""
-        return self._of(peer, forwarded_for[-_LONGEST_LIST:] if self.has_proxies else "")
+        return self._of(peer, forwarded_for[-_LONGEST_LIST:] if self._networks else "")
 
     def _find(self, peer: str, forwarded_for: str) -> str:
         """Return the last address of the chain that is no trusted proxy; anybody may have written those before it."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import socket
+import select
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
+from socket import socket
 from typing import Any
 
+from gevent.monkey import get_original
 from gunicorn.http.errors import ParseException
 
 from scheduler.accounts import Account
@@ -23,6 +25,8 @@ MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
 MAX_HEADER_CHARACTERS = 1024
 _ONLY_TENANT = "default"
+_poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
+_POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 # Those that are parsed and have no smaller bound of their own; lines of one name count together.
 _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST", "HTTP_IF_NONE_MATCH")
 
@@ -133,22 +137,14 @@ def client_number(name: str) -> str:
 def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
     """Returns a check whether the client closed its connection; None where the server does not give us the socket."""
     connection = environ.get("gunicorn.socket")
-    if connection is None:
-        return None
+    return None if connection is None else partial(has_left, connection)
 
-    def has_left() -> bool:
-        patience_s = connection.gettimeout()
-        try:
-            connection.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: gevent's recv then waits by itself
-            return connection.recv(1, socket.MSG_PEEK) == b""
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            connection.settimeout(patience_s)
 
-    return has_left
+def has_left(connection: socket) -> bool:
+    """Whether the client has closed its end, also where what it has sent is still unread."""
+    poll = _poll()
+    poll.register(connection.fileno(), _POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 def _declared_length(environ: Mapping[str, Any]) -> int | None:

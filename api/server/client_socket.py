@@ -7,7 +7,6 @@ sends in small pieces lets others go first after each of them.
 from __future__ import annotations
 
 import math
-import select
 import time
 from contextlib import suppress
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import gevent
 from gevent import socket
 from gevent.lock import Semaphore
-from gevent.monkey import get_original
 from gunicorn.http.body import Body
 from gunicorn.http.errors import LimitRequestHeaders
 
@@ -33,8 +31,6 @@ LAST_BYTES_S = 5.0
 _STEP_BYTES = 64 * 1024
 _PARSERS_STEP_BYTES = 8192  # gunicorn asks for so much where it parses, and for more where it does not
 _FRAMING_STEP_BYTES = 2048  # of heads and chunks, which are parsed: 340 chunks of a byte take 2 ms
-_poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
-_POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 _turn = Semaphore()
 _refusals = Semaphore()  # of bodies that are declared too long
 _REFUSAL_EVERY_S = 0.004
@@ -116,12 +112,6 @@ class ClientSocket(socket.socket):
             return False
         finally:
             self.settimeout(CLIENT_STALL_S)
-
-    def has_left(self) -> bool:
-        """Whether the client has closed its end, also where what it has sent is still unread."""
-        poll = _poll()
-        poll.register(self.fileno(), _POLLRDHUP)
-        return bool(poll.poll(0))
 
     def linger(self) -> None:
         """Let the client read its answer: a connection closed with unread bytes would take it back."""

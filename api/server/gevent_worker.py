@@ -21,7 +21,6 @@ import gevent
 import structlog
 from gevent.event import Event
 from gevent.monkey import get_original
-from gevent.pool import Pool
 from gunicorn import SERVER
 from gunicorn.http import wsgi
 from gunicorn.util import http_date
@@ -31,6 +30,7 @@ from gunicorn.workers.ggevent import GeventWorker
 import worker.mailbox.waiters  # noqa: F401  before gevent patches: its lock is the kernel's
 from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
+from api.http.request_input import has_left
 from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
 from api.server.open_files import Places, connection_limits
 from api.server.probe_acceptor import ProbeAcceptor
@@ -122,7 +122,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         try:
             AsyncWorker.handle(self, listener, client, addr)  # GeventWorker's own only takes the timeout off
         finally:
-            self._places.leave(addr)
+            self._places.leave(addr[0])
 
     def timeout_ctx(self) -> contextlib.suppress:
         return _ENDS_QUIETLY  # ClientSocket bounds the wait
@@ -132,14 +132,14 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         client.linger()
 
     def handle_request(self, listener_name: Any, req: Any, sock: ClientSocket, addr: Any) -> None:
-        if self._places.are_many and sock.has_left():
+        if self._places.are_many and has_left(sock):
             raise StopIteration  # in an overload answers to nobody would delay those to clients that wait
         self.num_in_flight += 1
         sock.expect_body(req._expected_100_continue, unread_bytes(req.body))
         req._expected_100_continue = False  # gunicorn would say 100 before anything has been checked
         client = None
         try:
-            client = self._places.enter(addr, req.headers)
+            client = self._places.enter(addr[0], req.headers)
             may_go_on = self._respond(listener_name, req, sock, addr)
         except RateLimited as error:
             sock.sendall(problem_reply(error))
@@ -166,7 +166,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def _is_in_crowd(self, addr: Any, times: int = 1) -> bool:
         """Whether so many times more connections are open than the queue takes requests; not one of a proxy."""
         most = times * self.wsgi.settings.max_queue_requests
-        return self._places.num_taken > most and not self._places.is_proxy(addr)
+        return self._places.num_taken > most and not self._places.is_proxy(addr[0])
 
     def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
@@ -251,34 +251,28 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
 
     def _acceptor(self, max_idle: int) -> ProbeAcceptor:
         self._arrivals: deque[tuple[int, Any]] = deque()
-        self._has_arrived = Event()
         self._wake_up = gevent.get_hub().loop.async_()  # the one thing of a loop that another thread may use
-        self._wake_up.start(self._has_arrived.set)  # before the acceptor runs: nobody would hear its first call
-        gevent.spawn(_run_or_end, self._take_arrivals)
+        self._wake_up.start(self._take_arrivals)  # before the acceptor runs: nobody would hear its first call
         return ProbeAcceptor(self.sockets, self._readiness, self._admit, max_idle)
 
     def _admit(self, descriptor: int, address: Any) -> None:
         """Take a connection, called by the acceptor's thread. Raises QueueFull, RateLimited."""
-        self._places.take(address)
+        self._places.take(address[0])
         self._arrivals.append((descriptor, address))
         self._wake_up.send()
 
     def _take_arrivals(self) -> None:
-        """Spawn a greenlet for each connection that was admitted, for ever."""
-        pool = Pool()  # without a bound: `_admit` has counted
-        while True:
-            self._has_arrived.wait()
-            self._has_arrived.clear()
-            while self._arrivals:
-                descriptor, address = self._arrivals.popleft()
-                try:
-                    client = ClientSocket(fileno=descriptor, max_body_bytes=self.wsgi.settings.max_body_bytes)
-                    pool.spawn(self.handle, self.sockets[0], client, address)
-                except Exception:  # one connection must not end the loop for all others
-                    self.log.exception("a connection could not be taken")
-                    self._places.leave(address)
-                    with contextlib.suppress(OSError):
-                        os.close(descriptor)
+        """Spawn a greenlet for each connection that was admitted, called by the event loop itself."""
+        while self._arrivals:
+            descriptor, address = self._arrivals.popleft()
+            try:
+                client = ClientSocket(fileno=descriptor, max_body_bytes=self.wsgi.settings.max_body_bytes)
+                gevent.spawn(self.handle, self.sockets[0], client, address)
+            except Exception:  # one connection must not take the places of all others with it
+                self.log.exception("a connection could not be taken")
+                self._places.leave(address[0])
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
 
     def _serve_until_stopped(self) -> None:
         due_s = time.monotonic()

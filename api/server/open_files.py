@@ -9,7 +9,7 @@ import resource
 from _thread import allocate_lock  # before gevent patches: the acceptor's thread has no event loop
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
@@ -58,6 +58,7 @@ class Places:
         self._number = number
         self._share = max(1, int(_SHARE * number))
         self._addresses = ClientAddresses(trusted_proxies)
+        self.is_proxy = self._addresses.is_proxy
         self._held: Counter[str] = Counter()
         self._lock = allocate_lock()
 
@@ -73,30 +74,27 @@ class Places:
     def are_scarce(self) -> bool:
         return self.num_taken >= _SCARCE_FROM * self._number
 
-    def take(self, peer: Any) -> None:
+    def take(self, address: str) -> None:
         """Raises QueueFull, RateLimited."""
-        address = address_of(peer)
         with self._lock:
             if self.is_full:
                 raise QueueFull("This replica has as many connections as it may; try again.", _RETRY_S)
-            if not self._addresses.is_proxy(address):
+            if not self.is_proxy(address):
                 self._hold(self._addresses.of(address))
             self.num_taken += 1
 
-    def leave(self, peer: Any) -> None:
-        address = address_of(peer)
+    def leave(self, address: str) -> None:
         with self._lock:
             self.num_taken -= 1
-            if not self._addresses.is_proxy(address):
+            if not self.is_proxy(address):
                 self._release(self._addresses.of(address))
 
-    def enter(self, peer: Any, headers: Sequence[tuple[str, str]]) -> str | None:
+    def enter(self, address: str, headers: Sequence[tuple[str, str]]) -> str | None:
         """A request has come; returns whose it is where a trusted proxy names the client. Raises RateLimited."""
-        if not self.is_proxy(peer):
+        if not self.is_proxy(address):
             return None
-        client = self._addresses.of(
-            address_of(peer), ",".join([value for name, value in headers if name == "X-FORWARDED-FOR"])
-        )
+        named = ",".join([value for name, value in headers if name == "X-FORWARDED-FOR"])
+        client = self._addresses.of(address, named)
         with self._lock:
             self._hold(client)
         return client
@@ -106,9 +104,6 @@ class Places:
         if client is not None:
             with self._lock:
                 self._release(client)
-
-    def is_proxy(self, peer: Any) -> bool:
-        return self._addresses.has_proxies and self._addresses.is_proxy(address_of(peer))
 
     def _hold(self, client: str) -> None:
         if self.are_scarce and self._held[client] >= self._share:
@@ -123,8 +118,3 @@ class Places:
         self._held[client] -= 1
         if not self._held[client]:
             del self._held[client]
-
-
-def address_of(peer: Any) -> str:
-    """The address of a connection's other end, as `accept` gives it; that of a unix socket has none."""
-    return str(peer[0]) if isinstance(peer, tuple) else ""

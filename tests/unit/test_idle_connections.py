@@ -33,7 +33,7 @@ def test_a_connection_that_stays_silent_is_closed_without_an_error(
 
         assert client.recv(1) == b""
     assert caplog.records == []
-    assert left == [("127.0.0.1", 1)]
+    assert left == ["127.0.0.1"]
 
 
 def test_between_two_requests_a_connection_may_be_silent_for_longer_than_within_one() -> None:

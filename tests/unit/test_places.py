@@ -7,15 +7,15 @@ import pytest
 from api.server.open_files import Places
 from scheduler.errors import QueueFull, RateLimited
 
-PROXY = ("10.0.0.7", 1)
-RUDE, GOOD = ("192.0.2.1", 1), ("192.0.2.2", 1)
+PROXY = "10.0.0.7"
+RUDE, GOOD = "192.0.2.1", "192.0.2.2"
 
 
-def taken(places: Places, peer: tuple[str, int], number: int) -> int:
+def taken(places: Places, address: str, number: int) -> int:
     count = 0
     for _ in range(number):
         try:
-            places.take(peer)
+            places.take(address)
         except RateLimited:
             continue
         count += 1
@@ -46,7 +46,7 @@ def test_a_full_replica_refuses_whoever_comes() -> None:
     places.take(GOOD)
 
     with pytest.raises(QueueFull):
-        places.take(("192.0.2.3", 1))
+        places.take("192.0.2.3")
     assert places.is_full
 
 
