@@ -27,9 +27,18 @@ _NUM_REQUESTS, _HOUR_REQUESTS = 6000, 3000  # served for each size that is tried
 _QUICK = 0.1
 
 
+def _check_figure(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Before the calculation, which takes a while."""
+    if path is not None and path.suffix != ".png":
+        raise click.BadParameter(f"{path} has no name of a PNG file; take {path.with_suffix('.png')}")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}")
+    return path
+
+
 @click.command()
 @option("--rate", type=RangedType(float, Range(0.01, 100_000)), required=True)
-@option("--p95", type=click.FloatRange(1, 600_000), required=True,
+@option("--p95", type=RangedType(float, Range(1, 600_000)), required=True,
         help="Goal: 95 of 100 requests are answered within so many ms.")  # fmt: skip
 @option("--prompts", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File with one text a line, as your clients send them, instead of the 1,200 that ship.")  # fmt: skip
@@ -41,7 +50,7 @@ _QUICK = 0.1
 @option("--calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         show_default=f"{DEFAULT_FILE} if there is one, else the one that ships",
         help="File that `miniserve calibrate` wrote.")  # fmt: skip
-@option("--figure", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+@option("--figure", type=click.Path(dir_okay=False, writable=True, path_type=Path), callback=_check_figure,
         help="PNG file for p95 by the number of workers and API processes.")  # fmt: skip
 @option("--json", is_flag=True)
 @option("--quick", is_flag=True)
@@ -110,8 +119,10 @@ def _mix(path: Path | None) -> Mix:
 
 def _hours(path: Path) -> list[tuple[str, float]]:
     """Raises BadParameter, which names the line."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
+    try:
+        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    except (ValueError, csv.Error) as error:
+        raise click.BadParameter(f"{path} is no CSV file: {error}", param_hint="--hours") from None
     if rows and [cell.strip() for cell in rows[0]] == ["hour", "requests_per_s"]:
         rows = rows[1:]
     if not 1 <= len(rows) <= _MOST_HOURS:

@@ -52,6 +52,8 @@ def report(sizer: Sizer, goal: Goal) -> Report:
     share, costs = goal.rate_per_s / size.shards, sizer.costs
     carries = {"workers": 1 / sizer.worker_s, "API processes": 1 / sizer.api_s, "Redis": 1 / sizer.redis_s}
     numbers = {"workers": size.workers, "API processes": size.replicas, "Redis": 1}
+    if isfinite(sizer.cores):
+        carries["cores"], numbers["cores"] = 1 / sizer.all_s, sizer.cores / size.shards
     busy = {stage: share / carries[stage] / number for stage, number in numbers.items()}
     commands = share * sizer.mix.sentences_per_text * costs.redis_use.commands_busy
     open_requests = share * outcome.mean_s
@@ -90,6 +92,8 @@ def lines(found: Report) -> list[str]:
     """For people."""
     size, shards = found.size, found.size.shards
     numbers = {"workers": shards * size.workers, "API processes": shards * size.replicas, "Redis": shards}
+    if "cores" in found.busy:
+        numbers["cores"] = round(found.goal.rate_per_s / found.carries["cores"] / found.busy["cores"])
     told = [
         f"  {found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",
         *(_stage_line(found, stage, number) for stage, number in numbers.items()),

@@ -125,11 +125,40 @@ def test_an_hour_that_cannot_be_read_is_refused_by_its_number(calibration: Path,
     assert "hour 1" in result.output
 
 
+def test_hours_that_are_no_text_are_refused(calibration: Path, tmp_path: Path) -> None:
+    hours = tmp_path / "hours.csv"
+    hours.write_bytes(b"\xd0\xff\x00")
+
+    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
+
+    assert result.exit_code == 2
+    assert "--hours" in result.output
+
+
 def test_a_figure_is_drawn_where_it_is_asked_for(calibration: Path, tmp_path: Path) -> None:
     result = plan(calibration, "--rate", "500", "--p95", "100", "--figure", str(tmp_path / "plan.png"))
 
     assert result.exit_code == 0, result.output
     assert (tmp_path / "plan.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("name", ["none/plan.png", "plan.txt", "plan"])
+def test_a_figure_that_could_not_be_written_is_refused_before_anything_is_computed(
+    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(command, "_mix", lambda path: pytest.fail("it has begun"))
+
+    result = plan(calibration, "--rate", "500", "--p95", "100", "--figure", str(tmp_path / name))
+
+    assert result.exit_code == 2
+    assert "--figure" in result.output
+
+
+def test_the_cores_are_named_where_all_processes_share_them_and_they_are_full_first(calibration: Path) -> None:
+    result = plan(calibration, "--rate", "300", "--p95", "500", "--cores", "1")
+
+    assert result.exit_code == 0, result.output
+    assert "the cores fill first" in result.output
 
 
 def test_a_mode_without_workers_cannot_be_sized(calibration: Path) -> None:
@@ -139,7 +168,10 @@ def test_a_mode_without_workers_cannot_be_sized(calibration: Path) -> None:
     assert "sync" in result.output
 
 
-@pytest.mark.parametrize("arguments", [["--rate", "0", "--p95", "9"], ["--rate", "9", "--p95", "0"], ["--rate", "9"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--rate", "0", "--p95", "9"], ["--rate", "9", "--p95", "0"], ["--rate", "9", "--p95", "nan"], ["--rate", "9"]],
+)
 def test_a_goal_out_of_range_or_missing_exits_2(calibration: Path, arguments: list[str]) -> None:
     assert plan(calibration, *arguments).exit_code == 2
 
