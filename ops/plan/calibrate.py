@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import log
 from pathlib import Path
-from statistics import median
+from statistics import fmean, geometric_mean, median
 
 import click
 from tqdm import tqdm
@@ -22,6 +22,7 @@ from ops.plan.measuring import (
     QUIET_PERCENT,
     SLOTS,
     LoadPlan,
+    MeasuredSystem,
     measure_handoff,
     measure_iterations,
     measured_system,
@@ -63,34 +64,80 @@ class LoadCheck:
     computed: Outcome
 
 
+class Calibrator:
+    """The texts that are sent, and their sizes; each call of `measure` measures once."""
+
+    def __init__(self, seed: int) -> None:
+        self.sentences = prompts.load(None, seed)[:_NUM_TEXTS]
+        starts = range(0, _NUM_TEXTS, _TEXT_SENTENCES)
+        texts = [" ".join(self.sentences[at : at + _TEXT_SENTENCES]) for at in starts]
+        single, several = mix_of(self.sentences), mix_of(texts)
+        self._mixes = [*[single] * len(CLIENTS), several]
+        self._plans = [LoadPlan(clients, self.sentences, single.sentences_per_text) for clients in CLIENTS]
+        self._plans.append(LoadPlan(_TEXT_CLIENTS, texts, several.sentences_per_text))
+        self._handoff = measure_handoff()
+        self._seed = seed
+        self.num_steps = len(SLOTS) + len(self._plans)
+
+    def measure(self, system: MeasuredSystem, scale: float, note_step: Callable[[], object]) -> Measured:
+        """Some fifteen seconds times `scale`. `system` has warmed up."""
+        iterations: list[Iteration] = []
+        for some in measure_iterations(self.sentences, _ENGINE_S * scale, self._seed):
+            iterations += some
+            note_step()
+        loads = []
+        for plan in self._plans:
+            loads.append(system.measure(plan, _LOAD_S * scale))
+            note_step()
+        return Measured(iterations, loads, self._mixes, system.kept_bytes(), _num_cores(), self._handoff)
+
+
 def measure(seed: int, scale: float) -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
-    sentences = prompts.load(None, seed)[:_NUM_TEXTS]
-    texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
-    mixes = {1: mix_of(sentences), _TEXT_SENTENCES: mix_of(texts)}
-    plans = [LoadPlan(clients, sentences, mixes[1].sentences_per_text) for clients in CLIENTS]
-    plans.append(LoadPlan(_TEXT_CLIENTS, texts, mixes[_TEXT_SENTENCES].sentences_per_text))
-    with tqdm(total=len(SLOTS) + len(plans) + 2, desc="calibrate", unit="step", leave=False) as bar:
+    calibrator = Calibrator(seed)
+    with tqdm(total=calibrator.num_steps + 2, desc="calibrate", unit="step", leave=False) as bar:
         bar.set_postfix_str("waits until nothing else runs")
         wait_until_quiet()
         bar.set_postfix_str("")
-        iterations: list[Iteration] = []
-        for some in measure_iterations(sentences, _ENGINE_S * scale, seed):
-            iterations += some
-            bar.update()
-        handoff = measure_handoff()
         with measured_system(()) as system:
             bar.update()
-            system.warm_up(sentences, scale)
+            system.warm_up(calibrator.sentences, scale)
             bar.update()
-            loads = []
-            for plan in plans:
-                loads.append(system.measure(plan, _LOAD_S * scale))
-                bar.update()
-            kept_bytes = system.kept_bytes()
-    return Measured(
-        iterations, loads, [*[mixes[1]] * len(CLIENTS), mixes[_TEXT_SENTENCES]], kept_bytes, _num_cores(), handoff
-    )
+            return calibrator.measure(system, scale, bar.update)
+
+
+def together(some: Sequence[Measured]) -> Measured:
+    """All that was measured in several turns, as if it were one."""
+    loads = [_mean_load(turns) for turns in zip(*[one.loads for one in some], strict=True)]
+    iterations = [iteration for one in some for iteration in one.iterations]
+    return replace(some[-1], iterations=iterations, loads=loads)
+
+
+def _mean_load(turns: Sequence[MeasuredLoad]) -> MeasuredLoad:
+    """Each turn counts alike, however many requests the machine served in it."""
+
+    def mean_of(values: Iterable[float]) -> float:
+        return fmean(list(values))
+
+    def by_name(dicts: Sequence[dict[str, float]]) -> dict[str, float]:
+        return {name: mean_of(one[name] for one in dicts) for name in dicts[0]}
+
+    return replace(
+        turns[0],
+        num_requests=sum(one.num_requests for one in turns),
+        throughput_per_s=mean_of(one.throughput_per_s for one in turns),
+        p50_s=mean_of(one.p50_s for one in turns), p95_s=mean_of(one.p95_s for one in turns),
+        cpu_s=by_name([one.cpu_s for one in turns]), iterations=by_name([one.iterations for one in turns]),
+        redis_commands=mean_of(one.redis_commands for one in turns), others=max(one.others for one in turns),
+    )  # fmt: skip
+
+
+def slowness(one: Measured, mean: Measured) -> float:
+    """How many times as much CPU time a request takes as in the mean, over all loads (geometric mean)."""
+    ratios = [
+        sum(load.cpu_s.values()) / sum(usual.cpu_s.values()) for load, usual in zip(one.loads, mean.loads, strict=True)
+    ]
+    return geometric_mean(ratios)
 
 
 def _num_cores() -> int:

@@ -14,8 +14,9 @@ from redis import Redis
 
 from ops.bench import handoff, slices
 from ops.bench.system import System, serving
-from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.connection import Target
+from ops.load.arrivals import Arrivals, ClosedLoop, Limits
+from ops.load.clients import Request
+from ops.load.connection import Reply, Target
 from ops.load.generator import Generator
 from ops.plan.costs import HandoffCost, PartCost
 from ops.plan.fit import Iteration, MeasuredLoad
@@ -33,6 +34,7 @@ SLOTS = (1, 4, 16, 64)
 _HANDOFF_TOKENS, _HANDOFF_REPEATS = (16, 128), 50
 _REPORTED_S = 0.6  # until the processes have reported what they counted
 _IDLE_S = 2.0
+_LEAD = 0.2  # of a load's time, in addition: it does not count
 QUIET_PERCENT = 6.0
 _QUIET_S, _QUIET_PATIENCE_S = 2.0, 60.0
 _WARM_UP_S = 1.5
@@ -99,22 +101,38 @@ class LoadPlan:
     sentences: float  # of a text
 
 
-class _Machine:
+class SteadyLoad(Generator):
+    """Leaves out the latencies of the beginning: its requests make connections, and wait for each other's."""
+
+    def __init__(self, target: Target, texts: Sequence[str], arrivals: Arrivals, lead_s: float, seconds: float) -> None:
+        super().__init__(target, texts, arrivals, Limits(duration_s=lead_s + seconds), None)
+        self.num_answered = 0  # the beginning included
+        self._lead_s = lead_s
+
+    def _answered(self, request: Request, reply: Reply) -> None:
+        self.num_answered += 1
+        if request.due_s >= self._started_s + self._lead_s or reply.status != 200:
+            super()._answered(request, reply)
+
+    @property
+    def seconds(self) -> float:
+        """Without the beginning."""
+        return max(1e-9, self.measurements.elapsed_s - self._lead_s)
+
+
+class Machine:
     """All cores, since now."""
 
     def __init__(self) -> None:
         self._begun_s, self._before = time.monotonic(), psutil.cpu_times()
 
-    def core_s(self) -> float:
-        """Seconds, of all cores together."""
-        return (time.monotonic() - self._begun_s) * (psutil.cpu_count() or 1)
-
-    def busy(self) -> float:
-        """Share of them that somebody used."""
-        now = psutil.cpu_times()
+    def used_by_others(self, ours_s: float) -> float:
+        """Share of all cores that was used until now, without so many seconds."""
+        now, core_s = psutil.cpu_times(), (time.monotonic() - self._begun_s) * (psutil.cpu_count() or 1)
         spans = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
         total = sum(span for name, span in spans.items() if not name.startswith("guest"))
-        return 1 - (spans["idle"] + spans.get("iowait", 0.0)) / max(total, 1e-9)
+        busy = 1 - (spans["idle"] + spans.get("iowait", 0.0)) / max(total, 1e-9)
+        return max(0.0, busy - ours_s / max(core_s, 1e-9))
 
 
 def wait_until_quiet() -> None:
@@ -149,17 +167,17 @@ class MeasuredSystem:
 
     def measure(self, plan: LoadPlan, seconds: float) -> MeasuredLoad:
         sums, commands, before = self._sums(), self._num_commands(), slices.cpu_us(self._pid)
-        own_s, machine = time.process_time(), _Machine()
-        measured = Generator(self.target, plan.texts, ClosedLoop(plan.clients), Limits(duration_s=seconds), None).run()
+        own_s, machine = time.process_time(), Machine()
+        load = SteadyLoad(self.target, plan.texts, ClosedLoop(plan.clients), _LEAD * seconds, seconds)
+        measured = load.run()
         own_s = time.process_time() - own_s
-        busy = machine.busy()
         after, commands = slices.cpu_us(self._pid), self._num_commands() - commands
+        others = machine.used_by_others((after.total() - before.total()) / 1e6 + own_s)
         if not measured.latencies_s:
             raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
-        number, elapsed_s = len(measured.latencies_s), measured.elapsed_s
+        number, elapsed_s = load.num_answered, measured.elapsed_s
         self._num_requests += number
         time.sleep(_REPORTED_S)
-        ours_s = (after.total() - before.total()) / 1e6 + own_s
         spent_s = {
             role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * elapsed_s) / number
             for role in slices.ROLES
@@ -167,9 +185,13 @@ class MeasuredSystem:
         p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
         ran = {name: (value - sums.get(name, 0.0)) / number for name, value in self._sums().items()}
         return MeasuredLoad(
-            plan.clients, plan.sentences, number, number / elapsed_s, p50_s, p95_s,
-            spent_s | {"client": own_s / number}, ran, commands / number, max(0.0, busy - ours_s / machine.core_s()),
+            plan.clients, plan.sentences, number, len(measured.latencies_s) / load.seconds, p50_s, p95_s,
+            spent_s | {"client": own_s / number}, ran, commands / number, others,
         )  # fmt: skip
+
+    def cpu_s(self) -> float:
+        """That its processes and the load generator have used."""
+        return slices.cpu_us(self._pid).total() / 1e6 + time.process_time()
 
     def kept_bytes(self) -> float:
         """Of a request in Redis, while its answer is kept."""

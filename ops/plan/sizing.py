@@ -158,6 +158,7 @@ def slower(costs: Calibration, factor: float) -> Calibration:
             forward.fixed_s * factor, forward.prompt_s * factor, forward.prompt_token_s * factor,
             forward.decode_s * factor, forward.context_s * factor,
         ),
-        api=scaled(costs.api), redis=scaled(costs.redis), worker=scaled(costs.worker),
+        api=scaled(costs.api), redis=scaled(costs.redis), worker=scaled(costs.worker), client=scaled(costs.client),
+        hop_s=costs.hop_s * factor,
         handoff=HandoffCost(part(costs.handoff.pack), part(costs.handoff.redis), part(costs.handoff.load)),
     )  # fmt: skip
