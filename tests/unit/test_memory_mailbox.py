@@ -12,6 +12,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.errors import Cancelled, QueueFull, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import SubmittingMemoryMailbox, answer, take
+from tests.recorded_requests import a_record
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request, running
 from worker.actor import Actor
@@ -197,3 +198,32 @@ def test_totals_of_several_workers_add_up_by_field() -> None:
     _, totals, _, _ = queue.look()
 
     assert totals == {"a": 1, "b": 3.0, "c": 3}
+
+
+def test_what_the_process_keeps_is_bounded_in_bytes_and_ages_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr("worker.mailbox.memory.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("worker.mailbox.memory_queue.time.monotonic", lambda: now_s[0])
+    mailbox = SubmittingMemoryMailbox(MailboxLimits(max_memory_bytes=2 * 10 * 100_000))  # half is for requests
+    worker = mailbox.worker_end()
+    worker.open(lambda: True, WorkerReport)
+
+    def submit(name: str, is_async: bool = False) -> None:
+        record = a_record(name, is_async=is_async)
+        record.document = "x" * 96_000
+        mailbox.submit_recorded(record, [request(name)])
+        assert take(worker) == [name]
+        answer(worker, name)
+
+    for number in range(7):
+        submit(f"async-{number}", is_async=True)
+    with pytest.raises(QueueFull):  # three quarters
+        submit("async-7", is_async=True)
+    for number in range(3):
+        submit(f"waits-{number}")
+    with pytest.raises(QueueFull):
+        submit("waits-3")
+    now_s[0] += 61.0
+
+    for number in range(3, 6):
+        submit(f"waits-{number}")

@@ -153,7 +153,7 @@ def memory_full(used_bytes: int, max_bytes: int, seconds: int) -> QueueFull:
     """`seconds`: until a tenth of what is kept is forgotten."""
     after_s = retry_after_s(seconds, 1.0)
     return QueueFull(
-        f"Redis keeps {used_bytes / 2**20:,.1f} MiB of requests and answers; one like this is taken up to "
+        f"Requests and answers take {used_bytes / 2**20:,.1f} MiB of memory; one like this is accepted up to "
         f"{max_bytes / 2**20:,.1f} MiB. Try again in {after_s} s.",
         after_s,
     )

@@ -7,7 +7,9 @@ again, progress, counts) under one lock. No worker has a lease here: a test in w
 
 from __future__ import annotations
 
+import heapq
 import itertools
+import sys
 import time
 from collections.abc import Sequence
 from math import ceil, inf
@@ -31,6 +33,8 @@ from worker.mailbox.waiters import WaitingMailbox
 
 _ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
 _ASYNC_SHARE = 0.875  # of the queue, for what nobody waits for
+_KEPT_SHARE = 0.75  # of the memory, for what is kept for ten minutes
+_JOB_BYTES = 3600  # as in lua/common.lua; measured here: some 3 kB
 _OTHERS_S = 10.0  # a client that asked so lately counts as one that waits
 _RUN_ID = "this process"  # in the place of the Redis process that accepted a request
 
@@ -43,6 +47,8 @@ class InMemoryMailbox(WaitingMailbox):
         super().__init__(limits, self._queue.waiters)
         self._worker_numbers = itertools.count(1)
         self._used: dict[str, list[float]] = {}  # by client: until when what it has used of each limit lasts
+        self._kept: list[tuple[float, int]] = []  # a heap: until when so many bytes are kept
+        self._kept_bytes = 0
         self._last_client, self._client_changed_s = "", -inf  # whose request was the last, and when it was another's
 
     def worker_end(self) -> InMemoryWorkerMailbox:
@@ -90,10 +96,13 @@ class InMemoryMailbox(WaitingMailbox):
             if client:
                 self._check_share(client, [job.request for job in fresh])
             self._check_room([job.request for job in fresh], wanted)
+            self._check_memory(len(fresh), wanted, now)
             if wanted.limits:
                 self._check_limits(wanted, [job.request for job in fresh])
         for job in fresh:
             queue.open(job)
+        if fresh:
+            self._keep(len(fresh), wanted, now)
         job_ids = tuple(one.request_id for one in wanted.requests)
         stored = StoredRequest(wanted.document, wanted.tokenizer_fingerprint, wanted.digest, job_ids)
         queue.requests.setdefault(wanted.request_id, stored)
@@ -143,6 +152,22 @@ class InMemoryMailbox(WaitingMailbox):
         if within_s is not None and pending_tokens and tokens > rate * within_s and rate > 0:
             queue.ledger.refuse("refused_late", len(fresh))
             raise admission.too_late(tokens, rate, within_s)
+
+    def _check_memory(self, num_fresh: int, wanted: Submission, now: float) -> None:
+        """Refuse as ENQUEUE does what would take more than half of the memory."""
+        while self._kept and self._kept[0][0] <= now:
+            self._kept_bytes -= heapq.heappop(self._kept)[1]
+        most = self._limits.max_memory_bytes // 2
+        most = int(most * _KEPT_SHARE) if wanted.is_kept else most
+        if self._kept_bytes + _bytes_of(num_fresh, wanted) > most:
+            self._queue.ledger.refuse("refused_full", num_fresh)
+            seconds = ceil(self._kept[0][0] - now) if self._kept else 1
+            raise admission.memory_full(self._kept_bytes, most, seconds)
+
+    def _keep(self, num_fresh: int, wanted: Submission, now: float) -> None:
+        size = _bytes_of(num_fresh, wanted)
+        heapq.heappush(self._kept, (now + wanted.ttl_s(self._limits), size))
+        self._kept_bytes += size
 
     def find(self, request_id: str) -> Found | None:
         with self._queue.arrived:
@@ -241,3 +266,7 @@ def _facts(name: str, report: WorkerReport) -> WorkerFacts:
     gauges = {key: int(value) for key, value in report.gauges.items() if key != "computed_tokens_per_s"}
     gauges["reserved_tokens"] = gauges.pop("kv_reserved_tokens", 0)
     return WorkerFacts(name, **gauges, tokens_per_s=report.gauges.get("computed_tokens_per_s", 0.0))
+
+
+def _bytes_of(num_jobs: int, wanted: Submission) -> int:
+    return sys.getsizeof(wanted.document) + num_jobs * _JOB_BYTES
