@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from ops.run.model_facts import read_model_facts
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
+from scheduler.shards import place_of
 from worker.mailbox.connection import connect, refusal_of
 from worker.model.weights import DEFAULT_PATH, digest
 
@@ -94,8 +95,10 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
     if redis_url is None:
         redis_url = settings.redis_url
     if settings.uses_queue:
-        for url in redis_urls(redis_url):
-            yield from _of_redis(url) if url else [_embedded()]
+        urls = redis_urls(redis_url)
+        for url in urls:
+            for finding in _of_redis(url) if url else [_embedded()]:
+                yield replace(finding, found=f"{place_of(url)}: {finding.found}") if len(urls) > 1 else finding
 
 
 def _in_words(settings: Settings) -> str:
