@@ -156,6 +156,20 @@ def test_what_is_on_its_way_takes_at_most_an_eighth_of_the_memory_of_redis(pools
         pools.client.config_set("maxmemory", 0)
 
 
+def test_bytes_of_another_type_cost_their_own_request_a_prompt_and_nobody_else_a_thing(pools: Pools) -> None:
+    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
+    for name in ("a", "b"):
+        api.submit(a_request(name))
+    assert take(reader) == ["a", "b"]
+    offer(reader, "a", "b")
+    pools.client.delete("miniserve:handoff:a")
+    pools.client.lpush("miniserve:handoff:a", "junk")
+
+    taken = writer.exchange((), AMPLE)
+
+    assert handoffs(taken.deliveries) == {"a": b"", "b": b"state of b"}
+
+
 def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:
     api, reader = pools.api(), pools.prefill()
     api.submit(a_request("a"))

@@ -27,7 +27,8 @@ local function take_over(id, owner, job)
   redis.call('ZADD', WIP, now + WIP_TTL_S, id .. ':' .. worker)
   redis.call('HSET', job_key(id), 'worker_name', worker, 'claim', claim)
   local row = delivery(id, job, number(job.accepted_at) or now)
-  row[9] = redis.call('GETDEL', 'miniserve:handoff:' .. id) or ''
+  local handoff = redis.pcall('GETDEL', 'miniserve:handoff:' .. id)
+  row[9] = type(handoff) == 'string' and handoff or ''
   redis.call('ZREM', HANDOFFS, id .. ':' .. #row[9])
   return row
 end
