@@ -36,7 +36,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Webhook:
-    """Begins its thread with the first payload."""
+    """Begins its thread with the first payload, and again where it has died."""
 
     def __init__(self, url: str, pauses_s: Sequence[float] = PAUSES_S, most_waiting: int = MOST_WAITING) -> None:
         self._url = url
@@ -56,7 +56,7 @@ class Webhook:
                 self._say_given_up(self._waiting.popleft(), f"{self._most_waiting} newer ones wait")
             self._waiting.append(payload)
             self._changed.notify()
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():  # one that died has left its traceback
             self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
             self._thread.start()
 

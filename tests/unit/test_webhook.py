@@ -25,6 +25,21 @@ def test_payloads_arrive_as_json_in_the_order_they_were_posted() -> None:
     assert set(receiver.content_types) == {"application/json"}
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_the_next_payload_goes_out_although_the_thread_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    with WebhookReceiver() as receiver:
+        webhook = Webhook(receiver.url)
+        with monkeypatch.context() as patched:
+            patched.setattr(webhook, "_deliver", lambda _: 1 / 0)
+            webhook.post({"alert": "a"})
+            wait_until(lambda: not webhook._thread.is_alive(), 10, "a thread that died")
+        webhook.post({"alert": "b"})
+        wait_until(lambda: receiver.payloads, 10, "the payload")
+        webhook.close(10)
+
+    assert alerts_of(receiver) == ["b"]
+
+
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
 def test_what_may_go_better_later_is_tried_again(status: int) -> None:
     with WebhookReceiver(status, status, 200) as receiver, capture_logs() as logs:
