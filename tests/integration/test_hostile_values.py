@@ -243,6 +243,20 @@ def test_a_key_of_all_that_has_another_type_is_put_away_by_whoever_looks(
     assert {api.wait(each, 5).request_id for each in (first, second)} == {"a", "b"}
 
 
+def test_nothing_is_put_away_because_a_user_may_not_ask_for_its_length(house: RedisHouse, client: Redis) -> None:
+    house.api().submit(a_request("a"))
+    eventually(lambda: client.llen("rq:queue:correct") == 1)
+    client.acl_setuser("narrow", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-llen"])
+    try:
+        connection = RedisConnection(Redis(port=client.get_connection_kwargs()["port"], username="narrow", password="x"))
+        connection.ask(script("observe", "3"))
+        connection.close()
+    finally:
+        client.acl_deluser("narrow")
+
+    assert client.llen("rq:queue:correct") == 1
+
+
 def test_a_dead_letter_with_a_broken_field_is_still_put_back(house: RedisHouse, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"))

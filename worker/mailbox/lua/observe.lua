@@ -14,7 +14,9 @@ local KEYS_BY_LENGTH = {
 }
 for command, keys in pairs(KEYS_BY_LENGTH) do
   for _, key in ipairs(keys) do
-    if type(redis.pcall(command, key)) == 'table' then redis.call('DEL', key) end -- an error
+    local found = redis.pcall(command, key)
+    local fault = type(found) == 'table' and found.err or '' -- also of a user who may not use the command
+    if string.find(fault, 'WRONGTYPE', 1, true) then redis.call('DEL', key) end
   end
 end
 local now = clock()
