@@ -248,7 +248,8 @@ def test_nothing_is_put_away_because_a_user_may_not_ask_for_its_length(house: Re
     eventually(lambda: client.llen("rq:queue:correct") == 1)
     client.acl_setuser("narrow", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-llen"])
     try:
-        connection = RedisConnection(Redis(port=client.get_connection_kwargs()["port"], username="narrow", password="x"))
+        port = client.get_connection_kwargs()["port"]
+        connection = RedisConnection(Redis(port=port, username="narrow", password="x"))
         connection.ask(script("observe", "3"))
         connection.close()
     finally:
