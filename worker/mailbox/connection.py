@@ -31,9 +31,9 @@ SCRIPTS = {
     "enqueue": "accounts", "cancel": "accounts", "check": "", "find": "", "status": "", "observe": "history",
     "learn": "learners counted", "first": "counted", "learner": "learners", "forget": "learners", "watch": "",
     # asked by workers
-    "drain": "accounts", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery",
+    "drain": "accounts delivery", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery delivery",
     "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",
-    "beat": "accounts recovery history", "offer": "", "take_over": "accounts",
+    "beat": "accounts recovery history", "offer": "", "take_over": "accounts delivery",
     # asked by both
     "report": "history",
     # asked by operators

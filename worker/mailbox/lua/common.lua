@@ -94,6 +94,9 @@ local function number(text, least, most)
   if value and value >= (least or -1e21) and value <= (most or 1e21) then return value end -- neither is true of nan
 end
 
+-- Of the deadline of a job, if it has one. One that cannot be read is over.
+local function is_before(deadline, at) return deadline and deadline ~= '' and (number(deadline) or 0) < at end
+
 local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
 
 -- A hash by name.
@@ -123,25 +126,17 @@ local function write(command, key, ...)
 end
 
 -- Some fields of a job; nothing under an id that no job may have.
-local function read(id, ...)
-  return #id <= 128 and string.find(id, '^[%w_-]+$') and fields_of(job_key(id), ...) or {}
+local function is_job_id(id) return #id <= 128 and string.find(id, '^[%w_-]+$') end
+local function read(id, ...) return is_job_id(id) and fields_of(job_key(id), ...) or {} end
+
+-- The same for what each request asks: no table grows for it. A missing field is false, an empty one ''.
+local function values_of(id, ...)
+  if is_job_id(id) then return unpack(redis.pcall('HMGET', job_key(id), ...)) end
 end
 
 -- How often its worker died while it held nothing else.
-local function attempts_of(job) return number(job.attempts, 0, 99) or 0 end
+local function attempts_of(text) return number(text, 0, 99) or 0 end
 
--- With whom it may run, of a job that a worker died with; nil of any other, and those run with each other.
-local function group_of(id, job) return job.group or attempts_of(job) > 0 and id or nil end
-
--- What a worker gets of a job: { id, attempt, waited us, data, streams, us until its deadline or -1, 1 of a suspect }.
-local MAX_DATA_BYTES = 65536 -- as in formats.py; without this one a worker would read any length
-local function delivery(id, job, accepted_at)
-  local function us_between(from, to) return math.max(0, math.min(math.floor((to - from) * 1000000), 1e15)) end
-  local deadline, data = number(job.deadline), job.data or ''
-  local left_us = deadline and us_between(clock(), deadline) or -1
-  return { id, attempts_of(job) + 1, us_between(accepted_at, clock()), string.sub(data, 1, MAX_DATA_BYTES + 1),
-    job.streams or '', left_us, group_of(id, job) and 1 or 0, job.reply_to == NOBODY and 1 or 0 }
-end
 
 local function num_queued() return redis.call('LLEN', QUEUE) + redis.call('LLEN', ASYNC) end
 

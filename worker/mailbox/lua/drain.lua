@@ -35,32 +35,29 @@ end
 if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
 
 local started, deliveries = {}, {}
+local run_until_s = math.ceil(now + WIP_TTL_S)
 
 local function start(id, job)
-  local accepted_at = number(job.accepted_at)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker, 'claim', claim or '')
-  if not accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
-    accepted_at = now
+  if not job.accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
     redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
-    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, number(job.reserved_tokens, 1) or 1) end
+    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, job.tokens) end
   end
-  started[#started + 1] = now + WIP_TTL_S
+  started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker
-  deliveries[#deliveries + 1] = delivery(id, job, accepted_at)
+  deliveries[#deliveries + 1] = delivery(id, job)
 end
 
 -- nil: nothing to run under this id any more.
 local function load(id)
-  local job = read(id, 'data', 'status', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline', 'attempts',
-    'group', 'streams', 'reply_to')
+  local job = job_to_run(id, needed_s)
   if job.status == 'started' then return nil end -- a second entry of an id that runs
   if job.status ~= 'queued' then
     queue_publish(job.reply_to, '-' .. id)
     release(id)
     return nil
   end
-  local is_late = job.deadline and (number(job.deadline) or 0) < now + needed_s
-  local why = is_late and 'expired' or job.cancel_requested
+  local why = job.is_late and 'expired' or job.cancel_requested
   if why then
     cancel_job(id, why, 'waiting')
     return nil
@@ -76,20 +73,19 @@ local function take(id, is_async)
   if must_wait == 1 or #deliveries >= max_jobs then return false end
   local job = load(id)
   if not job then return true end
-  local tokens, own_group = number(job.reserved_tokens, 1) or 1, group_of(id, job)
-  if own_group and num_held > 0 or #deliveries > 0 and own_group ~= group then
+  if job.group and num_held > 0 or #deliveries > 0 and job.group ~= group then
     must_wait = 1
     return false
   end
-  if is_async and tokens > math.min(async_tokens, free_tokens) then return false end
-  if tokens > free_tokens then
+  if is_async and job.tokens > math.min(async_tokens, free_tokens) then return false end
+  if job.tokens > free_tokens then
     must_wait, deferred = 1, id
     return false
   end
-  group = own_group
-  free_tokens = free_tokens - tokens
+  group = job.group
+  free_tokens = free_tokens - job.tokens
   turn = is_async and 0 or turn + 1
-  if is_async then async_tokens = async_tokens - tokens end
+  if is_async then async_tokens = async_tokens - job.tokens end
   start(id, job)
   return true
 end

@@ -16,7 +16,7 @@ local function shorten_record(request, own_until_s, own_ttl)
     end
   end
   local bytes = RECORD_BYTES + #(record.document or '')
-  local is_last = own_until_s > latest_s and redis.call('TTL', key) >= own_ttl - 1
+  local is_last = own_until_s >= latest_s and redis.call('TTL', key) >= own_ttl - 1
   if is_last then keep(own_until_s, -bytes) end
   if not latest_id then
     redis.call('DEL', key, 'miniserve:trace:' .. request)

@@ -13,26 +13,26 @@ local function store(id, status, payload, error_text, ttl)
     fields[#fields + 1] = 'exc_string'
     fields[#fields + 1] = error_text
   end
-  write('XADD', 'rq:results:' .. id, 'MAXLEN', 10, '*', unpack(fields))
+  write('XADD', 'rq:results:' .. id, '*', unpack(fields))
   redis.call('EXPIRE', 'rq:results:' .. id, ttl)
 end
 
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
-  local job = read(id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline',
-    'accepted_at', 'request', 'reserved_tokens', 'share')
-  if job.status == 'started' and job.worker_name == worker then
+  local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request, tokens, share = values_of(
+    id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request',
+    'reserved_tokens', 'share')
+  if was == 'started' and owner == worker then
     if trace ~= '' and (status == 'canceled' or status == 'expired') then
       redis.call('HSET', job_key(id), 'trace', trace)
     end
     -- The worker counts by its own clock.
-    local is_late = status == 'expired' and job.deadline and (number(job.deadline) or 0) <= clock() + 0.01
-    local why = is_late and 'expired' or job.cancel_requested
+    local why = status == 'expired' and is_before(deadline, clock() + 0.01) and 'expired' or cancel_requested or ''
     if status ~= 'canceled' and status ~= 'expired' then
       local is_cut = status == 'length'
       if is_cut then status = 'finished' end
-      local ttl = ttl_of(status == 'failed' and job.failure_ttl or job.result_ttl)
+      local ttl = ttl_of(status == 'failed' and failure_ttl or result_ttl)
       store(id, status, payload, error_text, ttl)
       if is_cut then count('done_length') end
       local fields = trace ~= '' and { 'trace', trace } or {}
@@ -40,16 +40,16 @@ for at = FIRST, #ARGV, STEP do
         fields[#fields + 1] = 'data'
         fields[#fields + 1] = '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]'
       end
-      settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = job.accepted_at,
-        request = job.request, tokens = number(job.reserved_tokens), share = job.share, fields = fields })
-      queue_publish(job.reply_to, payload)
-    elseif why then
+      settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = accepted_at,
+        request = request, tokens = number(tokens), share = share, fields = fields })
+      queue_publish(reply_to, payload)
+    elseif why ~= '' then
       cancel_job(id, why, 'running')
     else
       redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
       push_front({ id }) -- another client came after the cancellation, or waits for longer
     end
-  elseif not job.status then
+  elseif not was then
     release(id) -- deleted by hand while it ran
   else
     duplicates = duplicates + 1

@@ -2,9 +2,8 @@
 -- ARGV: worker, lease s, epoch, ids it holds.
 -- Returns { ids no longer its own, { id, attempt, waited us, data, streams, deadline in us, 1 of a suspect }... }
 local worker, lease_s, epoch = unpack(ARGV, 1, 3)
-local now = clock()
 redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this write, and then the others
-redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
+redis.call('ZADD', LEASES, clock() + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
 write('ZADD', READ, 'NX', 0, worker)
 -- What a connection that broke had claimed goes back.
@@ -17,13 +16,12 @@ for at = 4, #ARGV do is_held[ARGV[at]] = true end
 
 local deliveries = {}
 for _, id in ipairs(ids_run_by(worker)) do
-  local job = read(id, 'status', 'worker_name', 'data', 'attempts', 'group', 'accepted_at', 'streams',
-    'deadline', 'cancel_requested', 'reply_to')
+  local job = job_to_run(id, 0)
   if job.status == 'started' and job.worker_name == worker then
     is_own[id] = true
     if job.cancel_requested then redis.call('HSET', inbox_key(worker), id, job.cancel_requested) end
     if not is_held[id] then -- the reply that brought it was lost
-      deliveries[#deliveries + 1] = delivery(id, job, number(job.accepted_at) or now)
+      deliveries[#deliveries + 1] = delivery(id, job)
     end
   else
     redis.call('ZREM', WIP, id .. ':' .. worker)

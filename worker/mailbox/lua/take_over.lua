@@ -26,7 +26,7 @@ local function take_over(id, owner, job)
   take_from_owner(id, owner)
   redis.call('ZADD', WIP, now + WIP_TTL_S, id .. ':' .. worker)
   redis.call('HSET', job_key(id), 'worker_name', worker, 'claim', claim)
-  local row = delivery(id, job, number(job.accepted_at) or now)
+  local row = delivery(id, job)
   local handoff = redis.pcall('GETDEL', 'miniserve:handoff:' .. id)
   row[9] = type(handoff) == 'string' and handoff or ''
   redis.call('ZREM', HANDOFFS, id .. ':' .. #row[9])
@@ -39,11 +39,9 @@ while #deliveries < max_jobs and bytes < MOST_BYTES do
   local member = redis.call('LINDEX', OFFERS, 0)
   if not member then break end
   local id, owner = owner_of(member)
-  local job = read(id, 'data', 'status', 'worker_name', 'reserved_tokens', 'accepted_at', 'cancel_requested', 'deadline',
-    'attempts', 'group', 'streams', 'reply_to')
+  local job = job_to_run(id, 0)
   local is_owned = job.status == 'started' and job.worker_name == owner
-  local is_late = job.deadline and (number(job.deadline) or 0) < now
-  local why = is_late and 'expired' or job.cancel_requested
+  local why = job.is_late and 'expired' or job.cancel_requested
   if not job.status then -- deleted by hand while it was offered
     take_from_owner(id, owner)
     release(id)
@@ -51,16 +49,15 @@ while #deliveries < max_jobs and bytes < MOST_BYTES do
     take_from_owner(id, owner)
     cancel_job(id, why, 'running')
   elseif is_owned then
-    local tokens, own_group = number(job.reserved_tokens, 1) or 1, group_of(id, job)
-    if own_group and num_held > 0 or #deliveries > 0 and own_group ~= group then
+    if job.group and num_held > 0 or #deliveries > 0 and job.group ~= group then
       must_wait = 1
       break
     end
-    if tokens > free_tokens then
+    if job.tokens > free_tokens then
       must_wait, deferred = 1, id
       break
     end
-    group, free_tokens = own_group, free_tokens - tokens
+    group, free_tokens = job.group, free_tokens - job.tokens
     deliveries[#deliveries + 1] = take_over(id, owner, job)
     bytes = bytes + #deliveries[#deliveries][9]
   end
