@@ -91,14 +91,15 @@ class RedisWorkerMailbox:
         if self._needs_resync and not (inbox := self._resync()).is_empty:
             return inbox
         self._confirm()
-        self._send(progress)
+        if wait_s > 0:  # else all of it goes out in one packet
+            self._send(progress)
         inbox = self._take_in(capacity, wait_s)
         with suppress(MailboxDown):  # what was delivered is not lost: the next exchange finds Redis away
-            if self._unsent:  # what could not be opened, or was cancelled
+            if wait_s <= 0:
+                self._send(progress, bool(inbox.deliveries))
+            elif self._unsent or inbox.deliveries:  # unsent: what could not be opened, or was cancelled
                 self._confirm()
-                self._send(())
-            if inbox.deliveries:  # only what was read can be why a worker dies: Redis learns it before the model starts
-                self._guarded(lambda: self._outgoing.send(("ZADD", "miniserve:read", "XX", self._num_read, self.name)))
+                self._send((), bool(inbox.deliveries))
         return inbox
 
     def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
@@ -145,6 +146,7 @@ class RedisWorkerMailbox:
                 self._disowned.discard(completion.request_id)
                 continue
             version = self._held.pop(completion.request_id, WIRE_VERSION)
+            self._claim_at_s = 0.0  # there is capacity that was not there before
             self._unsent[completion.request_id] = formats.finish_arguments(completion, version)
             self._heartbeat.num_failed += completion.finish_reason is FinishReason.ERROR
             if completion.finish_reason in (FinishReason.STOP, FinishReason.LENGTH):
@@ -152,7 +154,7 @@ class RedisWorkerMailbox:
                 lately_s = completion.timings.prefill_s + completion.timings.decode_s
                 self._service_s += _NEWEST_WEIGHT * (lately_s - self._service_s)
 
-    def _send(self, progress: Sequence[Progress]) -> None:
+    def _send(self, progress: Sequence[Progress] = (), has_read: bool = False) -> None:
         """Send the answers that wait to be sent, without waiting for Redis."""
         commands: list[Command] = []
         if self._unsent:
@@ -160,10 +162,11 @@ class RedisWorkerMailbox:
         if progress:
             words = [(one.request_id, formats.encode_progress(one, self._held.get(one.request_id))) for one in progress]
             commands.append(script("progress", self.name, *chain.from_iterable(words)))
+        if has_read:  # only what was read can be why a worker dies: Redis learns it before the model starts
+            commands.append(("ZADD", "miniserve:read", "XX", self._num_read, self.name))
         if commands:
             self._guarded(lambda: self._outgoing.send(*commands))
-            self._in_flight, self._unsent = self._unsent, {}
-            self._claim_at_s = 0.0  # there is capacity that was not there before
+            self._in_flight, self._unsent = self._in_flight | self._unsent, {}
 
     def _confirm(self) -> None:
         """Read the reply to what was sent last."""
@@ -262,7 +265,7 @@ class RedisWorkerMailbox:
     def _ask(self, command: Command) -> Any:
         """The reply, behind all answers that wait to be sent. Raises MailboxDown also where Redis refused."""
         self._confirm()
-        self._send(())
+        self._send()
         self._confirm()
         return self._checked(self._guarded(lambda: self._outgoing.ask(command))[0])
 
