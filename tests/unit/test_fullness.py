@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from scheduler.errors import RateLimited
-from worker.mailbox.admission import KnownFullness
+from worker.mailbox.admission import KnownFullness, rate_limited
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -129,7 +129,7 @@ def test_however_many_are_refused_at_once_none_is_sent_away_for_much_longer(cloc
 def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_other_is(
     fullness: KnownFullness, clock: Clock
 ) -> None:
-    fullness.note_share(500, 400, 100.0, "greedy")
+    fullness.note_client("greedy", 0.25, lambda: rate_limited(500, 400, 100.0))
     refusals = fullness.refusal("greedy"), fullness.refusal("other")
     clock.now_s += 0.26
 

@@ -24,9 +24,9 @@ _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
 _BURST = 2
 _NEWCOMERS = 0.5  # of the queue: the rest is for those who were refused before
-_SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
+SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
-_MOST_LIMITED, _NO_LIMIT = 1024, (0.0, "", 0.0)
+_MOST_CLIENTS = 1024
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
 _TOGETHER_S, _MOST_LATER_S = 0.1, 10  # Retry-After has whole seconds: refused at one moment, back at one moment
 
@@ -43,9 +43,8 @@ class KnownFullness:
         # Until when, what, and to whom it was said; None: to more than one. Another client is sent to Redis, which must
         # learn that the one that has filled the queue is not alone.
         self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
-        self._known_share: tuple[float, tuple[int, int, float], str] = (0.0, (0, 0, 0.0), "")  # of one client
         self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
-        self._limited: dict[str, tuple[float, str, float]] = {}  # by client: until when, and what its key allows
+        self._refused: dict[str, tuple[float, Callable[[], RateLimited]]] = {}  # by client: until when, and the words
         self._together = 0.0, 0  # until when, and how many were refused before the last
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
@@ -65,17 +64,12 @@ class KnownFullness:
         later_s = min(int(number / (self._limits.max_requests * (1 - _NEWCOMERS))), _MOST_LATER_S)
         return queue_full(requests, tokens, tokens_per_s, self._limits, later_s)
 
-    def note_share(self, own_tokens: int, max_tokens: int, tokens_per_s: float, client: str) -> RateLimited:
-        """Note that a client holds its share."""
-        self._known_share = self._clock() + _SHARE_HOLDS_S, (own_tokens, max_tokens, tokens_per_s), client
-        return rate_limited(own_tokens, max_tokens, tokens_per_s)
-
-    def note_limit(self, what: str, per_s: float, wait_s: float, client: str) -> RateLimited:
-        """Note that a client has used what its key allows: there is no room before `wait_s` is over."""
-        if len(self._limited) >= _MOST_LIMITED:
-            self._limited.clear()
-        self._limited[client] = self._clock() + min(wait_s, _LIMIT_HOLDS_S), what, per_s
-        return over_limit(what, per_s, wait_s)
+    def note_client(self, client: str, holds_s: float, words: Callable[[], RateLimited]) -> RateLimited:
+        """Note that a client holds its share, or has used what its key allows, and will for so long."""
+        if len(self._refused) >= _MOST_CLIENTS:
+            self._refused.clear()
+        self._refused[client] = self._clock() + min(holds_s, _LIMIT_HOLDS_S), words
+        return words()
 
     def refusal(
         self, client: str = "", num_waiting: int = 0, num_open: int = 0, is_newcomer: bool = False
@@ -87,16 +81,13 @@ class KnownFullness:
         newcomer in a crowd leaves room for those who come back, or these find none for as long as the crowd lasts.
         """
         now, (until, numbers, known) = self._clock(), self._known
-        if self._limited and now < (limit := self._limited.get(client, _NO_LIMIT))[0]:
-            return over_limit(*limit[1:], limit[0] - now)
+        if (refused := self._refused.get(client)) and now < refused[0]:
+            return refused[1]()
         most = self._limits.max_requests
         if num_open >= most or num_waiting >= (_NEWCOMERS if is_newcomer else _BURST) * most:
             requests, (tokens, rate) = min(num_waiting, most), self.backlog
             return self._full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate)
-        if now < until and known in (client, None):
-            return self._full(*numbers)
-        until, numbers, holder = self._known_share
-        return rate_limited(*numbers) if now < until and holder == client else None
+        return self._full(*numbers) if now < until and known in (client, None) else None
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:

@@ -137,9 +137,11 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] == b"full":
             raise self._fullness.note(reply[1], reply[2], float(reply[3]), client)
         if reply[0] == b"share":
-            raise self._fullness.note_share(reply[1], reply[2], float(reply[3]), client)
+            words = partial(admission.rate_limited, reply[1], reply[2], float(reply[3]))
+            raise self._fullness.note_client(client, admission.SHARE_HOLDS_S, words)
         if reply[0] == b"limit":
-            raise self._fullness.note_limit(reply[1].decode(), float(reply[2]), reply[3] / 1e3, client)
+            words = partial(admission.over_limit, reply[1].decode(), float(reply[2]), reply[3] / 1e3)
+            raise self._fullness.note_client(client, reply[3] / 1e3, words)
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
         if reply[0] == b"late" and wanted.within_s is not None:

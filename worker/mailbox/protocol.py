@@ -211,31 +211,8 @@ class ApiMailbox(Protocol):
         """
         return None
 
-    def enqueue(self, wanted: Submission) -> None:
-        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
-
-        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
-        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
-        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
-        before: joins that request, or raises IdempotencyConflict for another body. Without one and with a single
-        job that is not followed, a refusal may also come out of the wait for it.
-        """
-
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""
-
-    def wait_all(
-        self,
-        wanted: Submission,
-        timeout_s: float,
-        has_left: Callable[[], bool] | None = None,
-        job_ids: Sequence[str] | None = None,
-    ) -> list[Completion]:
-        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
-
-        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
-        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
-        """
 
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None

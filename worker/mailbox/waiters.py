@@ -184,6 +184,14 @@ class WaitingMailbox(ApiMailbox):
         """The request may fit into an empty queue, and its ids are well-formed."""
 
     def enqueue(self, wanted: Submission) -> None:
+        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
+
+        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
+        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
+        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
+        before: joins that request, or raises IdempotencyConflict for another body. Without one and with a single
+        job that is not followed, a refusal may also come out of the wait for it.
+        """
         if self._is_closed:
             raise admission.shutting_down()
         for request in wanted.requests:
@@ -198,6 +206,11 @@ class WaitingMailbox(ApiMailbox):
         has_left: Callable[[], bool] | None = None,
         job_ids: Sequence[str] | None = None,
     ) -> list[Completion]:
+        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
+
+        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
+        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
+        """
         job_ids = list(wanted.outcomes) if job_ids is None else job_ids
         with self.waiting(wanted, job_ids) as news:
             patience = Patience(timeout_s, has_left)
@@ -226,10 +239,7 @@ class WaitingMailbox(ApiMailbox):
 
 def completions_of(wanted: Submission, job_ids: Sequence[str]) -> list[Completion]:
     """The answers that are there, in order. Raises the first failure among them."""
-    outcomes = [outcome for outcome in map(wanted.outcomes.get, job_ids) if outcome is not None]
-    for outcome in filter(_is_failure, outcomes):
-        completion_of(outcome)
-    return [completion_of(outcome) for outcome in outcomes]
+    return [completion_of(outcome) for outcome in map(wanted.outcomes.get, job_ids) if outcome is not None]
 
 
 def completion_of(outcome: Outcome) -> Completion:
