@@ -95,11 +95,9 @@ class RedisWorkerMailbox:
             self._send(progress)
         inbox = self._take_in(capacity, wait_s)
         with suppress(MailboxDown):  # what was delivered is not lost: the next exchange finds Redis away
-            if wait_s <= 0:
-                self._send(progress, bool(inbox.deliveries))
-            elif self._unsent or inbox.deliveries:  # unsent: what could not be opened, or was cancelled
+            if wait_s <= 0 or self._unsent or inbox.deliveries:  # unsent: what could not be opened, or was cancelled
                 self._confirm()
-                self._send((), bool(inbox.deliveries))
+                self._send(() if wait_s > 0 else progress, bool(inbox.deliveries))
         return inbox
 
     def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
@@ -257,7 +255,6 @@ class RedisWorkerMailbox:
         for request_id in lost:
             self._held.pop(request_id, None)
         self._disowned.update(lost)
-        self._suspects &= self._held.keys()
         if lost or deliveries:
             logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
         return Inbox(self._open_deliveries(deliveries), lost)
