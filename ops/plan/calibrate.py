@@ -37,6 +37,7 @@ from scheduler.settings import Settings
 CORE_SHARES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)  # of all cores, that are tried
 CLIENTS = (1, 8, 64)  # each with one sentence a request
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
+_NUM_STEPS = len(SLOTS) + len(CLIENTS) + 1  # of a measurement: slots of the engine, loads of the system
 _NUM_TEXTS = 400
 _ENGINE_S, _LOAD_S = 0.8, 2.5
 _ROUNDS = 4  # of stage costs and numbers of wakes, which depend on each other
@@ -77,7 +78,6 @@ class Calibrator:
         self._plans.append(LoadPlan(_TEXT_CLIENTS, texts, several.sentences_per_text))
         self._handoff = measure_handoff()
         self._seed = seed
-        self.num_steps = len(SLOTS) + len(self._plans)
 
     def measure(self, system: MeasuredSystem, scale: float, note_step: Callable[[], object]) -> Measured:
         """Some fifteen seconds times `scale`. `system` has warmed up."""
@@ -94,11 +94,11 @@ class Calibrator:
 
 def measure(seed: int, scale: float) -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
-    calibrator = Calibrator(seed)
-    with tqdm(total=calibrator.num_steps + 2, desc="calibrate", unit="step", leave=False) as bar:
+    with tqdm(total=_NUM_STEPS + 2, desc="calibrate", unit="step", leave=False) as bar:
         bar.set_postfix_str("waits until nothing else runs")
         wait_until_quiet()
         bar.set_postfix_str("")
+        calibrator = Calibrator(seed)
         with measured_system(()) as system:
             bar.update()
             system.warm_up(calibrator.sentences, scale)
