@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json as json_format
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -77,20 +77,17 @@ def plan(settings: Settings, rate: float, p95: float, figure: Path | None, json:
             found = report.report(sizer, goal)
         except GoalError as error:
             raise click.ClickException(str(error)) from None
-        pools = [report.pools_line(sizer, goal, found)] if asked["roles"] else []
+        pools = report.pools_of(sizer, goal, found) if asked["roles"] else None
         sizes = _sizes_by_hour(sizer, hours, goal.p95_s)
         if figure is not None:
             _draw(figure, sizer, found)
     if json:
         by_hour = [{"hour": hour, "requests_per_s": per_s, "size": size} for (hour, per_s), size in sizes]
-        click.echo(json_format.dumps(found.document() | {"hours": by_hour, "pools": pools}, default=_as_dict, indent=2))
+        click.echo(json_format.dumps(found.document() | {"hours": by_hour, "pools": pools}, default=asdict, indent=2))
         return
     click.echo(f"  costs: {calibration.machine}, {calibration.date}, commit {calibration.commit}")
-    click.echo("\n".join([*report.lines(found), *pools, *_hour_lines(sizes)]))
-
-
-def _as_dict(size: Size) -> dict[str, int]:
-    return {"shards": size.shards, "workers": size.workers, "replicas": size.replicas}
+    about_pools = [report.pools_line(pools, found)] if asked["roles"] else []
+    click.echo("\n".join([*report.lines(found), *about_pools, *_hour_lines(sizes)]))
 
 
 def _calibration(path: Path | None) -> Calibration:

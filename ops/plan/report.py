@@ -23,6 +23,15 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
+class Pools:
+    """The size of two pools that keep the goal."""
+
+    size: Size
+    p95_s: float
+    pays: bool  # fewer workers than of role all
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A plan."""
 
@@ -106,16 +115,24 @@ def lines(found: Report) -> list[str]:
     return [*told, *map(_sensitivity_line, found.sensitivity), "", advice(found)]
 
 
-def pools_line(sizer: Sizer, goal: Goal, found: Report) -> str:
-    """The same goal with prompts and decoding apart, against workers that do both."""
+def pools_of(sizer: Sizer, goal: Goal, found: Report) -> Pools | None:
+    """The same goal with prompts and decoding apart; None where no size keeps it."""
     pooled = replace(sizer, has_pools=True, _known={})
     try:
         size = pooled.smallest(goal)
     except GoalError:
-        return "  in two pools: no size keeps the goal"
+        return None
     number, alone = size.shards * (size.workers + size.prefill_workers), found.size.shards * found.size.workers
-    worth = "it pays" if number < alone else f"it does not pay: {_several(alone, 'worker')} of role all will do"
-    return f"  in two pools: {named(size)}, p95 {1e3 * pooled.p95_s(goal.rate_per_s, size):.1f} ms; {worth}"
+    return Pools(size, pooled.p95_s(goal.rate_per_s, size), number < alone)
+
+
+def pools_line(pools: Pools | None, found: Report) -> str:
+    """For people."""
+    if pools is None:
+        return "  in two pools: no size keeps the goal"
+    alone = _several(found.size.shards * found.size.workers, "worker")
+    worth = "it pays" if pools.pays else f"it does not pay: {alone} of role all will do"
+    return f"  in two pools: {named(pools.size)}, p95 {1e3 * pools.p95_s:.1f} ms; {worth}"
 
 
 def _stage_line(found: Report, stage: str, number: int) -> str:

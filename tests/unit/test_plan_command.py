@@ -209,6 +209,14 @@ def test_two_pools_are_sized_too_where_roles_are_asked_for(calibration: Path) ->
     assert "it does not pay" in result.output
 
 
+def test_two_pools_have_their_size_in_json(calibration: Path) -> None:
+    found = json.loads(plan(calibration, "--rate", "1500", "--p95", "100", "--roles", "--json").stdout)
+
+    assert found["pools"]["size"]["prefill_workers"] == 1
+    assert found["pools"]["p95_s"] <= 0.1
+    assert found["pools"]["pays"] is False
+
+
 def test_two_pools_are_for_continuous_batching_only(calibration: Path) -> None:
     result = plan(calibration, "--rate", "5", "--p95", "100", "--roles", "--mode", "static")
 
