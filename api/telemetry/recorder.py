@@ -41,35 +41,29 @@ class Tallies:
         self._began_cpu_s = time.process_time()  # to start is no work for anybody
         self._lock = allocate_lock()  # mode threaded answers in many threads
 
-    def note_response(self, route: str, status: int, rejection: str = "") -> None:
-        """`route` is one of the table of routes, never a path that somebody sent. `rejection`: slug of a refusal."""
+    def note_response(self, exchange: Exchange) -> None:
+        """Its route is one of the table of routes, never a path that somebody sent."""
+        slug, account, status = exchange.slug, exchange.account, exchange.status
         with self._lock:
-            self._counts[f"{HTTP}:{route}:{status}"] += 1
-            if rejection:
-                self._counts[f"{REJECTED}:{rejection}"] += 1
+            self._counts[f"{HTTP}:{exchange.route}:{status}"] += 1
+            if exchange.is_shed or (slug in _BEFORE_THE_QUEUE and exchange.route in _CORRECTIONS):
+                self._counts[f"{REJECTED}:{slug}"] += 1
+            if account is not None:
+                self._counts[f"{KEY}:{account.name}:{status}"] += 1
 
-    def note_account(self, name: str, status: int) -> None:
-        """A response to a request that came with a key of this name."""
-        with self._lock:
-            self._counts[f"{KEY}:{name}:{status}"] += 1
-
-    def note_tokens(self, name: str, number: int) -> None:
-        with self._lock:
-            self._counts[f"{KEY_TOKENS}:{name}"] += number
-
-    def note_answer(self, seconds: float) -> None:
-        """`seconds`: from a request to its answer."""
-        with self._lock:
-            self._latency.observe(seconds)
-
-    def note_stages(self, exchange: Exchange, elapsed_s: float) -> None:
+    def note_answer(self, exchange: Exchange, elapsed_s: float) -> None:
         """An answer counts once for each of its sentences. The workers count the stages in between."""
         number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
         with self._lock:
-            self._counts["stage:answered"] += number
-            self._counts["stage:tokenize"] += number * tokenize_s
-            self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
-            self._counts["stage:whole"] += number * elapsed_s
+            self._latency.observe(elapsed_s)
+            if exchange.job_ids:  # else another request's, with the same key
+                self._counts["stage:answered"] += number
+                self._counts["stage:tokenize"] += number * tokenize_s
+                self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
+                self._counts["stage:whole"] += number * elapsed_s
+            if exchange.account is not None:
+                tokens = exchange.prompt_tokens + exchange.output_tokens
+                self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
 
     def note_tick(self, late_s: float) -> None:
         """The event loop came to a timer, so much later than it was due."""
@@ -107,11 +101,7 @@ class RequestRecorder:
     def finish(self, exchange: Exchange, method: str) -> float:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
         elapsed_s = time.perf_counter() - exchange.received_s
-        slug = exchange.slug
-        is_rejection = exchange.is_shed or (slug in _BEFORE_THE_QUEUE and exchange.route in _CORRECTIONS)
-        self.tallies.note_response(exchange.route, exchange.status, (slug or "") if is_rejection else "")
-        if exchange.account is not None:
-            self.tallies.note_account(exchange.account.name, exchange.status)
+        self.tallies.note_response(exchange)
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
         elif not exchange.parsed_s:
@@ -128,11 +118,7 @@ class RequestRecorder:
 
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:
         if exchange.is_answer:
-            self.tallies.note_answer(elapsed_s)
-            if exchange.job_ids:  # else another request's, with the same key
-                self.tallies.note_stages(exchange, elapsed_s)
-            if exchange.account is not None:
-                self.tallies.note_tokens(exchange.account.name, exchange.prompt_tokens + exchange.output_tokens)
+            self.tallies.note_answer(exchange, elapsed_s)
         exchange.has_left = None  # it knows the connection, which would stay until the line is written
         self.log.note(exchange, elapsed_s)
         context, job_ids = exchange.context, exchange.job_ids

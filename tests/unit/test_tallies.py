@@ -7,6 +7,7 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 
+from api.service.exchange import Exchange
 from api.telemetry.recorder import Tallies
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
@@ -57,7 +58,7 @@ def test_a_latency_is_put_into_the_bucket_it_belongs_to() -> None:
     tallies = Tallies()
 
     for seconds in (0.001, 0.004, 0.004, 11.0):
-        tallies.note_answer(seconds)
+        tallies.note_answer(Exchange("id", 0.0), seconds)
 
     totals = tallies.totals()
     assert {name: count for name, count in totals.items() if count} == {
@@ -87,12 +88,12 @@ def test_what_the_queue_refuses_is_left_to_the_queue_to_count(client: FlaskClien
 
 
 def test_threads_that_answer_at_once_lose_no_count() -> None:
-    tallies = Tallies()
+    tallies, exchange = Tallies(), Exchange("id", 0.0, "/correct", status=200)
 
     def answer() -> None:
         for _ in range(2000):
-            tallies.note_response("/correct", 200)
-            tallies.note_answer(0.01)
+            tallies.note_response(exchange)
+            tallies.note_answer(exchange, 0.01)
 
     threads = [threading.Thread(target=answer) for _ in range(4)]
     for thread in threads:
