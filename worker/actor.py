@@ -131,15 +131,11 @@ class Actor:
             held = self._policy.held_ids()
             logger.exception("iteration failed; what was held is tried again, in groups", request_ids=held)
             self._engine.drop_all()
-            self._give_back()
-
-    def _give_back(self) -> None:
-        """Return all requests, as if the process had died: one that cannot be computed must not harm the others."""
-        completions, self._completions = self._completions, []
-        try:
-            self._mailbox.give_back(completions)
-        except MailboxDown as error:
-            self._note_down(error)
+            completions, self._completions = self._completions, []
+            try:  # as if the process had died: one that cannot be computed must not harm the others
+                self._mailbox.give_back(completions)
+            except MailboxDown as error:
+                self._note_down(error)
 
     def _shut_down(self) -> None:
         """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""

@@ -59,13 +59,6 @@ def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None 
     def correct() -> Reply:
         return endpoint.correct(g.exchange, request.environ)
 
-    _register_probes(app)
-    return app
-
-
-def _register_probes(app: Api) -> None:
-    """The routes for probes and balancers."""
-
     @app.get("/healthz")
     def healthz() -> Reply:
         return json_reply({"status": "ok"})
@@ -75,6 +68,8 @@ def _register_probes(app: Api) -> None:
         if app.readiness:
             return json_reply(app.readiness.document())
         return json_reply(ready_document(check_status(app.mailbox.status())))
+
+    return app
 
 
 def _begin() -> None:

@@ -142,8 +142,12 @@ def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
 
 def has_left(connection: socket) -> bool:
     """Whether the client has closed its end, also where what it has sent is still unread."""
+    return is_ready(connection, _POLLRDHUP)
+
+
+def is_ready(connection: socket, event: int) -> bool:
     poll = _poll()
-    poll.register(connection.fileno(), _POLLRDHUP)
+    poll.register(connection.fileno(), event)
     return bool(poll.poll(0))
 
 

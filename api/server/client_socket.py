@@ -7,6 +7,7 @@ sends in small pieces lets others go first after each of them.
 from __future__ import annotations
 
 import math
+import select
 import time
 from contextlib import suppress
 from typing import Any
@@ -17,7 +18,7 @@ from gevent.lock import Semaphore
 from gunicorn.http.body import Body
 from gunicorn.http.errors import LimitRequestHeaders
 
-from api.http.request_input import body_too_large
+from api.http.request_input import body_too_large, has_left, is_ready
 from api.server.open_files import KEEPALIVE_S
 from api.server.raw_replies import CLIENT_STALL_S
 
@@ -104,14 +105,8 @@ class ClientSocket(socket.socket):
         return data
 
     def has_bytes(self) -> bool:
-        """Whether the client has sent something that was not read."""
-        self.settimeout(0.0)  # MSG_DONTWAIT alone does not do it: gevent's recv then waits by itself
-        try:
-            return bool(super().recv(1, socket.MSG_PEEK))
-        except OSError:
-            return False
-        finally:
-            self.settimeout(CLIENT_STALL_S)
+        """Whether the client has sent something that was not read, and is still there."""
+        return is_ready(self, select.POLLIN) and not has_left(self)
 
     def linger(self) -> None:
         """Let the client read its answer: a connection closed with unread bytes would take it back."""

@@ -32,7 +32,7 @@ from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
 from api.http.request_input import has_left
 from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
-from api.server.open_files import Places, connection_limits
+from api.server.open_files import Places, num_connections
 from api.server.probe_acceptor import ProbeAcceptor
 from api.server.raw_replies import AnswersUnreadable, problem_reply
 from api.service.readiness import Readiness
@@ -213,12 +213,13 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
         told = recorder.tallies.totals, self.wsgi.reports
         look = self.wsgi.look or StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), *told).status
-        limits = connection_limits(self.worker_connections)
-        self._places = Places(limits.served, settings.trusted_proxies)
+        num_allowed = num_connections(self.worker_connections)
+        max_idle = num_allowed // 4  # that have sent nothing yet
+        self._places = Places(num_allowed - max_idle, settings.trusted_proxies)
         self._readiness = self.wsgi.readiness = Readiness(
             lambda: mailbox.check_hearing(look()), lambda: self._places.is_full
         )
-        acceptor = self._acceptor(limits.idle)
+        acceptor = self._acceptor(max_idle)
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others
         start_thread(_run_or_end, (self._readiness.watch,))
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.

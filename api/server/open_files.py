@@ -9,7 +9,6 @@ import resource
 from _thread import allocate_lock  # before gevent patches: the acceptor's thread has no event loop
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
@@ -22,20 +21,10 @@ _SHARE = 0.05  # of the places, for one client from there on
 _RETRY_S = 1.0
 
 
-class ConnectionLimits(NamedTuple):
-    """How many connections may be served, and how many may be open that have sent nothing yet."""
-
-    served: int
-    idle: int
-
-
-def connection_limits(wanted: int) -> ConnectionLimits:
-    """Shares of what the process may open; a part is always left for Redis and for Python itself."""
+def num_connections(wanted: int) -> int:
+    """How many of these the process may open; a part is always left for Redis and for Python itself."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted if soft == resource.RLIM_INFINITY else min(wanted, soft - _OTHER_FILES)
-    allowed = max(allowed, 64)
-    idle = allowed // 4
-    return ConnectionLimits(allowed - idle, idle)
+    return wanted if soft == resource.RLIM_INFINITY else max(64, min(wanted, soft - _OTHER_FILES))
 
 
 def allow_connections(number: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any
@@ -25,12 +26,9 @@ class AnswersUnreadable(Worker):
         if not isinstance(exc, ParseException):
             super().handle_error(req, client, addr, exc)
             return
-        self.log.debug("unreadable request: %s", type(exc).__name__)
         error = InvalidHeader("The request line or a header cannot be read, or is too long.")
-        try:
+        with suppress(OSError):  # the client has left
             client.sendall(problem_reply(error))
-        except OSError:
-            self.log.debug("the client has left before the reply")
 
 
 def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
