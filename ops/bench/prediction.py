@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 from tqdm import tqdm
@@ -75,6 +75,14 @@ class Turn:
     others: float  # share of the cores that other programs used
 
 
+@dataclass(frozen=True, slots=True)
+class _Speed:
+    """The machine during a turn."""
+
+    slowness: float  # CPU time of a request by that of the whole run
+    cores: float
+
+
 def measure(plan: Plan) -> Iterator[Row]:
     """The rows of a run come when it is over."""
     kinds, loads = _kinds(plan.seed), []
@@ -126,7 +134,11 @@ def _rows(run: int, sitting: _Sitting, loads: Sequence[_Load]) -> Iterator[Row]:
     mean = calibrate.together(sitting.calibrations)
     costs = calibrate.calibration_of(mean)
     slow = [calibrate.slowness(one, mean) for one in sitting.calibrations]
-    around = [(before + after) / 2 for before, after in pairwise(slow)]
+    cores = [costs.cores * calibrate.granted(one, mean) for one in sitting.calibrations]
+    around = [
+        _Speed(fmean(two), min(fmean(both), mean.cores))
+        for two, both in zip(pairwise(slow), pairwise(cores), strict=True)
+    ]
     for load, turns in zip(loads, zip(*sitting.turns, strict=True), strict=True):
         row = {"run": run, "mix": load.kind.name, "rate_per_s": round(load.rate_per_s, 1)} | _measured(turns)
         row |= {"slowest": round(max(slow), 3), "fastest": round(min(slow), 3), "cores": round(costs.cores, 2)}
@@ -143,15 +155,14 @@ def _measured(turns: Sequence[Turn]) -> Row:
     }  # fmt: skip
 
 
-def _predicted(costs: Calibration, slow: Sequence[float], mix: Mix, row: Row) -> Row:
-    """Of all turns together, as they were measured: each served by a machine that is so many times as slow."""
+def _predicted(costs: Calibration, speeds: Sequence[_Speed], mix: Mix, row: Row) -> Row:
+    """Of all turns together, as they were measured: each served by the machine of that turn."""
     latencies_s: list[float] = []
-    for turn, factor in enumerate(slow):
-        costs_then = slower(costs, factor)
-        service = Service(Deployment(cores=costs.cores, has_clients=True), costs_then, mix)
+    for turn, speed in enumerate(speeds):
+        service = Service(Deployment(cores=speed.cores, has_clients=True), slower(costs, speed.slowness), mix)
         # Other times than those at which the texts were sent.
         traffic = Poisson(row["rate_per_s"], seed=10_000 + 100 * int(row["run"]) + turn)
-        latencies_s += service.run(traffic, max(_LEAST_SIMULATED, int(row["requests"])) // len(slow)).latencies_s
+        latencies_s += service.run(traffic, max(_LEAST_SIMULATED, int(row["requests"])) // len(speeds)).latencies_s
     found: Row = {}
     for name, percent in (("p50", 50), ("p95", 95)):
         predicted = 1e3 * float(np.percentile(latencies_s, percent))

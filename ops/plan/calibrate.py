@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import log
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
 
@@ -34,8 +33,8 @@ from ops.plan.traffic import Clients
 from ops.provenance import cpu_name, git_commit
 from scheduler.settings import Settings
 
-CORE_SHARES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)  # of all cores, that are tried
 CLIENTS = (1, 8, 64)  # each with one sentence a request
+_MANY = len(CLIENTS) - 1  # the load with the most clients
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
 _NUM_STEPS = len(SLOTS) + len(CLIENTS) + 1  # of a measurement: slots of the engine, loads of the system
 _NUM_TEXTS = 400
@@ -140,6 +139,11 @@ def slowness(one: Measured, mean: Measured) -> float:
     return geometric_mean(ratios)
 
 
+def granted(one: Measured, mean: Measured) -> float:
+    """Cores that many clients got, by those that they got in the mean."""
+    return one.loads[_MANY].used_cores / mean.loads[_MANY].used_cores
+
+
 def _num_cores() -> int:
     return len(os.sched_getaffinity(0))
 
@@ -154,7 +158,7 @@ def calibration_of(measured: Measured) -> Calibration:
         **{name: StageCost(0.0, loads[-2].cpu_s[name], 0.0) for name in fit.STAGES},
         hop_s=0.0, behind=0.0,
         result_ttl_s=Settings().result_ttl_s,
-        redis_use=RedisUse(measured.kept_bytes, loads[0].redis_commands, loads[len(CLIENTS) - 1].redis_commands),
+        redis_use=RedisUse(measured.kept_bytes, loads[0].redis_commands, loads[_MANY].redis_commands),
         handoff=measured.handoff,
     )  # fmt: skip
     for _ in range(_ROUNDS):
@@ -164,21 +168,14 @@ def calibration_of(measured: Measured) -> Calibration:
         }
         found = replace(found, **stages)
     found = _with_slack(found, loads[0], measured.mixes[0])
-    got = [replace(found, cores=share * measured.cores) for share in CORE_SHARES]
-    return min(got, key=lambda one: _misfit(one, measured))
+    return replace(found, cores=_cores(found, measured))
 
 
-def _misfit(found: Calibration, measured: Measured) -> float:
-    """How far latencies under many clients are off, as logarithms of ratios."""
-    checks = check(found, replace(measured, loads=measured.loads[1:], mixes=measured.mixes[1:]))
-    return sum(
-        abs(log(computed_s / measured_s))
-        for one in checks
-        for computed_s, measured_s in (
-            (one.computed.quantile_s(0.5), one.measured.p50_s),
-            (one.computed.quantile_s(0.95), one.measured.p95_s),
-        )
-    )
+def _cores(found: Calibration, measured: Measured) -> float:
+    """As many as many clients got: fewer than there are where others run, or where a core sleeps that has work."""
+    load, mix = measured.loads[_MANY], measured.mixes[_MANY]
+    computed = sum(_simulated(found, load, mix).busy.values())
+    return measured.cores * min(1.0, load.used_cores / computed)
 
 
 def _simulated(found: Calibration, load: MeasuredLoad, mix: Mix) -> Outcome:

@@ -39,6 +39,10 @@ class MeasuredLoad:
     redis_commands: float = 0.0  # for each request
     others: float = 0.0  # share of all cores that other programs used
 
+    @property
+    def used_cores(self) -> float:
+        return self.throughput_per_s * sum(self.cpu_s.values())
+
 
 def least_squares(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """The best of all solutions in which some unknowns are 0 and none is negative, of relative errors.

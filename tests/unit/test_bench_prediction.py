@@ -38,8 +38,8 @@ def sitting(*slow: float) -> prediction._Sitting:
 
 def measured(factor: float) -> Measured:
     cpu_s = {"api": 0.001 * factor, "worker": 0.002 * factor}
-    loads = [MeasuredLoad(clients, 1.0, 100, 10.0, 0.1, 0.2, cpu_s, {"n": 1.0}) for clients in (1, 8)]
-    return Measured([], loads, [SENTENCES] * 2, 2000.0, 2, COSTS.handoff)
+    loads = [MeasuredLoad(clients, 1.0, 100, 10.0, 0.1, 0.2, cpu_s, {"n": 1.0}) for clients in (1, 8, 64)]
+    return Measured([], loads, [SENTENCES] * 3, 2000.0, 2, COSTS.handoff)
 
 
 def rows_of(monkeypatch: pytest.MonkeyPatch, *slow: float) -> list[dict[str, object]]:
@@ -65,10 +65,10 @@ def test_a_turn_is_predicted_with_the_speed_of_the_calibrations_around_it(monkey
 
 
 def test_turns_of_a_calibration_count_alike() -> None:
-    (one, other) = calibrate.together([measured(1.0), measured(3.0)]).loads
+    one, *_, other = calibrate.together([measured(1.0), measured(3.0)]).loads
 
     assert one.cpu_s == pytest.approx({"api": 0.002, "worker": 0.004})
-    assert (one.num_requests, other.clients) == (200, 8)
+    assert (one.num_requests, other.clients) == (200, 64)
 
 
 def test_the_summary_shows_every_run_and_the_median_errors_beside_their_bars(
