@@ -46,6 +46,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
         help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of "
              "--start-from.")  # fmt: skip
+@option("--written-share", type=RangedType(float, Range(0.0, 1.0)), default=_DEFAULTS.written_share, show_default=True,
+        help="Share of written lines among the examples that are no prose, 0 to 1.")  # fmt: skip
+@option("--right-prose", type=RangedType(float, Range(0.0, 1.0)), default=_DEFAULTS.right_prose, show_default=True,
+        help="Share of right sentences in prose, 0 to 1.")  # fmt: skip
+@option("--part", is_flag=True, help="Score nothing and choose no bias: the weights are joined with others.")
 @option("--resume", is_flag=True, help="Go on from the checkpoint in RUN_DIR; a new run where there is none.")
 def train(**values: object) -> None:
     """Train the Mini-GPT and write mini-gpt.safetensors into the folder of --run-dir.
@@ -60,7 +65,13 @@ def train(**values: object) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     from ops.training.model import loop
 
-    names = {"corpus": "corpora", "examples": "num_examples", "processes": "num_processes", "compile": "compiles"}
+    names = {
+        "corpus": "corpora",
+        "examples": "num_examples",
+        "processes": "num_processes",
+        "compile": "compiles",
+        "part": "is_part",
+    }
     try:
         click.echo(loop.train(TrainOptions(**{names.get(name, name): value for name, value in values.items()})))
     except (FileExistsError, ValueError) as error:

@@ -21,7 +21,7 @@ from ops.training.text.corpus import TaggedSentence, read_corpus
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
 
-_STRICTNESS = 0.0  # what is nearly changed teaches as much as what is
+STRICTNESS = 0.0  # what is nearly changed teaches as much as what is
 _CARELESS = ("ewt-answers", "ewt-reviews", "ewt-email")  # text that nobody has read twice
 # Forms that are wrong in nearly every sentence: a change that is sure is right.
 _FORMS = frozenset(
@@ -90,6 +90,6 @@ def write_mined(found: Iterable[Mined], path: Path) -> int:
 def main(corpora: tuple[Path, ...], out: Path) -> None:
     """Write the sentences of the CORPORA that the shipped model changes at strictness 0."""
     configure_blas(os.environ)
-    corrector = ProductCorrector(replace(Settings.from_env(os.environ), strictness=_STRICTNESS))
+    corrector = ProductCorrector(replace(Settings.from_env(os.environ), strictness=STRICTNESS))
     num_found = write_mined(mine(read_corpus(corpora), corrector), out)
     click.echo(f"{num_found} sentences changed")

@@ -22,4 +22,7 @@ class TrainOptions:
     start_from: Path | None = None  # weights file to begin with instead of random weights
     top_rate: float = 1.0  # share of the full learning rates to come down from; less keeps more of good weights
     tokens_per_batch: int = 4000
+    written_share: float = 0.36  # of the examples that are neither mined nor prose: written lines
+    right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
+    is_part: bool = False  # its weights are joined with others and calibrated later, so nothing is scored
     mined: tuple[Path, ...] = ()  # what `miniserve training mine` wrote: right sentences of the corpus, met more often

@@ -20,6 +20,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 class _Tools(CommandsElsewhere):
     ELSEWHERE = {
         "mine": ("training.mining", "main", "Find right sentences that the model changes, to learn from them."),
+        "recipe": ("training.recipe", "main", "Make weights from the corpus by a recipe, in one command."),
         "vocabulary": ("training.text.vocabulary", "main", "Train the tokenizer that ships."),
         "check-lines": ("training.text.written.check", "main", "Find faults in files of written training sentences."),
         "natural": (
@@ -55,6 +56,15 @@ def mean(one: Path, other: Path, out: Path, corpora: tuple[Path, ...], share: fl
     ONE is what a training began with, OTHER what it made of it. Needs PyTorch.
     """
     click.echo(_of_pytorch("model.mean").write_mean(one, other, share, corpora, out))
+
+
+@training.command()
+@click.argument("weights", type=_FILE)
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--layers", "num_layers", default=6, show_default=True, help="How many OUT is to have.")
+def grow(weights: Path, out: Path, num_layers: int) -> None:
+    """Add layers to WEIGHTS that change nothing until they are trained. Needs PyTorch."""
+    _of_pytorch("model.grow").write_grown(weights, num_layers, out)
 
 
 @training.command()

@@ -61,13 +61,13 @@ class Tally:
             self.right[place] += 1
 
 
-def calibrate(results: Iterable[Result], most_changed: float, path: Path) -> dict[str, float]:
-    """Choose by what the uncalibrated model made of right and wrong sentences, and write the weights.
+def calibrate(results: Iterable[Result], most_changed: float, path: Path, of: Path = DEFAULT_PATH) -> dict[str, float]:
+    """Choose by what the uncalibrated model made of right and wrong sentences, and write the weights `of` a file.
 
     Returns the certainty asked of each reason, in log-odds of the edit against none.
     """
     asked = thresholds(tally(results), most_changed)
-    write_calibrated(asked, path)
+    write_calibrated(asked, path, of)
     return {reason.value: certainty for reason, certainty in asked.items()}
 
 
@@ -116,12 +116,12 @@ def _kept_at(counts: np.ndarray, num_all: float) -> np.ndarray:
     return np.cumsum((counts + _SHARED * common)[:, ::-1], axis=1)[:, ::-1]
 
 
-def write_calibrated(asked: dict[Reason, float], path: Path) -> None:
-    """Write the shipped weights with these thresholds."""
-    config = load_weights().config
+def write_calibrated(asked: dict[Reason, float], path: Path, of: Path = DEFAULT_PATH) -> None:
+    """Write weights, those that ship where no others are given, with these thresholds."""
+    config = load_weights(of).config
     biases = {str(TAG_IDS[reason]): certainty - SERVED_CERTAINTY for reason, certainty in asked.items()}
     config = replace(config, eos_bias=SERVED_CERTAINTY, reason_biases=biases, long_bias=LONG_BIAS)
-    with safe_open(DEFAULT_PATH, framework="numpy") as file:
+    with safe_open(of, framework="numpy") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     metadata |= {"config": json.dumps(asdict(config)), "fingerprint": fingerprint(config, metadata["tokenizer"])}

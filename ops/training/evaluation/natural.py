@@ -9,7 +9,7 @@ repository.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -33,11 +33,11 @@ def with_one_mistake(sentences: Sequence[TaggedSentence], lexicon: Lexicon) -> I
             yield Item(with_mistake(sentence.text, mistake), sentence.text, (reason,))
 
 
-@click.command()
-@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("corpora", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
-def main(out: Path, corpora: tuple[Path, ...]) -> None:
-    """Write the four files into the folder OUT."""
+CALIBRATION = ("calibration.jsonl", "calibration-wrong.jsonl")
+
+
+def write_files(out: Path, corpora: Iterable[Path]) -> None:
+    """Write the four files into the folder."""
     sentences = read_corpus(corpora)
     lexicon = Lexicon.build(VerbTable.load(), sentences)
     held_out = [sentence for sentence in sentences if sentence.is_held_out]
@@ -48,3 +48,11 @@ def main(out: Path, corpora: tuple[Path, ...]) -> None:
     for name, right, broken in (("natural", measured, measured), ("calibration", others, tenth)):
         write_items((Item(sentence.text, sentence.text) for sentence in right), out / f"{name}.jsonl")
         write_items(with_one_mistake(broken, lexicon), out / f"{name}-wrong.jsonl")
+
+
+@click.command()
+@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("corpora", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+def main(out: Path, corpora: tuple[Path, ...]) -> None:
+    """Write the four files into the folder OUT."""
+    write_files(out, corpora)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from api.grammar.tokenizer import Tokenizer
@@ -30,10 +30,11 @@ class Choice:
 
 
 def load_twin(checkpoint: Path, config: TwinConfig, device: str = "cpu", kind: str = PLAIN) -> Twin:
-    """The model of a checkpoint, ready to decode."""
-    state = torch.load(checkpoint, map_location=device, weights_only=True)
-    twin = Twin(config).to(device)
-    twin.load_state_dict(state[kind])
+    """The model of a checkpoint, ready to decode; it has as many layers as the checkpoint."""
+    state = torch.load(checkpoint, map_location=device, weights_only=True)[kind]
+    num_layers = sum(name.endswith(".wq") for name in state)
+    twin = Twin(replace(config, num_layers=num_layers)).to(device)
+    twin.load_state_dict(state)
     return twin.eval()
 
 
@@ -45,6 +46,15 @@ def read_twin(weights: Path) -> Twin:
     twin = Twin(TwinConfig(**{each.name: config[each.name] for each in fields(TwinConfig)}))
     twin.load_state_dict(tensors, strict=False)
     return twin.eval()
+
+
+def num_layers_in(weights: Path) -> int:
+    """How many layers an exported file holds. Raises ValueError for another file."""
+    try:
+        with safe_open(weights, framework="pt") as file:
+            return sum(name.endswith(".wq") for name in file.keys())  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{weights} is no weights file, or a damaged one: {error}") from None
 
 
 def export(checkpoint: Path, path: Path, options: TrainOptions, choice: Choice | None = None) -> Path:
@@ -66,7 +76,7 @@ def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[
         "corpora": corpus_digests(options.corpora), **state["progress"],
         "precision": state["precision"], "hardware": device, "processes": options.num_processes,
         "torch": torch.__version__, "tokens_per_batch": options.tokens_per_batch,
-        "top_rate": options.top_rate,
+        "top_rate": options.top_rate, "written_share": options.written_share, "right_prose": options.right_prose,
         "weights": "average" if choice.kind == AVERAGE else "plain",
         "held_out_loss": {kind: round(loss, 4) for kind, loss in choice.losses.items()},
         "start_from": json.loads(state["origin"]),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
 from ops.training.evaluation.tuning import tuned_bias, tuning_set
 from ops.training.mining import read_mined
 from ops.training.model.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
-from ops.training.model.export import KINDS, Choice, export, load_twin
+from ops.training.model.export import AVERAGE, KINDS, Choice, export, load_twin, num_layers_in
 from ops.training.model.progress import MetricsLog
 from ops.training.model.trainer import Trainer
 from ops.training.model.twin import TwinConfig
@@ -50,7 +51,10 @@ def train(options: TrainOptions) -> Path:
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.load()
-    trainer = Trainer(options, TwinConfig(vocab_size=tokenizer.vocab_size))
+    config = TwinConfig(vocab_size=tokenizer.vocab_size)
+    if options.start_from:
+        config = replace(config, num_layers=num_layers_in(options.start_from))
+    trainer = Trainer(options, config)
     if checkpoint.exists():
         trainer.load(checkpoint)
     elif options.start_from:
@@ -69,7 +73,9 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     trainer.start_processes()
     batches = BackgroundBatches(partial(training_batches, options, stream_seed))
     try:
-        held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
+        held_out = None
+        if not options.is_part:
+            held_out = HeldOut.make(options.corpora, tokenizer, HeldOutOptions(_SCORE_ITEMS, _SCORE_ITEMS))
         _run(trainer, batches, held_out, checkpoint)
     except (KeyboardInterrupt, RuntimeError):  # a process beside this one may fail
         if trainer.progress.steps > steps_before:
@@ -81,8 +87,13 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
 
 
 def finish(options: TrainOptions) -> Path:
-    """Choose between the plain and the averaged weights, tune the bias of <eos>, write the weights file."""
+    """Choose between the plain and the averaged weights, tune the bias of <eos>, write the weights file.
+
+    Of a part it is the averaged ones without a bias: the mean of the parts is calibrated.
+    """
     checkpoint = options.out / "checkpoint.pt"
+    if options.is_part:
+        return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(AVERAGE))
     tokenizer = Tokenizer.load()
     config = TwinConfig(vocab_size=tokenizer.vocab_size)
     held_out = tuning_set(options.corpora, tokenizer)
@@ -97,12 +108,15 @@ def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
     sentences = [sentence for sentence in read_corpus(options.corpora) if not sentence.is_held_out]
     mined = {text for path in options.mined for text in read_mined(path)}
-    maker = ExampleMaker(VerbTable.load(), sentences, written=written.load(), mined=mined)
+    maker = ExampleMaker(
+        VerbTable.load(), sentences, written=written.load(), mined=mined,
+        written_share=options.written_share, right_prose=options.right_prose,
+    )  # fmt: skip
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
     yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
 
 
-def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkpoint: Path) -> None:
+def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut | None, checkpoint: Path) -> None:
     options, progress = trainer.options, trainer.progress
     log = MetricsLog(options.out / "metrics.csv", is_new=progress.steps == 0)
     started = time.monotonic() - progress.elapsed_s
@@ -116,7 +130,7 @@ def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut, checkp
             if is_over or progress.steps % _METRICS_EVERY_STEPS == 0:
                 is_due = is_over or progress.elapsed_s - scored >= _SCORE_EVERY_S
                 scored = progress.elapsed_s if is_due else scored
-                row = log.write(progress, held_out.score(trainer.twin, trainer.device) if is_due else None)
+                row = log.write(progress, held_out.score(trainer.twin, trainer.device) if is_due and held_out else None)
                 bar.set_postfix_str(row)
             if is_over or progress.elapsed_s - saved >= _CHECKPOINT_EVERY_S:
                 trainer.save(checkpoint)

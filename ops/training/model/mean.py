@@ -7,7 +7,7 @@ A training that goes on with new sentences forgets some of the old; halfway back
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from safetensors import safe_open
@@ -27,6 +27,28 @@ def mean_of(one: Path, other: Path, share: float) -> Twin:
     weights = other_twin.state_dict()
     twin.load_state_dict({name: (1 - share) * own + share * weights[name] for name, own in twin.state_dict().items()})
     return twin.eval()
+
+
+def mean_of_many(parts: Mapping[Path, float]) -> Twin:
+    """Every file's weights by its share of all shares. Raises ValueError where they are not of one shape."""
+    first, *others = parts
+    twin, total = read_twin(first), parts[first]
+    for path in others:
+        other, total = read_twin(path), total + parts[path]
+        if other.config != twin.config:
+            raise ValueError(f"{first} and {path} hold models of different shapes")
+        share, weights = parts[path] / total, other.state_dict()
+        twin.load_state_dict(
+            {name: (1 - share) * own + share * weights[name] for name, own in twin.state_dict().items()}
+        )
+    return twin.eval()
+
+
+def write_mean_of(parts: Mapping[Path, float], path: Path) -> None:
+    """Write the mean of many, without a bias: it is calibrated afterwards."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trained = json.dumps({"mean": [{"share": share, **weights_origin(part)} for part, share in parts.items()]})
+    write_weights(mean_of_many(parts), path, Tokenizer.load().fingerprint, 0.0, trained)
 
 
 def _trained(one: Path, other: Path, share: float) -> str:

@@ -49,8 +49,6 @@ _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _MINED_SHARE = 0.06
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
-_PROSE_CLEAN_SHARE = 0.7  # what is written for readers is more often right than what learners write
-_WRITTEN_SHARE = 0.36  # of the rest
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -81,12 +79,15 @@ class ExampleMaker:
         lexicon: Lexicon | None = None,
         written: Sequence[WrittenLine] = (),
         mined: Container[str] = (),
+        written_share: float = 0.36,
+        right_prose: float = 0.7,
     ) -> None:
         """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
 
         `written`: lines that the stream draws from, too. `mined`: right sentences that a model has changed.
         """
         self._sentences = sentences
+        self._written_share, self._right_prose = written_share, right_prose
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._mined = [sentence for sentence in sentences if sentence.text in mined]
@@ -120,8 +121,8 @@ class ExampleMaker:
             if roll < _MINED_SHARE and mined:
                 part = mined.draw(rng, is_clean=is_clean)
             elif _MINED_SHARE <= roll < _MINED_SHARE + _PROSE_SHARE and prose:
-                part = prose.draw(rng, is_clean=rng.random() < _PROSE_CLEAN_SHARE)
-            elif self._written and rng.random() < _WRITTEN_SHARE:
+                part = prose.draw(rng, is_clean=rng.random() < self._right_prose)
+            elif self._written and rng.random() < self._written_share:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:
                 part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)

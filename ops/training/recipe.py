@@ -1,0 +1,104 @@
+"""One command from the corpus files to weights: `miniserve training recipe CORPUS... --start-from W --out DIR`.
+
+It mines the corpus, grows the weights, trains each part of the recipe, joins the parts and calibrates their mean. A
+step whose file is there is not done again, so a stopped run goes on. Needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ops.training.evaluation import natural
+from ops.training.evaluation.calibration import calibrate, uncalibrated
+from ops.training.evaluation.product import ProductCorrector
+from ops.training.evaluation.run import EvaluationRun
+from ops.training.mining import STRICTNESS, mine, write_mined
+from ops.training.options import TrainOptions
+from ops.training.text.corpus import read_corpus
+from scheduler.settings import Settings
+from worker.model.blas import configure_blas
+from worker.model.weights import load_weights
+
+DEFAULT = Path(__file__).with_name("recipe.toml")
+WEIGHTS = "mini-gpt.safetensors"
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def follow(recipe: dict[str, Any], given: Path, corpora: tuple[Path, ...], out: Path, **how: Any) -> Path:
+    """Do what is left of a recipe in the folder; returns the calibrated weights.
+
+    `how`: options of every training that change no result, such as `compiles`.
+    """
+    from ops.training.model.grow import write_grown
+    from ops.training.model.loop import train
+    from ops.training.model.mean import write_mean_of
+
+    out.mkdir(parents=True, exist_ok=True)
+    mined = {kind: out / f"mined-{kind}.tsv" for kind in ("natural", "all")}
+    made = {"given": given, "grown": out / "grown.safetensors"}
+    for kind, table in mined.items():
+        _unless_there(table, lambda path, kind=kind: _mine(given, corpora, path, only_natural=kind == "natural"))
+    _unless_there(made["grown"], lambda path: write_grown(given, recipe["grow"]["layers"], path))
+    for step in recipe["train"]:
+        name, start, examples, *_ = step["name"], made[step["start"]], step["examples"]
+        mix = {key: value for key, value in step.items() if key not in ("name", "start", "examples", "mined")}
+        made[name] = out / name / WEIGHTS
+        options = TrainOptions(
+            corpora,
+            out / name,
+            examples,
+            mined=(mined[step["mined"]],),
+            start_from=start,
+            is_part=True,
+            resume=True,
+            **mix,
+            **how,
+        )
+        _unless_there(made[name], lambda _, options=options: train(options))
+    mean = out / "mean" / WEIGHTS
+    _unless_there(mean, lambda path: write_mean_of({made[name]: part for name, part in recipe["mean"].items()}, path))
+    _calibrate(mean, corpora, recipe["most_changed"], out)
+    return out / WEIGHTS
+
+
+def _unless_there(path: Path, make: Callable[[Path], object]) -> None:
+    if path.exists():
+        return
+    click.echo(f"making {path}", err=True)
+    make(path)
+
+
+def _mine(weights: Path, corpora: Sequence[Path], path: Path, *, only_natural: bool) -> None:
+    corrector = ProductCorrector(replace(Settings.from_env(os.environ), strictness=STRICTNESS), load_weights(weights))
+    sentences = [sentence for sentence in read_corpus(corpora) if sentence.is_natural or not only_natural]
+    write_mined(mine(sentences, corrector), path)
+
+
+def _calibrate(weights: Path, corpora: Sequence[Path], most_changed: float, out: Path) -> None:
+    natural.write_files(out / "natural", corpora)
+    files = [out / "natural" / name for name in natural.CALIBRATION]
+    files += sorted(Path("docs/training/development").glob("*.jsonl"))
+    run = EvaluationRun.load(Settings.from_env(os.environ), files, uncalibrated(load_weights(weights)))
+    run.correct(sys.stderr)
+    calibrate(run.results, most_changed, out / WEIGHTS, of=weights)
+
+
+@click.command()
+@click.argument("corpora", type=_FILE, nargs=-1, required=True)
+@click.option("--start-from", "given", type=_FILE, required=True, help="The weights to begin with.")
+@click.option("--recipe", type=_FILE, default=DEFAULT, help="Another recipe than ops/training/recipe.toml.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where all files go.")
+@click.option("--compile", "compiles", is_flag=True, help="As for miniserve train.")
+def main(corpora: tuple[Path, ...], given: Path, recipe: Path, out: Path, compiles: bool) -> None:
+    """Make weights from the CORPORA by a recipe, in the root of a clone."""
+    configure_blas(os.environ)
+    steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
+    click.echo(follow(steps, given, corpora, out, compiles=compiles))
