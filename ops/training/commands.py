@@ -34,6 +34,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
         help="Examples to see in all, 1 to 1,000,000,000.")  # fmt: skip
 @option("--max-minutes", type=RangedType(float, Range(0.1, 100_000)),
         help="End after this many minutes (from 0.1), even if examples are left.")  # fmt: skip
+@option("--until", type=RangedType(int, Range(1, 1_000_000_000)),
+        help="End after so many examples, before the rates have come down, 1 to 1,000,000,000.")  # fmt: skip
 @option("--training-seed", "--seed", "seed", type=RangedType(int, Range(0, 1_000_000_000)),
         default=_DEFAULTS.seed, show_default=True, help="Seed of the weights and of the examples, from 0.")  # fmt: skip
 @option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,

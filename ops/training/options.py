@@ -13,6 +13,7 @@ class TrainOptions:
     corpora: tuple[Path, ...]
     out: Path = Path("runs/train")
     num_examples: int = 5_800_000
+    until: int | None = None  # examples; ends before the rates have come down, for others to go on from
     max_minutes: float | None = None
     seed: int = 1
     device: str = "auto"  # cpu, cuda or auto

@@ -8,6 +8,15 @@ from ops.training.model.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 from ops.training.options import TrainOptions
 
 
+def test_a_run_may_end_before_the_rates_have_come_down():
+    options = TrainOptions(corpora=(), num_examples=1000, until=400)
+
+    assert not Progress(examples=399).is_over(options)
+    assert Progress(steps=500, examples=400).is_over(options)
+    assert Progress(steps=500, examples=400).rate_scale(options) > 0.6
+    assert not Progress(examples=999).is_over(TrainOptions(corpora=(), num_examples=1000))
+
+
 @pytest.mark.parametrize("top_rate", [1.0, 0.3])
 def test_the_rates_rise_to_their_top_and_come_down_to_a_small_share_of_it(top_rate):
     options = TrainOptions(corpora=(), num_examples=1000, top_rate=top_rate)

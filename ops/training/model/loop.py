@@ -60,7 +60,7 @@ def train(options: TrainOptions) -> Path:
     elif options.start_from:
         trainer.start_from(options.start_from, tokenizer)
     trainer.note_commit()
-    if trainer.progress.share(options) < 1.0:
+    if not trainer.progress.is_over(options):
         _learn(trainer, tokenizer, checkpoint)
     return finish(options)
 
@@ -126,7 +126,7 @@ def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut | None,
             log.add(*trainer.step(step_batches))
             progress.elapsed_s = time.monotonic() - started
             bar.update(sum(map(len, step_batches)))
-            is_over = progress.share(options) >= 1.0
+            is_over = progress.is_over(options)
             if is_over or progress.steps % _METRICS_EVERY_STEPS == 0:
                 is_due = is_over or progress.elapsed_s - scored >= _SCORE_EVERY_S
                 scored = progress.elapsed_s if is_due else scored

@@ -30,6 +30,10 @@ class Progress:
         by_time = self.elapsed_s / (60 * options.max_minutes) if options.max_minutes else 0.0
         return min(1.0, max(self.examples / options.num_examples, by_time))
 
+    def is_over(self, options: TrainOptions) -> bool:
+        """Whether the run has come to its end, or to where it is to end before that."""
+        return self.share(options) >= 1.0 or (options.until is not None and self.examples >= options.until)
+
     def rate_scale(self, options: TrainOptions) -> float:
         """Factor of both learning rates."""
         warmed_up = min(1.0, (self.steps + 1) / WARM_UP_STEPS)
