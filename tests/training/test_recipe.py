@@ -10,8 +10,10 @@ import torch
 from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
+from ops.provenance import file_digest
 from ops.training import recipe
 from ops.training.model.export import read_twin, write_weights
+from ops.training.model.grow import write_grown
 from ops.training.model.mean import mean_of_many
 from ops.training.model.twin import Twin, TwinConfig
 from worker.model.weights import load_weights
@@ -34,14 +36,25 @@ def test_the_mean_of_many_weighs_each_by_its_share(tmp_path):
     assert torch.allclose(mean.tok_emb, wanted, atol=1e-6)
 
 
+def test_the_mean_is_as_deep_as_the_deepest_part(tmp_path):
+    small = weights_file(tmp_path / "small.safetensors", 1)
+    write_grown(small, 2, tmp_path / "large.safetensors")
+
+    mean = mean_of_many({small: 1, tmp_path / "large.safetensors": 2})
+
+    tokens, words, length = torch.tensor([[7, 8, 9]]), torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    assert mean.config.num_layers == 2
+    assert torch.allclose(mean.hidden(tokens, words, length), read_twin(small).hidden(tokens, words, length), atol=1e-5)
+
+
 def test_a_recipe_ends_in_calibrated_weights_and_repeats_no_step(corpus, quick, tmp_path, monkeypatch):
     given, out = weights_file(tmp_path / "given.safetensors", 3), tmp_path / "out"
     monkeypatch.setattr(recipe.natural, "write_files", _write_calibration)
     steps = {
         "most_changed": 0.5, "grow": {"layers": 2}, "mean": {"trunk": 1, "branch": 3},
         "train": [
-            {"name": "trunk", "start": "grown", "examples": 40, "mined": "natural", "top_rate": 0.3, "seed": 2},
-            {"name": "branch", "start": "trunk", "examples": 40, "mined": "all", "written_share": 0.6},
+            {"name": "trunk", "start": "grown", "examples": 40, "learns_mined": True, "top_rate": 0.3, "seed": 2},
+            {"name": "branch", "start": "trunk", "examples": 40, "written_share": 0.6},
         ],
     }  # fmt: skip
 
@@ -54,7 +67,7 @@ def test_a_recipe_ends_in_calibrated_weights_and_repeats_no_step(corpus, quick, 
         parts = json.loads(file.metadata()["trained"])["mean"]
     assert [part["share"] for part in parts] == [1, 3]
     assert parts[1]["trained"]["written_share"] == 0.6
-    assert parts[1]["trained"]["start_from"]["trained"]["examples"] >= 40
+    assert parts[1]["trained"]["start_from"] == file_digest(out / "trunk" / recipe.WEIGHTS)
 
     monkeypatch.setattr("ops.training.model.loop.train", _fail)
     made = (out / "mean" / recipe.WEIGHTS).stat().st_mtime_ns
@@ -64,7 +77,7 @@ def test_a_recipe_ends_in_calibrated_weights_and_repeats_no_step(corpus, quick, 
 
 def test_the_recipe_that_ships_names_its_own_steps():
     steps = recipe.tomllib.loads(recipe.DEFAULT.read_text())
-    names = ["given", "grown"]
+    names = ["given", *(["grown"] if "grow" in steps else [])]
     for step in steps["train"]:
         assert step["start"] in names
         names.append(step["name"])

@@ -16,6 +16,7 @@ from api.grammar.tokenizer import Tokenizer
 from ops.provenance import weights_origin
 from ops.training.evaluation.tuning import tuned_bias, tuning_set
 from ops.training.model.export import read_twin, write_weights
+from ops.training.model.grow import grown
 from ops.training.model.twin import Twin
 
 
@@ -30,25 +31,30 @@ def mean_of(one: Path, other: Path, share: float) -> Twin:
 
 
 def mean_of_many(parts: Mapping[Path, float]) -> Twin:
-    """Every file's weights by its share of all shares. Raises ValueError where they are not of one shape."""
-    first, *others = parts
-    twin, total = read_twin(first), parts[first]
-    for path in others:
-        other, total = read_twin(path), total + parts[path]
-        if other.config != twin.config:
-            raise ValueError(f"{first} and {path} hold models of different shapes")
-        share, weights = parts[path] / total, other.state_dict()
-        twin.load_state_dict(
-            {name: (1 - share) * own + share * weights[name] for name, own in twin.state_dict().items()}
-        )
-    return twin.eval()
+    """Every file's weights by its share of all shares; those with fewer layers grow to as many as the largest has."""
+    twins = [read_twin(path) for path in parts]
+    num_layers = max(twin.config.num_layers for twin in twins)
+    states = [grown(twin, num_layers).state_dict() for twin in twins]
+    total, mean = sum(parts.values()), grown(twins[0], num_layers)
+    weighed = list(zip(parts.values(), states, strict=True))
+    mean.load_state_dict({name: sum(share / total * state[name] for share, state in weighed) for name in states[0]})
+    return mean.eval()
 
 
 def write_mean_of(parts: Mapping[Path, float], path: Path) -> None:
     """Write the mean of many, without a bias: it is calibrated afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    trained = json.dumps({"mean": [{"share": share, **weights_origin(part)} for part, share in parts.items()]})
-    write_weights(mean_of_many(parts), path, Tokenizer.load().fingerprint, 0.0, trained)
+    trained = {"mean": [{"share": share, **_own_training(part)} for part, share in parts.items()]}
+    write_weights(mean_of_many(parts), path, Tokenizer.load().fingerprint, 0.0, json.dumps(trained))
+
+
+def _own_training(part: Path) -> dict[str, object]:
+    """What the metadata of a part say of it; of the weights that it began from, the digest alone."""
+    origin = weights_origin(part)
+    trained = origin["trained"]
+    if isinstance(trained, dict) and isinstance(trained.get("start_from"), dict):
+        origin["trained"] = trained | {"start_from": trained["start_from"]["weights"]}
+    return origin
 
 
 def _trained(one: Path, other: Path, share: float) -> str:
