@@ -32,6 +32,7 @@ _NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) - {"than"} | {"to"}  # fmt: skip
 _BUT_ONE = re.compile(r"(?<![Aa]ll )\bbut [A-Z][a-z]*[a-rt-z] $")  # "but Dubai [is] rich"; "all but Tom are" is right
+_THAT_IS = re.compile(r"[,;(] that $")  # "the same borders, that [is], one town"
 _SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
 _MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will", "ought"})
 _KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
@@ -47,7 +48,8 @@ def speak_against(sentence: str, edit: Proposal, is_past: Callable[[str], bool])
         return _starts_a_clause_before(_COMING, after)
     if edit.reason is Reason.SVA_BE:
         is_one = edit.replacement[0] in ("are", "were") and _BUT_ONE.search(before) is not None
-        return is_one or _disagrees(before, edit)
+        is_said_aside = _THAT_IS.search(before) is not None and after.startswith(",")
+        return is_one or is_said_aside or _disagrees(before, edit)
     if edit.reason is Reason.TO_INF:
         return not _MODALS_WITH_S.isdisjoint(_TOKEN.findall(before.lower())[-1:])  # "He cans swim" needs no 'to'
     if edit.reason is Reason.DO_SUPPORT:

@@ -30,6 +30,7 @@ R = Reason
         ("How does works this machine?", ScriptEdit(1, 2, "works", R.DO_SUPPORT)),
         ("What does means this word?", ScriptEdit(1, 2, "means", R.DO_SUPPORT)),
         ("I like Fujairah but Dubai is rich", ScriptEdit(5, 1, "are", R.SVA_BE)),
+        ("They sold it, that is, they gave it up", ScriptEdit(4, 1, "are", R.SVA_BE)),
         ("It cover more games than any other, notably those in 1980", ScriptEdit(1, 1, "covers", R.SVA_SG)),
     ],
 )
@@ -60,6 +61,11 @@ def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: 
         ("She wants drive a car", ScriptEdit(2, 1, "to drive", R.TO_INF), "She wants to drive a car"),
         ("What does causes this?", ScriptEdit(1, 2, "causes", R.DO_SUPPORT), "What causes this?"),
         ("He asked where did I live.", ScriptEdit(3, 2, "I", R.DO_SUPPORT), "He asked where I live."),
+        (
+            "I like cars, that is new, and boats",
+            ScriptEdit(4, 1, "are", R.SVA_BE),
+            "I like cars, that are new, and boats",
+        ),
         ("All but Tom is here", ScriptEdit(3, 1, "are", R.SVA_BE), "All but Tom are here"),
         ("I came but Jones were late", ScriptEdit(4, 1, "was", R.SVA_BE), "I came but Jones was late"),
         ("He run more than she in 1980", ScriptEdit(1, 1, "runs", R.SVA_SG), "He runs more than she in 1980"),
