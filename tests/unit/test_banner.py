@@ -51,8 +51,8 @@ def test_the_kv_budget_is_shown_in_tokens_and_megabytes() -> None:
 def test_the_facts_are_those_of_the_shipped_weights() -> None:
     facts = read_model_facts()
 
-    assert (facts.num_layers, facts.width) == (4, 128)
-    assert facts.kv_bytes_per_token == 2 * 4 * 128 * 4
+    assert (facts.num_layers, facts.width) == (6, 128)
+    assert facts.kv_bytes_per_token == 2 * 6 * 128 * 4
     assert 1_000_000 < facts.num_parameters < 2_000_000
 
 
