@@ -17,7 +17,7 @@ from ops.training.evaluation.added import Broken, added, break_sentences, differ
 from ops.training.evaluation.product import ProductCorrector
 from ops.training.text.corpus import TaggedSentence, TaggedToken
 from ops.training.text.edits import apply_edits, with_mistake
-from ops.training.text.maker import Example, ExampleMaker
+from ops.training.text.maker import Example, ExampleMaker, Mix
 from scheduler.messages import MAX_WORDS
 from scheduler.settings import Settings
 from tests.tables import table
@@ -136,7 +136,7 @@ def test_prose_and_mined_sentences_are_met_for_their_own_sake_right_and_broken()
     mined = [tagged(*marked("She/PRP has/VBZ seen/VBN it/PRP ."))]
 
     texts = [one.text for one in (natural[0], mined[0])]
-    stream = ExampleMaker(VERBS, [*plain, *natural, *mined], mined={texts[1]}).stream(seed=3)
+    stream = ExampleMaker(VERBS, [*plain, *natural, *mined], mix=Mix(mined={texts[1]})).stream(seed=3)
     examples = list(islice(stream, 3000))
 
     for text, least, least_broken, most_broken in zip(texts, (0.17, 0.04), (0.2, 0.3), (0.45, 0.7), strict=True):

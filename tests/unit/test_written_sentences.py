@@ -14,7 +14,7 @@ from api.grammar.reasons import Reason
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from ops.training.text.edits import apply_edits, edits_of, with_mistake
-from ops.training.text.maker import ExampleMaker
+from ops.training.text.maker import ExampleMaker, Mix
 from ops.training.text.written.check import HeldOutSentences, faults
 from ops.training.text.written.lines import Written, load, parse
 from ops.training.text.written.swaps import Swaps
@@ -151,9 +151,8 @@ def test_a_broken_sentence_has_a_mistake_and_keeps_its_name_in_front():
 
 
 def test_a_sentence_that_begins_with_a_moved_name_gets_nothing_in_front():
-    maker = ExampleMaker(
-        VerbTable.load(), [tagged("It/PRP rains/VBZ")], written=[parse("{Is Ann|missing_be:Ann} ill?")]
-    )
+    mix = Mix([parse("{Is Ann|missing_be:Ann} ill?")])
+    maker = ExampleMaker(VerbTable.load(), [tagged("It/PRP rains/VBZ")], mix=mix)
 
     examples = [one for one in itertools.islice(maker.stream(3), 6000) if one.edits and one.source == "written"]
 
@@ -162,7 +161,7 @@ def test_a_sentence_that_begins_with_a_moved_name_gets_nothing_in_front():
 
 def test_words_between_two_edits_of_one_mistake_stay_as_they_are_typed():
     lines = [parse("Why {is your brother's phone|question_order:your brother's phone is} [wet/off]?")]
-    maker = ExampleMaker(VerbTable.load(), [tagged("Tom/NNP sang/VBD"), tagged("Ann/NNP sings/VBZ")], written=lines)
+    maker = ExampleMaker(VerbTable.load(), [tagged("Tom/NNP sang/VBD"), tagged("Ann/NNP sings/VBZ")], mix=Mix(lines))
 
     wrong = [one for one in itertools.islice(maker.stream(4), 600) if one.source == "written" and one.edits]
 
@@ -176,7 +175,7 @@ def test_the_stream_draws_from_written_lines():
         parse("Did he {throw|base_after_do:throwed|base_after_do:threw} it?"),
     ]
     corpus = [tagged("Tom/NNP sang/VBD"), tagged("They/PRP saw/VBD it/PRP")]
-    maker = ExampleMaker(VerbTable.load(), corpus, written=lines)
+    maker = ExampleMaker(VerbTable.load(), corpus, mix=Mix(lines))
 
     examples = [one for one in itertools.islice(maker.stream(3), 400) if one.source == "written"]
 

@@ -30,7 +30,7 @@ from ops.training.model.trainer import Trainer
 from ops.training.model.twin import TwinConfig
 from ops.training.options import TrainOptions
 from ops.training.text.corpus import read_corpus
-from ops.training.text.maker import ExampleMaker
+from ops.training.text.maker import ExampleMaker, Mix
 from ops.training.text.written import lines as written
 
 _CHECKPOINT_EVERY_S = 180.0
@@ -108,10 +108,8 @@ def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
     """Endless batches from the sentences that are not held out; runs in the data process."""
     sentences = [sentence for sentence in read_corpus(options.corpora) if not sentence.is_held_out]
     mined = {text for path in options.mined for text in read_mined(path)}
-    maker = ExampleMaker(
-        VerbTable.load(), sentences, written=written.load(), mined=mined,
-        written_share=options.written_share, right_prose=options.right_prose,
-    )  # fmt: skip
+    mix = Mix(written.load(), mined, options.written_share, options.right_prose)
+    maker = ExampleMaker(VerbTable.load(), sentences, mix=mix)
     batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
     yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
 

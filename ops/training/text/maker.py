@@ -68,6 +68,16 @@ class Example:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """What a stream of examples is drawn from, next to the rules and their sentences."""
+
+    written: Sequence[WrittenLine] = ()
+    mined: Container[str] = ()  # right sentences that a model has changed: they are met more often
+    written_share: float = 0.36  # of the examples that are neither mined nor prose: written lines
+    right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
+
+
 class ExampleMaker:
     """Knows every corruption of its sentences; finds them once and keeps them."""
 
@@ -77,25 +87,19 @@ class ExampleMaker:
         sentences: Sequence[TaggedSentence],
         *,
         lexicon: Lexicon | None = None,
-        written: Sequence[WrittenLine] = (),
-        mined: Container[str] = (),
-        written_share: float = 0.36,
-        right_prose: float = 0.7,
+        mix: Mix = Mix(),
     ) -> None:
-        """`lexicon`: that of another maker, where these sentences are too few to tell which words are real.
-
-        `written`: lines that the stream draws from, too. `mined`: right sentences that a model has changed.
-        """
+        """`lexicon`: that of another maker, where these sentences are too few to tell which words are real."""
         self._sentences = sentences
-        self._written_share, self._right_prose = written_share, right_prose
+        self._mix = mix
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
-        self._mined = [sentence for sentence in sentences if sentence.text in mined]
+        self._mined = [sentence for sentence in sentences if sentence.text in mix.mined]
         self._prose = [sentence for sentence in sentences if sentence.is_natural or sentence.source == "masc"]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
-        self._written = Written(written, small_words, Swaps(verbs.is_form)) if written else None
+        self._written = Written(mix.written, small_words, Swaps(verbs.is_form)) if mix.written else None
         self._index: CandidateIndex | None = None
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
@@ -121,8 +125,8 @@ class ExampleMaker:
             if roll < _MINED_SHARE and mined:
                 part = mined.draw(rng, is_clean=is_clean)
             elif _MINED_SHARE <= roll < _MINED_SHARE + _PROSE_SHARE and prose:
-                part = prose.draw(rng, is_clean=rng.random() < self._right_prose)
-            elif self._written and rng.random() < self._written_share:
+                part = prose.draw(rng, is_clean=rng.random() < self._mix.right_prose)
+            elif self._written and rng.random() < self._mix.written_share:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
             else:
                 part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
