@@ -13,6 +13,8 @@ from api.grammar.memo import memo
 from api.grammar.verb_words import VerbWords, parts_of, plain
 
 _DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did", "not")}
+# An ending without the word before it: "I don't afraid" > "I" and "'m not".
+_WHOLE = {"'m": "am", "'re": "are", "'s": "is", "'ve": "have", "'ll": "will"}
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
 # Elsewhere AIDS, LED and MAY are no verbs.
@@ -58,6 +60,7 @@ def match_case(
 @memo
 def _matched(edit: tuple[tuple[str, ...], tuple[str, ...], bool, bool, bool]) -> tuple[str, ...]:
     source, replacement, has_curly, is_start, is_upper = edit
+    replacement = (_WHOLE.get(replacement[0], replacement[0]), *replacement[1:])
     if plain(source[0]) == "not" and replacement[0] in _DO_NOT:  # who writes 'not' keeps it
         replacement = (*_DO_NOT[replacement[0]], *replacement[1:])
     letters = "".join(source)

@@ -51,6 +51,7 @@ WALKS = ScriptEdit(1, 1, "walks", R.SVA_SG)
         ("He IS BELIEVES it", [ScriptEdit(1, 2, "believes", R.EXTRA_BE)], "He BELIEVES it"),
         ("It was  write", [ScriptEdit(1, 2, "was written", R.PASSIVE_PART)], "It was  written"),
         ("I\u2019m agree", [ScriptEdit(0, 2, "i agree", R.EXTRA_BE)], "I agree"),
+        ("I don't afraid", [ScriptEdit(1, 1, "'m not", R.MISSING_BE)], "I am not afraid"),
         ("Birds singing outside", [ScriptEdit(1, 1, "are singing", R.MISSING_BE)], "Birds are singing outside"),
         ("Singing outside", [ScriptEdit(0, 1, "are singing", R.MISSING_BE)], "Are singing outside"),
         ("He not like it", [ScriptEdit(1, 2, "doesn't like", R.DO_SUPPORT)], "He does not like it"),
