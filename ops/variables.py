@@ -29,8 +29,9 @@ _OTHER_OPTIONS = frozenset(
     """
     against all calibrate calibration ceiling compile cores corpus dashboard dashboard_hosts dashboard_open
     decode_workers device die_with_parent duration every examples expect figure hours list max_minutes mined
-    most_changed once out p95 prefill_workers processes prompts redraw report requests_per_s resume role roles run_dir
-    runs show start_from svg target_ms tokens_per_s top_rate training_seed verbose
+    most_changed once out p95 part prefill_workers processes prompts redraw report requests_per_s resume right_prose
+    role roles run_dir runs show start_from svg target_ms tokens_per_s top_rate training_seed until verbose
+    written_share
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.
