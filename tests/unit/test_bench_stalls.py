@@ -13,7 +13,7 @@ from ops.bench.experiment import Plan
 def test_every_case_is_measured_at_every_rate_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(stalls, "_EVERY_S", 0.05)
 
-    rows = stalls.measure(Plan(num_runs=1, scale=0.02))
+    rows = stalls.measure(Plan(num_runs=1, scale=0.04))
     (drawn,) = stalls.draw(rows, tmp_path)
 
     assert [(row["rate"], row["case"]) for row in rows] == [
