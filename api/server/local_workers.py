@@ -39,7 +39,19 @@ class _ClientSocket(socket.socket):
         return own
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        return super().recv(size, flags) if time.monotonic() < self._until_s else b""
+        left_s, patience_s = self._until_s - time.monotonic(), self.gettimeout()
+        if left_s <= 0:
+            return b""
+        stall_s = CLIENT_STALL_S if patience_s is None else patience_s
+        self.settimeout(min(left_s, stall_s))
+        try:
+            return super().recv(size, flags)
+        except TimeoutError:
+            if stall_s < left_s:
+                raise
+            return b""
+        finally:
+            self.settimeout(patience_s)
 
 
 class _LocalWorker(AnswersUnreadable):
@@ -83,10 +95,8 @@ class ThreadedApiWorker(_LocalWorker, ThreadWorker):
 
     def handle(self, conn: TConn) -> Any:
         conn.sock = _ClientSocket.of(conn.sock, _REQUEST_S)
-        # In the kernel: gunicorn takes a timeout of Python's off again before it reads.
-        patience = struct.pack("ll", int(CLIENT_STALL_S), 0)
-        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            conn.sock.setsockopt(socket.SOL_SOCKET, option, patience)
+        # In the kernel: gunicorn takes a timeout of Python's off again before it writes.
+        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CLIENT_STALL_S), 0))
         return super().handle(conn)
 
     def handle_exit(self, sig: int, frame: Any) -> None:

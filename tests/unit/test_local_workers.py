@@ -77,6 +77,23 @@ def plain(ours: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("handle", [threaded, plain])
+def test_a_client_that_stops_within_a_head_is_let_go_when_the_time_of_the_request_is_over(
+    monkeypatch: pytest.MonkeyPatch, handle: Callable[[socket.socket], None]
+) -> None:
+    monkeypatch.setattr(local_workers, "_REQUEST_S", 0.2)
+    monkeypatch.setattr(local_workers, "_SYNC_REQUEST_S", 0.2)
+    ours, theirs = socket.socketpair()
+
+    with theirs:
+        theirs.sendall(b"GET / HTTP/1.1\r\nX: ")
+        server = threading.Thread(target=handle, args=(ours,), daemon=True)
+        server.start()
+        server.join(3.0)  # a single wait may take 5 and 30 s
+
+        assert not server.is_alive()
+
+
+@pytest.mark.parametrize("handle", [threaded, plain])
 def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then(
     monkeypatch: pytest.MonkeyPatch, handle: Callable[[socket.socket], None]
 ) -> None:
