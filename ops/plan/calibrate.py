@@ -173,9 +173,11 @@ def calibration_of(measured: Measured) -> Calibration:
 
 def _cores(found: Calibration, measured: Measured) -> float:
     """As many as many clients got: fewer than there are where others run, or where a core sleeps that has work."""
-    load, mix = measured.loads[_MANY], measured.mixes[_MANY]
-    computed = sum(_simulated(found, load, mix).busy.values())
-    return measured.cores * min(1.0, load.used_cores / computed)
+    load, mix, cores = measured.loads[_MANY], measured.mixes[_MANY], found.cores
+    for _ in range(2):  # fewer cores make larger batches, which need less of them
+        computed = sum(_simulated(replace(found, cores=cores), load, mix).busy.values())
+        cores *= min(1.0, load.used_cores / computed)
+    return cores
 
 
 def _simulated(found: Calibration, load: MeasuredLoad, mix: Mix) -> Outcome:
