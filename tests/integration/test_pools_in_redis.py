@@ -156,6 +156,22 @@ def test_what_is_on_its_way_takes_at_most_an_eighth_of_the_memory_of_redis(pools
         pools.client.config_set("maxmemory", 0)
 
 
+def test_a_single_prompt_above_the_bound_is_taken_and_keeps_its_bytes_when_it_is_offered_again(pools: Pools) -> None:
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(reader) == ["a"]
+    pools.client.config_set("maxmemory", 64 << 20)
+    try:
+        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(64 << 20))
+        offer(reader, "a", handoff=bytes(9 << 20))
+        pools.client.pexpire("miniserve:handoff:a", 2000)
+        offer(reader, "a", handoff=bytes(9 << 20))
+        assert pools.client.pttl("miniserve:handoff:a") > 2000
+        assert pools.client.llen(OFFERS) == 1
+    finally:
+        pools.client.config_set("maxmemory", 0)
+
+
 def test_bytes_of_another_type_cost_their_own_request_a_prompt_and_nobody_else_a_thing(pools: Pools) -> None:
     api, reader, writer = pools.api(), pools.prefill(), pools.decode()
     for name in ("a", "b"):

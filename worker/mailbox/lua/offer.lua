@@ -20,7 +20,7 @@ for at = 3, #ARGV, 2 do
   local id, handoff = ARGV[at], ARGV[at + 1]
   local job, key, offer = read(id, 'status', 'worker_name'), 'miniserve:handoff:' .. id, id .. ':' .. worker
   local more = redis.call('EXISTS', key) == 1 and 0 or #handoff
-  local has_room = redis.call('LLEN', OFFERS) < MOST_OFFERS and (bytes == 0 or bytes + more <= MOST_BYTES)
+  local has_room = redis.call('LLEN', OFFERS) < MOST_OFFERS and (bytes == 0 or more == 0 or bytes + more <= MOST_BYTES)
   if job.status == 'started' and job.worker_name == worker and has_room then
     redis.set_repl(redis.REPL_NONE)
     redis.call('SET', key, handoff, 'PX', kept_ms) -- the first write: a Redis without memory refuses it, and so all of this
