@@ -270,10 +270,10 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
                 client = ClientSocket(fileno=descriptor, max_body_bytes=self.wsgi.settings.max_body_bytes)
                 gevent.spawn(self.handle, self.sockets[0], client, address)
             except Exception:  # one connection must not take the places of all others with it
-                self.log.exception("a connection could not be taken")
                 self._places.leave(address[0])
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
+                self.log.exception("a connection could not be taken")
 
     def _serve_until_stopped(self) -> None:
         due_s = time.monotonic()

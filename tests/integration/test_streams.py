@@ -15,7 +15,9 @@ from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import ApiProcess, send
+from worker.mailbox.connection import connect
 from worker.mailbox.protocol import WorkerMailbox
+from worker.mailbox.worker_end import RedisWorkerMailbox
 
 SENTENCE = "He goed there and they was late."
 EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]
@@ -74,6 +76,22 @@ def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, 
     assert [name for name, _ in rest] == ["edit", "done"]
     assert rest[-1][1]["edits"] == [first, rest[0][1]]
     assert rest[-1][1] == send(api.url, "GET", f"/requests/{delivery.request.request_id}").body
+
+
+def test_a_busy_worker_sends_an_edit_without_waiting_for_anything(api: ApiProcess, redis_url: str) -> None:
+    house = RedisHouse(lambda: connect(redis_url), RedisWorkerMailbox)
+    worker, stream = house.worker(), Stream(api)
+    delivery = take_one(worker)
+
+    worker.exchange((), AMPLE, progress=[Progress(delivery.request.request_id, OUTPUT[:-1])])
+    stream.open()
+    stream.connection.sock.settimeout(5)
+    name, first = stream.next()
+    worker.exchange([an_answer(delivery.request.request_id, *OUTPUT)], NO_CAPACITY)
+    stream.rest()
+    house.close()
+
+    assert (name, first["replacement"]) == ("edit", "went")
 
 
 def test_an_edit_is_sent_once_although_the_worker_dies_and_another_begins_anew(
