@@ -54,7 +54,7 @@ def _row(rule: str, minute: Minute, cpu_s: float) -> Row:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    lines = ["  rule                    offered   answered   refused   late   worker hours   most   CPU s"]
+    lines = ["  rule                   requests  sentences   refused   late   worker hours   most   CPU s"]
     for rule, chosen in _by_rule(rows).items():
         total = {name: sum(row[name] for row in chosen) for name in ("offered", "answered", "refused", "within")}
         hours = sum(row["workers"] for row in chosen) * ROW_S / HOUR_S
@@ -63,7 +63,7 @@ def summary(rows: list[Row]) -> list[str]:
             f"{total['answered'] - total['within']:6,.0f} {hours:14,.0f} "
             f"{max(row['workers'] for row in chosen):6.0f} {chosen[0]['cpu_s']:7.1f}"
         )
-    return [*lines, f"  late: answered after more than {_LATE_S:g} s"]
+    return [*lines, f"  sentences: all that were answered; late: of them, after more than {_LATE_S:g} s"]
 
 
 def _by_rule(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -87,6 +87,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.grid(alpha=0.3)
         _mark(axes, DayPlan(), axes is panels[0])
     panels[2].set_ylim(bottom=0)
+    panels[3].set_ylim(0, max(1.0, panels[3].get_ylim()[1]))
     panels[1].legend(loc="upper left")
     panels[-1].set_xlabel("hour of the day")
     panels[0].set_title("A simulated day, three shards, under two autoscaling rules")

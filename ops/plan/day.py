@@ -1,7 +1,7 @@
 """A simulated day of a service with shards: a daily wave, a burst, a shard that fails, and an autoscaler in the loop.
 
 The shipped model would serve a million requests a day with a hundredth of one worker. The day is therefore that of a
-model a thousand times as expensive, with a cache for ten sequences; its workers do two or three requests a second. API
+model 450 times as expensive, with a cache for ten sequences; its workers do about two requests a second. API
 and Redis take no time beside that. Every request passes the batching policy that serves.
 """
 
@@ -45,7 +45,7 @@ class DayPlan:
     fails_h: float = 11.0
     fails_minutes: float = 30.0
     num_shards: int = 3
-    times_slower: float = 1000.0
+    times_slower: float = 450.0
     start_s: float = 30.0  # of a worker
     retry_s: float = 1.0  # until a client whose shard has failed asks again
     deadline_s: float = 30.0
