@@ -17,6 +17,7 @@ class KVArena:
 
     def __init__(self, num_layers: int, num_tokens: int, width: int) -> None:
         self.layers = allocate(num_layers, num_tokens, 2 * width)  # (L, N, 2C)
+        self.layers.fill(0)  # takes all of its memory now: a first burst, whenever it comes, makes no worker grow
         self._free = np.empty(num_tokens, dtype=np.intp)  # a stack; its top is at num_free
         self.free_all()
 
