@@ -48,7 +48,7 @@ class Cancelled(ServingError):
 
 
 class IdempotencyConflict(ServingError):
-    status, slug, title = 409, "idempotency-conflict", "The key belongs to another body"
+    status, slug, title = 409, "idempotency-conflict", "The Idempotency-Key was used with another body"
 
 
 class RemovedByOperator(ServingError):

@@ -141,8 +141,8 @@ def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
 
 
 def has_left(connection: socket) -> bool:
-    """Whether the client has closed its end, also where what it has sent is still unread."""
-    return is_ready(connection, _POLLRDHUP)
+    """Whether the client has closed its end, also where what it has sent is still unread, or we have closed ours."""
+    return connection.fileno() < 0 or is_ready(connection, _POLLRDHUP)
 
 
 def is_ready(connection: socket, event: int) -> bool:

@@ -152,7 +152,7 @@ def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = (
     each = figures.service_rate_tokens_per_s / figures.num_workers
     start = f"One worker serves {each:,.0f} tokens/s; "
     if figures.utilization <= 0:
-        return start + "nothing has come of late."
+        return start + "no request has come in the last seconds."
     who = "it is" if figures.num_workers == 1 else f"all {figures.num_workers} are"
     used = words.percent(figures.utilization)
     start += f"at the present {_rate(figures.arrival_rate_per_s)} requests/s {who} {used} used. "

@@ -47,7 +47,7 @@ def summary(stages: Stages) -> str:
     off = f"The stages' W are off by {words.percent(stages.residual)} from the API's clock." if stages.whole_s else ""
     stage, used = busiest(stages.each) or (None, 0.0)
     if stage is None:
-        return off or "Nothing has come of late."
+        return off or "No request has come in the last seconds."
     return f"{_first(stage, used)}. {off}".rstrip()
 
 

@@ -35,7 +35,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         ("ready", f"{url}  (in a browser: a page that corrects as you type)"),
         ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
-        ("sentences", f"to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
+        ("sentences", f"up to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
         ("batching", f"mode {settings.mode}, {_batching(settings)}"),
     ]  # fmt: skip
     if settings.mode != "sync":

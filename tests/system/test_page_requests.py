@@ -95,8 +95,8 @@ def test_neighbours_of_a_sentence_over_the_limit_are_read(page: Page) -> None:
 def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
     write(page, "We saw " + "many " * 70 + "birds.")
 
-    expect(page.locator("#notice-text")).to_have_text("Nothing could be read. The text is marked, and says why.")
-    expect(page.locator("#status")).to_contain_text("Nothing could be read.")
+    expect(page.locator("#notice-text")).to_have_text("No part of the text could be checked. The marks say why.")
+    expect(page.locator("#status")).to_contain_text("No part of the text could be checked.")
 
 
 def test_a_sentence_over_the_limit_is_marked_and_the_others_are_read(page: Page) -> None:

@@ -40,7 +40,7 @@ def test_the_advice_says_how_far_the_workers_go() -> None:
     [
         ({"num_workers": 0}, "No worker is live, so nothing is answered: start one."),
         ({"service_rate_tokens_per_s": 0.0}, "send some requests and ask again."),
-        ({"utilization": 0.0, "arrival_rate_per_s": 0.0}, "tokens/s; nothing has come of late."),
+        ({"utilization": 0.0, "arrival_rate_per_s": 0.0}, "tokens/s; no request has come in the last seconds."),
         ({"utilization": 0.9, "workers_needed": 2}, "it is 90% used. Add 1 worker: 2 keep the use below 80%."),
         ({"utilization": 0.7, "workers_needed": 3}, "Add 2 workers: 3 keep the wait in its limit."),
         ({"num_workers": 3}, "all 3 are 31% used. Enough until about 31 requests/s. 1 would do for now."),

@@ -12,6 +12,7 @@ from gunicorn.http.body import Body, ChunkedReader, LengthReader
 from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.unreader import IterUnreader
 
+from api.http.request_input import has_left
 from api.server import client_socket
 from api.server.client_socket import ClientSocket, unread_bytes
 from scheduler.errors import BodyTooLarge
@@ -51,6 +52,16 @@ def test_a_body_has_a_lifetime(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> N
             client.sendall(b"E")
             server.recv(8192)
             gevent.sleep(0.001)
+
+
+def test_a_client_has_left_when_either_end_is_closed(ends: Ends) -> None:
+    server, client = ends
+    assert not has_left(server)
+
+    client.close()
+    assert has_left(server)
+    server.close()
+    assert has_left(server)
 
 
 def test_an_idle_connection_has_a_lifetime_of_its_own(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ class RedisWorkerMailbox:
                 break
             except MailboxDown:
                 if time.monotonic() > give_up_s:
-                    logger.warning("could not leave the queue in order; the lease will do it")
+                    logger.warning("Redis did not answer at the end; what is held comes back when the lease ends")
                     break
             time.sleep(_LEAVE_PAUSE_S)
         self._outgoing.close()

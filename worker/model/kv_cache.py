@@ -1,8 +1,8 @@
 """The KV cache: one preallocated arena, counted in tokens.
 
-A running sequence owns as many token rows as it reserved, wherever they lie: with a granularity of one token nothing
-is lost to rounding and nothing fragments, so the scheduler's budget in tokens is exactly what fits. Reading is one
-`np.take` of whole rows (keys and values of one token in one layer are adjacent), which copies at memory speed.
+A running sequence owns as many token rows as it reserved, wherever they lie: nothing is lost to rounding, nothing
+fragments, and the scheduler's budget in tokens is exactly what fits. Reading is one `np.take` of whole rows (keys and
+values of one token in one layer are adjacent), which copies at memory speed.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ function finish(isNew) {
   const said = new Set(told.map((one) => one.replace(FOREIGN, "").trim()).concat(language).filter(Boolean));
   const isRead = applied(text, unread.map((one) => ({ ...one, replacement: "" }))).trim() !== "";
   const sentence = isRead ? `${said.size ? [...said].join(" ") : "Nothing is left to correct."}${skipped}`
-    : "Nothing could be read. The text is marked, and says why.";
+    : "No part of the text could be checked. The marks say why.";
   notice(sentence, "", !skipped);
   if (isNew) say(sentence);
 }
