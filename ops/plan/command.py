@@ -97,7 +97,7 @@ def _calibration(path: Path | None) -> Calibration:
     except costs.CostsError as error:
         raise click.BadParameter(str(error), param_hint="--calibration") from None
     if path == costs.SHIPPED:
-        click.echo("these are the costs of another machine; `miniserve calibrate` measures this one", err=True)
+        click.echo("these are the costs that ship; `miniserve calibrate` measures those of this machine", err=True)
     return found
 
 
