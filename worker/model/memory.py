@@ -19,7 +19,7 @@ MIN_ROWS = 2  # BLAS has another kernel for a lone row, whose last bits differ
 def allocate(*shape: int) -> np.ndarray:
     """Return an array as np.empty does, aligned to huge pages, which NumPy asks the kernel for from 4 MiB on.
 
-    np.zeros would get small pages, and looking up the addresses of weights and KV cache 6 % of an iteration.
+    np.zeros would get small pages: to look up the addresses of weights and KV cache then takes 6 % of an iteration.
     """
     size = math.prod(shape)
     memory = np.empty(size + _ALIGNMENT // 4, dtype=np.float32)
