@@ -42,12 +42,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
         help="Device to train on.")  # fmt: skip
 @option("--processes", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_processes, show_default=True,
         help="CPU processes that share the work, one core each, 1 to 64.")  # fmt: skip
+@option("--generators", type=RangedType(int, Range(1, 64)), default=_DEFAULTS.num_streams, show_default=True,
+        help="Processes that make examples, 1 to 64: as many as there are cores beside a GPU.")  # fmt: skip
+@option("--batch-tokens", type=RangedType(int, Range(200, 1_000_000)), default=_DEFAULTS.tokens_per_batch,
+        show_default=True, help="Tokens in a batch, 200 to 1,000,000: 131072 for a GPU.")  # fmt: skip
 @option("--compile", is_flag=True, help="Compile the model first (needs g++): a minute's wait, then a quarter faster.")
 @option("--start-from", type=_FILE,
         help="Weights (.safetensors, of the same tokenizer) to begin with instead of random ones.")  # fmt: skip
-@option("--top-rate", type=RangedType(float, Range(0.01, 1.0)), default=_DEFAULTS.top_rate, show_default=True,
-        help="Share of the full learning rates to come down from, 0.01 to 1: a third keeps more of "
-             "--start-from.")  # fmt: skip
+@option("--top-rate", type=RangedType(float, Range(0.01, 10.0)), default=_DEFAULTS.top_rate, show_default=True,
+        help="Share of the usual learning rates to come down from, 0.01 to 10: a third keeps more of --start-from, "
+             "4 is for batches of 131072 tokens.")  # fmt: skip
 @option("--written-share", type=RangedType(float, Range(0.0, 1.0)), default=_DEFAULTS.written_share, show_default=True,
         help="Share of written lines among the examples that are no prose, 0 to 1.")  # fmt: skip
 @option("--right-prose", type=RangedType(float, Range(0.0, 1.0)), default=_DEFAULTS.right_prose, show_default=True,
@@ -72,6 +76,8 @@ def train(**values: object) -> None:
         "examples": "num_examples",
         "processes": "num_processes",
         "compile": "compiles",
+        "generators": "num_streams",
+        "batch_tokens": "tokens_per_batch",
         "part": "is_part",
     }
     try:

@@ -1,8 +1,8 @@
 """Finds right sentences that the model changes: `miniserve training mine CORPUS... --out mined.tsv`.
 
 `miniserve train --mined mined.tsv` learns from them that they are right. Some hold a mistake of their own, and what
-corrects it is mostly the surest, so `read_mined` leaves those out that are too sure for their reason and source. Look
-at a sample first. What is held out is never mined.
+corrects it is mostly the surest: those that are too sure for their reason and source leave the training text. Look at
+a sample first. What is held out is never mined.
 """
 
 from __future__ import annotations
@@ -65,13 +65,11 @@ def is_probably_right(mined: Mined) -> bool:
     return mined.confidence <= most
 
 
-def read_mined(path: Path) -> Iterator[str]:
-    """The sentences of a mined file to learn from."""
+def read_mined(path: Path) -> Iterator[Mined]:
+    """What `write_mined` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
         for *texts, confidence in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            mined = Mined(*texts, confidence=float(confidence))
-            if is_probably_right(mined):
-                yield mined.sentence
+            yield Mined(*texts, confidence=float(confidence))
 
 
 def write_mined(found: Iterable[Mined], path: Path) -> int:

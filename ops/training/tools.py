@@ -21,6 +21,8 @@ class _Tools(CommandsElsewhere):
     ELSEWHERE = {
         "mine": ("training.mining", "main", "Find right sentences that the model changes, to learn from them."),
         "recipe": ("training.recipe", "main", "Make weights from the corpus by a recipe, in one command."),
+        "sentences": ("training.text.descriptions", "main", "Cut package descriptions into sentences."),
+        "tag": ("training.text.tagging", "main", "Tag sentences as the corpus is tagged."),
         "vocabulary": ("training.text.vocabulary", "main", "Train the tokenizer that ships."),
         "check-lines": ("training.text.written.check", "main", "Find faults in files of written training sentences."),
         "natural": (

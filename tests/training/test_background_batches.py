@@ -6,8 +6,10 @@ import itertools
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import wait
+from pathlib import Path
 
 import pytest
 
@@ -17,48 +19,102 @@ ROW = Encoded((70, 5, 9, 2) * 5, (1, 2, 3, 0) * 5, (60, 70, 1), (0, 1, 0, 0) * 5
 DEADLINE_S = 60
 
 
-def endless_batches() -> Iterator[Batch]:
+def endless_batches(_: int = 0) -> Iterator[Batch]:
     while True:
-        yield collate([ROW] * 200)  # more than a pipe holds: the process is nearly always in the middle of one
+        yield collate([ROW] * 800)  # more than a pipe holds: the process is nearly always in the middle of one
 
 
-def two_batches() -> Iterator[Batch]:
+def two_batches(_: int) -> Iterator[Batch]:
     yield from itertools.islice(endless_batches(), 2)
 
 
-def one_batch_and_a_failure() -> Iterator[Batch]:
+def one_batch_and_a_failure(_: int) -> Iterator[Batch]:
     yield collate([ROW])
     raise ValueError("line 7 has no brace")
 
 
+def of_its_number(number: int) -> Iterator[Batch]:
+    while True:
+        yield collate([ROW] * (1 + number))
+
+
+def four_batches_and_a_wait(_: int) -> Iterator[Batch]:
+    yield from (collate([ROW] * rows) for rows in (1, 2, 3, 4))
+    signal.pause()
+
+
+def stream_of(make_stream: Callable[[int], Iterator[Batch]]) -> Callable[[int], Iterator[Batch]]:
+    """What `prepare` gives, once what all streams share is read."""
+    return make_stream
+
+
+def no_corpus() -> Callable[[int], Iterator[Batch]]:
+    raise FileNotFoundError("no corpus there")
+
+
+def background(make_stream: Callable[[int], Iterator[Batch]], num_streams: int = 1) -> BackgroundBatches:
+    return BackgroundBatches(partial(stream_of, make_stream), num_streams)
+
+
 def be_killed_with_a_data_process(pids: multiprocessing.Queue) -> None:
-    batches = BackgroundBatches(endless_batches)
+    batches = background(endless_batches)
     next(iter(batches))
     pids.put(batches._process.pid)
     signal.pause()
 
 
 def test_all_batches_arrive_and_then_the_end():
-    batches = BackgroundBatches(two_batches)
+    batches = background(two_batches)
 
-    assert [len(batch) for batch in batches] == [200, 200]
+    assert [len(batch) for batch in batches] == [800, 800]
     batches.close()
 
 
 def test_a_failure_of_the_generator_is_told_after_what_it_made():
-    batches = iter(BackgroundBatches(one_batch_and_a_failure))
+    batches = iter(background(one_batch_and_a_failure))
 
     assert len(next(batches)) == 1
     with pytest.raises(RuntimeError, match="the data process failed: ValueError: line 7 has no brace"):
         next(batches)
 
 
+def test_several_streams_come_from_processes_of_their_own_that_end_with_it():
+    batches = background(of_its_number, num_streams=3)
+    lengths = [len(batch) for batch in itertools.islice(batches, 150)]
+    pid = batches._process.pid
+    others = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pidfds = [os.pidfd_open(int(other)) for other in others]
+
+    batches.close()
+
+    assert set(lengths) == {1, 2, 3}
+    assert len(pidfds) == 2
+    for pidfd in pidfds:  # readable once the process has ended
+        assert wait([pidfd], timeout=DEADLINE_S)
+        os.close(pidfd)
+
+
+def test_a_failure_before_the_first_batch_is_told():
+    with pytest.raises(RuntimeError, match="the data process failed: FileNotFoundError: no corpus there"):
+        next(iter(BackgroundBatches(no_corpus, 2)))
+
+
+def test_old_batches_come_again_while_no_new_one_is_ready(monkeypatch):
+    monkeypatch.setattr("ops.training.model.batches._LEAST_OLD", 4)
+    batches = background(four_batches_and_a_wait, num_streams=2)
+
+    lengths = [len(batch) for batch in itertools.islice(batches, 60)]
+
+    assert set(lengths) == {1, 2, 3, 4}
+    batches.close()
+
+
 def test_a_data_process_that_is_killed_while_it_writes_is_told_and_not_waited_for():
-    batches = BackgroundBatches(endless_batches)
+    batches = background(endless_batches)
     stream = iter(batches)
     next(stream)
 
-    assert batches._pipe.poll(DEADLINE_S)  # the next one has begun
+    assert batches._pipes[0].poll(DEADLINE_S)  # the next one has begun
     os.kill(batches._process.pid, signal.SIGKILL)
 
     with pytest.raises(RuntimeError, match="exit status -9"):

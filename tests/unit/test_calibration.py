@@ -119,7 +119,7 @@ def test_mining_keeps_what_is_changed_and_never_what_is_held_out(tmp_path: Path)
     read = list(read_mined(tmp_path / "mined.tsv"))
     assert len(read) == num_found == sum(not sentence.is_held_out for sentence in sentences)
     assert 70 < num_found < 100, "3 in 20 are held out"
-    assert read[0] == next(sentence.text for sentence in sentences if not sentence.is_held_out)
+    assert read[0].sentence == next(sentence.text for sentence in sentences if not sentence.is_held_out)
 
 
 @pytest.mark.parametrize(

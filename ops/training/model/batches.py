@@ -1,4 +1,4 @@
-"""Examples to batches of nearly equal length, made in a process of their own.
+"""Examples to batches of nearly equal length, made in processes of their own.
 
 A pool of encoded examples is sorted by length, cut into batches of about so many tokens, and the batches are
 shuffled. Corruptions are fresh on every pass, so nothing is stored; where a run goes on after a stop it starts a new
@@ -7,15 +7,18 @@ stream, seeded by the examples it has seen.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import multiprocessing
 import os
 import queue
 import random
 import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from multiprocessing.connection import Connection
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 NO_TARGET = -100
 POOL_SIZE = 8192  # examples sorted together: padding under 2 % at 4,000 tokens a batch
 _QUEUE_SIZE = 64
+_LEAST_OLD, _MOST_OLD = 100, 1000  # batches that may be met again
+_DEATH_S = 5.0  # between the end of a pipe and that of its process
 _LABEL_OF = {reason: rank + 1 for rank, reason in enumerate(REASONS)}  # 0 = nothing wrong here
 
 
@@ -51,13 +56,18 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B rows, padded at the end to T. NumPy from the producer, tensors after `to_tensors`."""
+    """B rows, padded at the end to T. Small integers in NumPy from the producer, 64-bit tensors by `to_tensors`.
+
+    Places count the tokens of all rows: where they are known before the step, a GPU is not waited for.
+    """
 
     tokens: Any  # (B, T)
     word_numbers: Any  # (B, T)
     targets: Any  # (B, T), NO_TARGET where no output token is predicted
     labels: Any  # (B, T), NO_TARGET outside the prompt
     prompt_lengths: Any  # (B,)
+    target_places: Any  # of all targets that are not NO_TARGET
+    label_places: Any
 
     def __len__(self) -> int:
         return len(self.prompt_lengths)
@@ -92,16 +102,18 @@ def encode_example(tokenizer: Tokenizer, example: Example) -> Encoded | None:
 def collate(rows: list[Encoded]) -> Batch:
     """Pad rows into one batch of NumPy arrays."""
     B, T = len(rows), max(map(len, rows))
-    tokens = np.full((B, T), PAD_ID, dtype=np.int64)
-    word_numbers = np.zeros((B, T), dtype=np.int64)
-    targets, labels = (np.full((B, T), NO_TARGET, dtype=np.int64) for _ in range(2))
+    tokens = np.full((B, T), PAD_ID, dtype=np.int16)
+    word_numbers = np.zeros((B, T), dtype=np.int16)
+    targets, labels = (np.full((B, T), NO_TARGET, dtype=np.int16) for _ in range(2))
     for index, row in enumerate(rows):
         P, N = len(row.prompt), len(row)
         tokens[index, :N] = row.prompt + row.output[:-1]
         word_numbers[index, :P] = row.word_numbers
         targets[index, P - 1 : N] = row.output
         labels[index, :P] = row.labels
-    return Batch(tokens, word_numbers, targets, labels, np.array([len(row.prompt) for row in rows], dtype=np.int64))
+    prompt_lengths = np.array([len(row.prompt) for row in rows], dtype=np.int16)
+    places = (np.flatnonzero(each != NO_TARGET).astype(np.int32) for each in (targets, labels))
+    return Batch(tokens, word_numbers, targets, labels, prompt_lengths, *places)
 
 
 def cut_batches(rows: list[Encoded], options: BatchOptions, rng: random.Random) -> list[Batch]:
@@ -123,9 +135,11 @@ def batch_stream(
 ) -> Iterator[Batch]:
     """Batches without end, as long as there are examples."""
     rng = random.Random(seed)
+    pool_size, most = options.pool_size, max(options.pool_size, options.tokens_per_batch)  # at most some 30 batches
     encoded = (row for example in examples if (row := encode_example(tokenizer, example)) is not None)
-    while pool := list(itertools.islice(encoded, options.pool_size)):
+    while pool := list(itertools.islice(encoded, pool_size)):
         yield from cut_batches(pool, options, rng)
+        pool_size = min(2 * pool_size, most)  # the first batches are there soon
 
 
 def to_tensors(batch: Batch, device: str) -> Batch:
@@ -133,56 +147,88 @@ def to_tensors(batch: Batch, device: str) -> Batch:
     import torch
 
     arrays: dict[str, Tensor] = {
-        item.name: torch.from_numpy(getattr(batch, item.name)).to(device) for item in fields(batch)
+        item.name: torch.from_numpy(getattr(batch, item.name)).to(device).long() for item in fields(batch)
     }
     return Batch(**arrays)
 
 
 @dataclass(slots=True)
 class BackgroundBatches:
-    """Batches from a process of their own, so that the model never waits for the generator.
+    """Batches by turns from several streams, each in a process of its own, so that the model never waits for them.
 
-    `make_stream` must be picklable (a module-level function or a partial of one); a failure in it ends the iteration
-    with a RuntimeError that carries its message, and so does its death. Close it: the process is a daemon, but holds
-    the corpus in memory. A pipe, not a Queue: with both its ends open in either process, that one would wait for ever
-    for the rest of what a killed process was writing, and keep the process when the trainer is killed.
+    `prepare` must be picklable (a module-level function or a partial of one). It is called once, in a process that
+    then divides into one for each stream: they share what it has read. Where there are several streams, the model is
+    a fast one: it gets old batches again, by chance, while no new one is ready. A failure in one ends the iteration
+    with a RuntimeError that carries its message, and so does its death. Close it: the processes hold the corpus.
+    Pipes, not Queues: with both its ends open in either process, one of those would wait for ever for the rest of
+    what a killed process was writing, and keep the process when the trainer is killed.
     """
 
-    make_stream: Callable[[], Iterator[Batch]]
-    _pipe: Connection = field(init=False)
+    prepare: Callable[[], Callable[[int], Iterator[Batch]]]  # gives the stream of a number
+    num_streams: int = 1
+    _pipes: list[Connection] = field(init=False)
     _process: Any = field(init=False)
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # fork would copy the threads of torch
-        self._pipe, their_pipe = context.Pipe(duplex=False)
-        self._process = context.Process(target=_produce, args=(self.make_stream, their_pipe), daemon=True)
+        pipes = [context.Pipe(duplex=False) for _ in range(self.num_streams)]
+        self._pipes, their_pipes = [own for own, _ in pipes], [their for _, their in pipes]
+        self._process = context.Process(target=_produce_all, args=(self.prepare, their_pipes))
         self._process.start()
-        their_pipe.close()
+        for pipe in their_pipes:
+            pipe.close()
 
     def __iter__(self) -> Iterator[Batch]:
+        rng, old = random.Random(0), deque[Batch](maxlen=_MOST_OLD)
         while True:
-            item = self._next_item()
-            if item is None:
-                return
-            if isinstance(item, str):
-                raise RuntimeError(f"the data process failed: {item}")
-            yield item
+            may_repeat = self.num_streams > 1 and len(old) >= _LEAST_OLD
+            ready = wait(self._pipes, 0 if may_repeat else None)
+            if not ready:
+                yield rng.choice(old)
+            for pipe in ready:
+                item = self._next_item(pipe)
+                if item is None:
+                    return
+                if isinstance(item, str):
+                    raise RuntimeError(f"the data process failed: {item}")
+                old.append(item)
+                yield item
 
     def close(self) -> None:
-        """End the process."""
+        """End the processes: those beside the first as soon as they find their pipe closed."""
+        for pipe in self._pipes:
+            pipe.close()
         self._process.terminate()
         self._process.join()
 
-    def _next_item(self) -> Batch | str | None:
+    def _next_item(self, pipe: Connection) -> Batch | str | None:
         try:
-            return self._pipe.recv()
+            return pipe.recv()
         except (EOFError, OSError):  # OSError: it was killed while it wrote
-            self._process.join()
+            self._process.join(_DEATH_S)
             return f"exit status {self._process.exitcode}"
 
 
+def _produce_all(prepare: Callable[[], Callable[[int], Iterator[Batch]]], pipes: list[Connection]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends these processes
+    try:
+        gc.disable()  # looks through the corpus again and again, and takes half as long as all the rest
+        make_stream = prepare()
+    except Exception as error:  # the boundary of the process: the trainer must hear of every failure
+        pipes[0].send(_failure(error))
+        return
+    gc.freeze()  # nor through what all have in common, which would be copied for each
+    gc.enable()
+    number = next((number for number in range(1, len(pipes)) if os.fork() == 0), 0)
+    for other, pipe in enumerate(pipes):
+        if other != number:
+            pipe.close()  # or its reader would not see that its process has ended
+    _produce(partial(make_stream, number), pipes[number])
+    if number:
+        os._exit(0)
+
+
 def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends this process
     made: queue.Queue[Batch | str | None] = queue.Queue(_QUEUE_SIZE)
     sender = Thread(target=_send, args=(made, pipe), daemon=True)
     sender.start()
@@ -190,9 +236,13 @@ def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> No
         for batch in make_stream():
             made.put(batch)
         made.put(None)
-    except Exception as error:  # the boundary of the process: the trainer must hear of every failure
-        made.put(f"{type(error).__name__}: {error}")
+    except Exception as error:  # as above
+        made.put(_failure(error))
     sender.join()
+
+
+def _failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _send(made: queue.Queue[Batch | str | None], pipe: Connection) -> None:

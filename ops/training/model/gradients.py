@@ -19,7 +19,8 @@ from ops.training.model.twin import Twin
 
 _ENDED = "a process that computes gradients has ended"
 
-Means = tuple[float, float]  # output and detection loss of a batch
+# Output and detection loss of a batch; tensors until somebody looks, so that nobody waits for a GPU at every step.
+Means = tuple[float | Tensor, float | Tensor]
 
 
 class BatchLosses:
@@ -40,7 +41,7 @@ class BatchLosses:
             with torch.compiler.set_stance("default" if len(batch) > 1 else "force_eager"):  # of one row: NaN, too
                 losses = self._twin.losses(tensors)
         losses.total.backward()
-        return losses.output.item(), losses.detection.item()
+        return losses.output.detach(), losses.detection.detach()
 
 
 class GradientHelpers:
@@ -109,4 +110,4 @@ def _help(twin: Twin, gradients: list[Tensor], pipe: Connection, precision: torc
             param.grad = None
         means = losses.backward(batch)
         torch._foreach_copy_(gradients, [param.grad for param in params])
-        pipe.send(means)
+        pipe.send(tuple(map(float, means)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from ops.training.evaluation.heldout import HeldOut, HeldOutOptions
 from ops.training.evaluation.tuning import tuned_bias, tuning_set
-from ops.training.mining import read_mined
+from ops.training.mining import is_probably_right, read_mined
 from ops.training.model.batches import BackgroundBatches, Batch, BatchOptions, batch_stream
 from ops.training.model.export import AVERAGE, KINDS, Choice, export, load_twin, num_layers_in
 from ops.training.model.progress import MetricsLog
@@ -37,6 +37,7 @@ _CHECKPOINT_EVERY_S = 180.0
 _SCORE_EVERY_S = 300.0
 _METRICS_EVERY_STEPS = 100
 _SCORE_ITEMS = 500  # wrong sentences, and as many clean ones
+_STREAM_SEED_STRIDE = 100_003
 _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not repeat the corruptions of the first
 
 
@@ -71,7 +72,7 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     stream_seed = options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # before there are processes that it would leave behind
     trainer.start_processes()
-    batches = BackgroundBatches(partial(training_batches, options, stream_seed))
+    batches = BackgroundBatches(partial(batch_streams, options, stream_seed), options.num_streams)
     try:
         held_out = None
         if not options.is_part:
@@ -104,14 +105,22 @@ def finish(options: TrainOptions) -> Path:
     return export(checkpoint, options.out / "mini-gpt.safetensors", options, Choice(kind, losses, eos_bias))
 
 
-def training_batches(options: TrainOptions, seed: int) -> Iterator[Batch]:
-    """Endless batches from the sentences that are not held out; runs in the data process."""
-    sentences = [sentence for sentence in read_corpus(options.corpora) if not sentence.is_held_out]
-    mined = {text for path in options.mined for text in read_mined(path)}
-    mix = Mix(written.load(), mined, options.written_share, options.right_prose)
+def batch_streams(options: TrainOptions, seed: int) -> Callable[[int], Iterator[Batch]]:
+    """Of a number, endless batches from the sentences that are not held out; runs in the data process."""
+    mined = {found.sentence: found for path in options.mined for found in read_mined(path)}
+    right = {text for text, found in mined.items() if is_probably_right(found)}
+    flawed = mined.keys() - right
+    sentences = [one for one in read_corpus(options.corpora) if not one.is_held_out and one.text not in flawed]
+    mix = Mix(written.load(), right, options.written_share, options.right_prose)
     maker = ExampleMaker(VerbTable.load(), sentences, mix=mix)
-    batch_options = BatchOptions(tokens_per_batch=options.tokens_per_batch)
-    yield from batch_stream(maker.stream(seed), Tokenizer.load(), batch_options, seed)
+    maker.find_candidates(options.num_streams)
+    batch_options, tokenizer = BatchOptions(tokens_per_batch=options.tokens_per_batch), Tokenizer.load()
+
+    def stream(number: int) -> Iterator[Batch]:
+        own_seed = seed + _STREAM_SEED_STRIDE * number
+        return batch_stream(maker.stream(own_seed), tokenizer, batch_options, own_seed)
+
+    return stream
 
 
 def _run(trainer: Trainer, batches: BackgroundBatches, held_out: HeldOut | None, checkpoint: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ops.training.evaluation.heldout import Score
 from ops.training.options import TrainOptions
@@ -47,18 +48,19 @@ class MetricsLog:
 
     def __init__(self, path: Path, *, is_new: bool) -> None:
         self._path = path
-        self._sums = [0.0, 0.0]
+        self._sums: list[Any] = [0.0, 0.0]
         self._num_steps = 0
         if is_new or not path.exists():
             self._append(self.COLUMNS, mode="w")
 
-    def add(self, output_loss: float, detection_loss: float) -> None:
+    def add(self, output_loss: Any, detection_loss: Any) -> None:
+        """Numbers, or tensors of one."""
         self._sums = [self._sums[0] + output_loss, self._sums[1] + detection_loss]
         self._num_steps += 1
 
     def write(self, progress: Progress, score: Score | None) -> str:
         """Append the means since the last row; return them for the progress bar."""
-        output_loss, detection_loss = (total / max(1, self._num_steps) for total in self._sums)
+        output_loss, detection_loss = (float(total) / max(1, self._num_steps) for total in self._sums)
         self._sums, self._num_steps = [0.0, 0.0], 0
         shares = ("", "") if score is None else (f"{score.exact:.4f}", f"{score.false_positives:.4f}")
         self._append((f"{progress.elapsed_s / 60:.2f}", progress.steps, progress.examples, progress.tokens,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from api.grammar.edit_script import REASONS
-from ops.training.model.batches import NO_TARGET, Batch
+from ops.training.model.batches import Batch
 
 NORM_EPSILON = 1e-5
 DETECTION_WEIGHT = 0.5  # beside the loss of the output tokens
@@ -29,7 +29,7 @@ class TwinConfig:
     """The shape of the model; the defaults are the one that ships."""
 
     vocab_size: int = 3072
-    num_layers: int = 4
+    num_layers: int = 6
     num_heads: int = 4
     width: int = 128
     num_positions: int = 160
@@ -125,10 +125,10 @@ class Twin(nn.Module):
 
     def losses_of(self, hidden: Tensor, batch: Batch) -> Losses:
         """The same from the batch's hidden states."""
-        wanted = batch.targets != NO_TARGET
-        output = functional.cross_entropy(self.logits(hidden[wanted]), batch.targets[wanted])
-        labelled = batch.labels != NO_TARGET
-        detection = functional.cross_entropy(hidden[labelled] @ self.detection, batch.labels[labelled])
+        hidden, targets, labels = hidden.flatten(0, 1), batch.targets.flatten(), batch.labels.flatten()
+        wanted, labelled = batch.target_places, batch.label_places
+        output = functional.cross_entropy(self.logits(hidden[wanted]), targets[wanted])
+        detection = functional.cross_entropy(hidden[labelled] @ self.detection, labels[labelled])
         return Losses(output, detection)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from multiprocessing import get_context
+from typing import Any
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.verbs import VerbTable
@@ -49,9 +50,11 @@ _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _MINED_SHARE = 0.06
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
+_PROSE_SOURCES = ("masc", "debian")
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
+_SEARCH_CHUNK = 500  # sentences
 _RULES = (
     add_form_errors, add_adjective_errors, add_agreement_errors, add_base_form_errors, add_complement_errors,
     add_tense_errors, add_be_for_do_errors,
@@ -95,7 +98,7 @@ class ExampleMaker:
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._mined = [sentence for sentence in sentences if sentence.text in mix.mined]
-        self._prose = [sentence for sentence in sentences if sentence.is_natural or sentence.source == "masc"]
+        self._prose = [sentence for sentence in sentences if sentence.is_natural or sentence.source in _PROSE_SOURCES]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
@@ -134,7 +137,11 @@ class ExampleMaker:
                 part = self._joiner.lengthen(part, rng)
             yield self._example(*part, rng)
 
-    def _candidate_index(self) -> CandidateIndex:
+    def find_candidates(self, num_processes: int) -> None:
+        """Find them now, in so many processes: most of the time before the first example."""
+        self._candidate_index(num_processes)
+
+    def _candidate_index(self, num_processes: int = 1) -> CandidateIndex:
         if self._index is None:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
             rng = random.Random(0)
@@ -142,9 +149,19 @@ class ExampleMaker:
             made += participle_sentences(self._sentences, self.lexicon, rng)
             made += verb_frame_sentences(self._sentences, self.lexicon, rng)
             made += subject_rewrites(self._sentences, self.lexicon, rng)
-            everything = chain(self._sentences, made, rare_verb_sentences(self.lexicon, rng))
-            self._index = CandidateIndex((sentence, self.candidates(sentence)) for sentence in everything)
+            everything = [*self._sentences, *made, *rare_verb_sentences(self.lexicon, rng)]
+            candidates = self._candidates_of_all(everything, num_processes)
+            self._index = CandidateIndex(zip(everything, candidates, strict=True))
         return self._index
+
+    def _candidates_of_all(
+        self, sentences: Sequence[TaggedSentence], num_processes: int
+    ) -> Iterator[tuple[Candidate, ...]]:
+        if num_processes == 1:
+            yield from map(self.candidates, sentences)
+            return
+        with get_context("fork").Pool(num_processes, _search, (self, sentences)) as pool:
+            yield from pool.imap(_found, range(len(sentences)), chunksize=_SEARCH_CHUNK)
 
     def _clean_sentence(self, rng: random.Random, index: CandidateIndex) -> TaggedSentence:
         if self._fragments and rng.random() < _FRAGMENT_SHARE:
@@ -227,6 +244,17 @@ def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSenten
         if len(chosen) == wanted:
             break
     return sentence, chosen
+
+
+def _search(*work: Any) -> None:
+    """In a process of the search: what it looks through comes by fork, not in pieces."""
+    global _work
+    _work = work
+
+
+def _found(number: int) -> tuple[Candidate, ...]:
+    maker, sentences = _work
+    return maker.candidates(sentences[number])
 
 
 class _Pool:
