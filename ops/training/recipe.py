@@ -1,7 +1,8 @@
 """One command from the corpus files to weights: `miniserve training recipe CORPUS... --start-from W --out DIR`.
 
 It mines the corpus, grows the weights, trains each part of the recipe, joins the parts and calibrates their mean. A
-step whose file is there is not done again, so a stopped run goes on. Needs PyTorch.
+step whose file is there is not done again, so a stopped run goes on, and a step may be done on another machine. Needs
+PyTorch.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def follow(recipe: dict[str, Any], given: Path, corpora: tuple[Path, ...], out: Path, **how: Any) -> Path:
     """Do what is left of a recipe in the folder; returns the calibrated weights.
 
-    `how`: options of every training that change no result, such as `compiles`.
+    `how`: options of every training that say where it runs, such as `compiles`.
     """
     from ops.training.model.grow import write_grown
     from ops.training.model.loop import train
@@ -47,9 +48,9 @@ def follow(recipe: dict[str, Any], given: Path, corpora: tuple[Path, ...], out: 
     if "grow" in recipe:
         _unless_there(made["grown"], lambda path: write_grown(given, recipe["grow"]["layers"], path))
     for step in recipe["train"]:
-        name, start, examples = step["name"], made[step["start"]], step["examples"]
+        name, start, examples = step["name"], step.get("start"), step["examples"]
         mix = {key: value for key, value in step.items() if key not in ("name", "start", "examples", "learns_mined")}
-        mix |= {"start_from": start, "mined": (mined,) if step.get("learns_mined") else ()}
+        mix |= {"start_from": made[start] if start else None, "mined": (mined,) if step.get("learns_mined") else ()}
         made[name] = out / name / WEIGHTS
         options = TrainOptions(corpora, out / name, examples, is_part=True, resume=True, **mix, **how)
         _unless_there(made[name], lambda _, options=options: train(options))
@@ -67,11 +68,11 @@ def _unless_there(path: Path, make: Callable[[Path], object]) -> None:
 
 
 def _mine(weights: Path, corpora: Sequence[Path], path: Path) -> None:
-    """Of natural text alone: most of what is changed is there, and short text takes five times as long."""
+    """Of prose alone: most of what is changed is there, and short text takes five times as long."""
     loaded = load_weights(weights)
     loaded = replace(loaded, config=replace(loaded.config, eos_bias=STRICTNESS))
     corrector = ProductCorrector(Settings.from_env(os.environ), loaded)
-    sentences = [sentence for sentence in read_corpus(corpora) if sentence.is_natural]
+    sentences = [sentence for sentence in read_corpus(corpora) if sentence.is_prose]
     write_mined(mine(sentences, corrector), path)
 
 
@@ -86,12 +87,17 @@ def _calibrate(weights: Path, corpora: Sequence[Path], most_changed: float, out:
 
 @click.command()
 @click.argument("corpora", type=_FILE, nargs=-1, required=True)
-@click.option("--start-from", "given", type=_FILE, required=True, help="The weights to begin with.")
+@click.option("--start-from", "given", type=_FILE, required=True,
+              help="The weights to mine with, and to begin with where the recipe does.")  # fmt: skip
 @click.option("--recipe", type=_FILE, default=DEFAULT, help="Another recipe than ops/training/recipe.toml.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where all files go.")
 @click.option("--compile", "compiles", is_flag=True, help="As for miniserve train.")
-def main(corpora: tuple[Path, ...], given: Path, recipe: Path, out: Path, compiles: bool) -> None:
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
+              help="As for miniserve train.")  # fmt: skip
+@click.option("--generators", "num_streams", type=click.IntRange(1, 64), default=1, show_default=True,
+              help="As for miniserve train, 1 to 64.")  # fmt: skip
+def main(corpora: tuple[Path, ...], given: Path, recipe: Path, out: Path, **how: Any) -> None:
     """Make weights from the CORPORA by a recipe, in the root of a clone."""
     configure_blas(os.environ)
     steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
-    click.echo(follow(steps, given, corpora, out, compiles=compiles))
+    click.echo(follow(steps, given, corpora, out, **how))

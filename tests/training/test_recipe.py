@@ -75,13 +75,27 @@ def test_a_recipe_ends_in_calibrated_weights_and_repeats_no_step(corpus, quick, 
     assert (out / "mean" / recipe.WEIGHTS).stat().st_mtime_ns == made
 
 
-def test_the_recipe_that_ships_names_its_own_steps():
-    steps = recipe.tomllib.loads(recipe.DEFAULT.read_text())
+@pytest.mark.parametrize("name", ["recipe.toml", "from_random.toml"])
+def test_a_recipe_of_the_repository_names_its_own_steps(name):
+    steps = recipe.tomllib.loads(recipe.DEFAULT.with_name(name).read_text())
     names = ["given", *(["grown"] if "grow" in steps else [])]
     for step in steps["train"]:
-        assert step["start"] in names
+        assert step.get("start", "given") in names
         names.append(step["name"])
     assert set(steps["mean"]) <= set(names)
+
+
+def test_a_recipe_may_begin_with_random_weights(corpus, quick, tmp_path, monkeypatch):
+    given, out = weights_file(tmp_path / "given.safetensors", 3), tmp_path / "out"
+    monkeypatch.setattr(recipe.natural, "write_files", _write_calibration)
+    steps = {"most_changed": 0.5, "mean": {"whole": 1}, "train": [{"name": "whole", "examples": 40}]}
+
+    path = recipe.follow(steps, given, (corpus,), out, device="cpu", tokens_per_batch=400)
+
+    with safe_open(path, framework="numpy") as file:
+        (part,) = json.loads(file.metadata()["trained"])["mean"]
+    assert part["trained"]["start_from"] is None
+    assert load_weights(path).config.num_layers == TwinConfig().num_layers
 
 
 def _write_calibration(out: Path, _: object) -> None:

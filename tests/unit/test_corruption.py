@@ -178,6 +178,13 @@ def test_the_same_seed_gives_the_same_examples() -> None:
     assert list(islice(again.stream(seed=11), 200)) == list(many_examples()[:200])
 
 
+def test_candidates_found_by_two_processes_give_the_same_examples() -> None:
+    again = maker.__wrapped__()
+    again.find_candidates(2)
+
+    assert list(islice(again.stream(seed=11), 200)) == list(many_examples()[:200])
+
+
 def test_surface_noise_shows_in_both_sentences_alike() -> None:
     without_mark = [one for one in many_examples() if one.sentence[-1].isalpha()]
     curly = [one for one in many_examples() if "\u2019" in one.sentence]

@@ -18,6 +18,7 @@ from api.grammar.words import split_pieces
 HELD_OUT_PER_MILLE = 20
 # Text as it is written for readers: every 20th sentence is for the figures, a tenth more for what is chosen by figures.
 NATURAL_SOURCES = ("wikipedia", "wikitext", "ewt-")
+_PROSE_SOURCES = ("masc", "debian")
 MEASURED_PER_MILLE, UNTRAINED_PER_MILLE = 50, 150
 
 
@@ -42,6 +43,11 @@ class TaggedSentence:
     def is_natural(self) -> bool:
         """Written for readers, not for learners or listeners."""
         return self.source.startswith(NATURAL_SOURCES)
+
+    @property
+    def is_prose(self) -> bool:
+        """Running text by people who mind how they write: names, titles, long subjects."""
+        return self.is_natural or self.source in _PROSE_SOURCES
 
     @property
     def is_held_out(self) -> bool:

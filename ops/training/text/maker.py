@@ -50,7 +50,6 @@ _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _MINED_SHARE = 0.06
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
-_PROSE_SOURCES = ("masc", "debian")
 _ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -98,7 +97,7 @@ class ExampleMaker:
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
         self._mined = [sentence for sentence in sentences if sentence.text in mix.mined]
-        self._prose = [sentence for sentence in sentences if sentence.is_natural or sentence.source in _PROSE_SOURCES]
+        self._prose = [sentence for sentence in sentences if sentence.is_prose]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
