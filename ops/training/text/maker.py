@@ -28,14 +28,13 @@ from ops.training.text.generators.verb_frames import verb_frame_sentences
 from ops.training.text.lexicon import Lexicon
 from ops.training.text.longer import Joiner
 from ops.training.text.noise import add_slips
-from ops.training.text.sampling import CandidateIndex
+from ops.training.text.sampling import CandidateIndex, Pool, choose, wanted_edits
 from ops.training.text.surface import Span, frame, shout, vary
 from ops.training.text.view import Candidate, View
 from ops.training.text.written.lines import Written, WrittenLine
 from ops.training.text.written.swaps import Swaps
 
 CLEAN_SHARE = 0.52
-_EDIT_COUNT_SHARES = ((0.66, 1), (0.89, 2), (1.0, 3))
 # Parts of the clean examples; the rest is drawn from the whole text.
 _FRAGMENT_SHARE = 0.02
 _HARD_CLEAN_SHARE = 0.11
@@ -50,7 +49,6 @@ _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _MINED_SHARE = 0.06
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
-_ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
 _SEARCH_CHUNK = 500  # sentences
@@ -114,14 +112,14 @@ class ExampleMaker:
     def make(self, sentence: TaggedSentence, rng: random.Random) -> Example:
         """One example of this sentence, clean about half of the time."""
         candidates = () if rng.random() < CLEAN_SHARE else self.candidates(sentence)
-        chosen = _choose(candidates, rng.choice(candidates), _wanted(rng), rng) if candidates else []
+        chosen = choose(candidates, rng.choice(candidates), wanted_edits(rng), rng) if candidates else []
         return self._example(sentence, chosen, rng)
 
     def stream(self, seed: int) -> Iterator[Example]:
         """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
-        mined, prose = _Pool(self._mined, index), _Pool(self._prose, index)
+        mined, prose = Pool(self._mined, index), Pool(self._prose, index)
         while True:
             is_clean, roll = rng.random() < CLEAN_SHARE, rng.random()
             if roll < _MINED_SHARE and mined:
@@ -229,17 +227,12 @@ def _moved(edits: Sequence[ScriptEdit], shift: int) -> tuple[ScriptEdit, ...]:
     return tuple(replace(edit, word=edit.word + shift) for edit in edits)
 
 
-def _wanted(rng: random.Random) -> int:
-    roll = rng.random()
-    return next(count for share, count in _EDIT_COUNT_SHARES if roll < share)
-
-
 def _corruption(index: CandidateIndex, rng: random.Random) -> tuple[TaggedSentence, list[Candidate]]:
     """Draw until the sentence has room for as many edits as wanted, but not for long."""
-    wanted = _wanted(rng)
+    wanted = wanted_edits(rng)
     for _ in range(4):
         sentence, candidates, first = index.draw(rng)
-        chosen = _choose(candidates, first, wanted, rng)
+        chosen = choose(candidates, first, wanted, rng)
         if len(chosen) == wanted:
             break
     return sentence, chosen
@@ -254,43 +247,6 @@ def _search(*work: Any) -> None:
 def _found(number: int) -> tuple[Candidate, ...]:
     maker, sentences = _work
     return maker.candidates(sentences[number])
-
-
-class _Pool:
-    """Sentences met for their own sake: right as they stand, or broken, so that silence is not learnt by heart."""
-
-    def __init__(self, sentences: Sequence[TaggedSentence], index: CandidateIndex) -> None:
-        texts = {sentence.text for sentence in sentences}
-        self._sentences = sentences
-        self._broken = [(sentence, found) for sentence, found in index.breakable if sentence.text in texts]
-
-    def __bool__(self) -> bool:
-        return bool(self._broken)
-
-    def draw(self, rng: random.Random, *, is_clean: bool) -> tuple[TaggedSentence, Sequence[Candidate]]:
-        """A reason that a sentence allows more often than others is not drawn more often."""
-        if is_clean:
-            return rng.choice(self._sentences), ()
-        sentence, candidates = rng.choice(self._broken)
-        reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
-        first = rng.choice([one for one in candidates if one.reason is reason])
-        return sentence, _choose(candidates, first, _wanted(rng), rng)
-
-
-def _choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:
-    """`first` and perhaps one or two more: most often a word apart, sometimes side by side ("don't knows")."""
-    chosen = [first]
-    gap = 0 if rng.random() < _ADJACENT_SHARE else 1
-    while len(chosen) < wanted:
-        fitting = [other for other in candidates if all(_stand_apart(other, one, gap) for one in chosen)]
-        if not fitting:
-            break
-        chosen.append(rng.choice(fitting))
-    return sorted(chosen, key=lambda candidate: candidate.first)
-
-
-def _stand_apart(one: Candidate, other: Candidate, gap: int) -> bool:
-    return one.first >= other.first + other.num_right + gap or other.first >= one.first + one.num_right + gap
 
 
 def _spans(text: str, chosen: Sequence[Candidate]) -> list[Span]:

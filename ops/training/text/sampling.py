@@ -6,7 +6,7 @@ import random
 from array import array
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ _VERB_POWER = 0.65
 _IRREGULAR_VERB_POWER = 0.3
 _IRREGULAR = frozenset((Reason.PAST_IRREG, Reason.PART_IRREG))
 _LEAST_SHARE = 0.018
+_EDIT_COUNT_SHARES = ((0.66, 1), (0.89, 2), (1.0, 3))
+_ADJACENT_SHARE = 0.33  # draws of several edits that may touch each other
 _AGREEMENT = frozenset((Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE))
 
 
@@ -83,6 +85,49 @@ class CandidateIndex:
         sentence, candidates = self.breakable[number]
         fitting = [one for one in candidates if one.reason is kind.reason and one.lemma == lemma]
         return sentence, candidates, rng.choice(fitting)
+
+
+class Pool:
+    """Sentences met for their own sake: right as they stand, or broken, so that silence is not learnt by heart."""
+
+    def __init__(self, sentences: Sequence[TaggedSentence], index: CandidateIndex) -> None:
+        texts = {sentence.text for sentence in sentences}
+        self._sentences = sentences
+        self._broken = [(sentence, found) for sentence, found in index.breakable if sentence.text in texts]
+
+    def __bool__(self) -> bool:
+        return bool(self._broken)
+
+    def draw(self, rng: random.Random, *, is_clean: bool) -> tuple[TaggedSentence, Sequence[Candidate]]:
+        """A reason that a sentence allows more often than others is not drawn more often."""
+        if is_clean:
+            return rng.choice(self._sentences), ()
+        sentence, candidates = rng.choice(self._broken)
+        reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
+        first = rng.choice([one for one in candidates if one.reason is reason])
+        return sentence, choose(candidates, first, wanted_edits(rng), rng)
+
+
+def wanted_edits(rng: random.Random) -> int:
+    """How many edits a sentence is to need."""
+    roll = rng.random()
+    return next(count for share, count in _EDIT_COUNT_SHARES if roll < share)
+
+
+def choose(candidates: Sequence[Candidate], first: Candidate, wanted: int, rng: random.Random) -> list[Candidate]:
+    """`first` and perhaps one or two more: most often a word apart, sometimes side by side ("don't knows")."""
+    chosen = [first]
+    gap = 0 if rng.random() < _ADJACENT_SHARE else 1
+    while len(chosen) < wanted:
+        fitting = [other for other in candidates if all(_stand_apart(other, one, gap) for one in chosen)]
+        if not fitting:
+            break
+        chosen.append(rng.choice(fitting))
+    return sorted(chosen, key=lambda candidate: candidate.first)
+
+
+def _stand_apart(one: Candidate, other: Candidate, gap: int) -> bool:
+    return one.first >= other.first + other.num_right + gap or other.first >= one.first + one.num_right + gap
 
 
 def _shares(counts: list[int]) -> list[float]:
