@@ -26,8 +26,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--corpus", type=_FILE, multiple=True, required=True,
         help="Tagged sentences (.tsv or .tsv.gz); may be given more than once.")  # fmt: skip
 @option("--mined", type=_FILE, multiple=True,
-        help="Right sentences of the corpus that a model changed, as miniserve training mine writes them; "
-             "may be given more than once.")  # fmt: skip
+        help="Sentences of the corpus that a model changed, as miniserve training mine writes them: the right ones are "
+             "met more often, the flawed ones not at all; may be given more than once.")  # fmt: skip
 @option("--run-dir", "--out", "out", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULTS.out,
         show_default=True, help="Folder for checkpoints, metrics and weights.")  # fmt: skip
 @option("--examples", type=RangedType(int, Range(1, 1_000_000_000)), default=_DEFAULTS.num_examples, show_default=True,

@@ -66,7 +66,7 @@ def is_probably_right(mined: Mined) -> bool:
 
 
 def read_mined(path: Path) -> Iterator[Mined]:
-    """What `write_mined` wrote."""
+    """Read what `write_mined` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
         for *texts, confidence in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             yield Mined(*texts, confidence=float(confidence))

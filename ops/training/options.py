@@ -27,4 +27,4 @@ class TrainOptions:
     written_share: float = 0.36  # of the examples that are neither mined nor prose: written lines
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
     is_part: bool = False  # its weights are joined with others and calibrated later, so nothing is scored
-    mined: tuple[Path, ...] = ()  # what `miniserve training mine` wrote: right sentences of the corpus, met more often
+    mined: tuple[Path, ...] = ()  # of `miniserve training mine`: the right are met more often, the flawed not at all

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -41,7 +43,7 @@ def of_its_number(number: int) -> Iterator[Batch]:
 
 def four_batches_and_a_wait(_: int) -> Iterator[Batch]:
     yield from (collate([ROW] * rows) for rows in (1, 2, 3, 4))
-    time.sleep(3)
+    time.sleep(30)
 
 
 def stream_of(make_stream: Callable[[int], Iterator[Batch]]) -> Callable[[int], Iterator[Batch]]:
@@ -102,13 +104,24 @@ def test_a_failure_before_the_first_batch_is_told():
 
 
 def test_old_batches_come_again_while_no_new_one_is_ready(monkeypatch):
-    monkeypatch.setattr("ops.training.model.batches._LEAST_OLD", 4)
-    batches = background(four_batches_and_a_wait, num_streams=2)
+    monkeypatch.setattr("ops.training.model.batches._LEAST_OLD", 8)  # all that the two streams make at once
+    with contextlib.closing(background(four_batches_and_a_wait, num_streams=2)) as batches:
+        lengths = [len(batch) for batch in itertools.islice(batches, 60)]
 
-    lengths = [len(batch) for batch in itertools.islice(batches, 60)]
+    assert len(lengths) == 60
+    assert set(lengths) == {1, 2, 3, 4}
 
-    assert set(lengths) == {1, 2, 3, 4}, "two streams made eight"
-    batches.close()
+
+def test_the_death_of_a_stream_beside_the_first_is_reported():
+    with contextlib.closing(background(endless_batches, num_streams=2)) as batches:
+        stream = iter(batches)
+        next(stream)
+        pid = batches._process.pid
+        (other,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        os.kill(int(other), signal.SIGKILL)
+
+        with pytest.raises(RuntimeError, match="stream 1 has ended"):
+            collections.deque(stream, maxlen=0)
 
 
 def test_a_data_process_that_is_killed_while_it_writes_is_told_and_not_waited_for():

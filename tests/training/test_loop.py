@@ -12,12 +12,17 @@ import torch
 from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
+from api.grammar.verbs import VerbTable
+from ops.training.mining import Mined, write_mined
+from ops.training.model import loop
 from ops.training.model.averaging import WeightAverage
 from ops.training.model.export import write_weights
 from ops.training.model.loop import train
 from ops.training.model.trainer import Trainer
 from ops.training.model.twin import Twin, TwinConfig
 from ops.training.options import TrainOptions
+from ops.training.text.corpus import TaggedSentence, read_corpus
+from ops.training.text.maker import ExampleMaker, Mix
 from worker.model.weights import load_weights
 
 
@@ -126,3 +131,23 @@ def test_a_run_is_never_overwritten_by_mistake(corpus, tmp_path):
         train(options(corpus, tmp_path / "run"))
 
     assert checkpoint.read_bytes() == b"hours of work"
+
+
+def test_a_sentence_that_one_mined_file_calls_flawed_leaves_the_text(corpus, tmp_path, monkeypatch):
+    met = {}
+
+    def keep(_: object, sentences: list[TaggedSentence], *, mix: Mix) -> ExampleMaker:
+        met.update(sentences={one.text for one in sentences}, mined=mix.mined)
+        return ExampleMaker(VerbTable.load(), sentences, mix=mix)
+
+    right, flawed = [one.text for one in read_corpus([corpus]) if not one.is_held_out][:2]
+    sure, unsure = (Mined("wikipedia", flawed, "x", "base_after_modal", confidence) for confidence in (0.99, 0.7))
+    write_mined([sure, Mined("wikipedia", right, "x", "base_after_modal", 0.7)], tmp_path / "one.tsv")
+    write_mined([unsure], tmp_path / "two.tsv")
+    monkeypatch.setattr(loop, "ExampleMaker", keep)
+
+    loop.batch_streams(options(corpus, tmp_path, mined=(tmp_path / "one.tsv", tmp_path / "two.tsv")), seed=1)
+
+    assert right in met["sentences"]
+    assert flawed not in met["sentences"]
+    assert met["mined"] == {right}

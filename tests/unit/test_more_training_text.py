@@ -14,7 +14,7 @@ from ops.training.text.corpus import is_held_out, read_corpus
 DESCRIPTIONS = """\
 Package: teapot
 Description-en: spreadsheet for the terminal
- Teapot is a small spreadsheet, e.g. for budgets. It keeps its files in XDR
+ Teapot is a small spreadsheet, e.g. for budgets. It doesn’t need a mouse. It keeps its files in XDR
  format and runs in a terminal.
  .
  Its features:
@@ -38,6 +38,7 @@ def test_descriptions_give_each_whole_sentence_once():
 
     assert list(found) == [
         "Teapot is a small spreadsheet, e.g. for budgets.",
+        "It doesn't need a mouse.",
         "It keeps its files in XDR format and runs in a terminal.",
     ]
 

@@ -14,6 +14,7 @@ import os
 import queue
 import random
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 NO_TARGET = -100
 POOL_SIZE = 8192  # examples sorted together: padding under 2 % at 4,000 tokens a batch
 _QUEUE_SIZE = 64
-_LEAST_OLD, _MOST_OLD = 100, 1000  # batches that may be met again
+_LEAST_OLD, _MOST_OLD = 100, 1000  # batches that may be met again: 1.6 GB of 131,072 tokens each
 _DEATH_S = 5.0  # between the end of a pipe and that of its process
 _LABEL_OF = {reason: rank + 1 for rank, reason in enumerate(REASONS)}  # 0 = nothing wrong here
 
@@ -107,7 +108,7 @@ def collate(rows: list[Encoded]) -> Batch:
     targets, labels = (np.full((B, T), NO_TARGET, dtype=np.int16) for _ in range(2))
     for index, row in enumerate(rows):
         P, N = len(row.prompt), len(row)
-        tokens[index, :N] = row.prompt + row.output[:-1]
+        tokens[index, :N] = np.array(row.prompt + row.output[:-1], dtype=np.int16)  # raises where one does not fit
         word_numbers[index, :P] = row.word_numbers
         targets[index, P - 1 : N] = row.output
         labels[index, :P] = row.labels
@@ -135,7 +136,7 @@ def batch_stream(
 ) -> Iterator[Batch]:
     """Batches without end, as long as there are examples."""
     rng = random.Random(seed)
-    pool_size, most = options.pool_size, max(options.pool_size, options.tokens_per_batch)  # at most some 30 batches
+    pool_size, most = options.pool_size, max(options.pool_size, options.tokens_per_batch)  # large ones: some 30 batches
     encoded = (row for example in examples if (row := encode_example(tokenizer, example)) is not None)
     while pool := list(itertools.islice(encoded, pool_size)):
         yield from cut_batches(pool, options, rng)
@@ -186,46 +187,67 @@ class BackgroundBatches:
             if not ready:
                 yield rng.choice(old)
             for pipe in ready:
-                item = self._next_item(pipe)
+                item = self._next_item(pipe, self._pipes.index(pipe))
                 if item is None:
                     return
                 if isinstance(item, str):
                     raise RuntimeError(f"the data process failed: {item}")
-                old.append(item)
+                if self.num_streams > 1:
+                    old.append(item)
                 yield item
 
     def close(self) -> None:
-        """End the processes: those beside the first as soon as they find their pipe closed."""
+        """End the processes: the first ends the others."""
         for pipe in self._pipes:
             pipe.close()
         self._process.terminate()
         self._process.join()
 
-    def _next_item(self, pipe: Connection) -> Batch | str | None:
+    def _next_item(self, pipe: Connection, number: int) -> Batch | str | None:
         try:
             return pipe.recv()
         except (EOFError, OSError):  # OSError: it was killed while it wrote
-            self._process.join(_DEATH_S)
+            if number > 0:
+                return f"that of stream {number} has ended"
+            for _ in range(100):  # no join: the processes of other streams hold its sentinel
+                if self._process.exitcode is not None:
+                    break
+                time.sleep(_DEATH_S / 100)
             return f"exit status {self._process.exitcode}"
 
 
 def _produce_all(prepare: Callable[[], Callable[[int], Iterator[Batch]]], pipes: list[Connection]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends these processes
     try:
-        gc.disable()  # looks through the corpus again and again, and takes half as long as all the rest
+        gc.disable()  # it would scan the corpus again and again, which costs half as much time as the rest
         make_stream = prepare()
     except Exception as error:  # the boundary of the process: the trainer must hear of every failure
         pipes[0].send(_failure(error))
         return
-    gc.freeze()  # nor through what all have in common, which would be copied for each
+    gc.freeze()  # keeps it out of the shared corpus, whose pages it would copy
     gc.enable()
-    number = next((number for number in range(1, len(pipes)) if os.fork() == 0), 0)
+    number, others = 0, list[int]()
+    for each in range(1, len(pipes)):
+        pid = os.fork()
+        if pid == 0:
+            number = each
+            break
+        others.append(pid)
+    if number == 0 and others:
+        signal.signal(signal.SIGTERM, partial(_end_with, others))
     for other, pipe in enumerate(pipes):
         if other != number:
             pipe.close()  # or its reader would not see that its process has ended
     _produce(partial(make_stream, number), pipes[number])
     if number:
         os._exit(0)
+
+
+def _end_with(others: list[int], *_: object) -> None:
+    """A process of a stream may be long from its next batch: it is not to wait for that."""
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
+    os._exit(1)
 
 
 def _produce(make_stream: Callable[[], Iterator[Batch]], pipe: Connection) -> None:

@@ -75,6 +75,7 @@ def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[
         "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": state["commits"],
         "corpora": corpus_digests(options.corpora), **state["progress"],
         "precision": state["precision"], "hardware": device, "processes": options.num_processes,
+        "generators": options.num_streams,
         "torch": torch.__version__, "tokens_per_batch": options.tokens_per_batch,
         "top_rate": options.top_rate, "written_share": options.written_share, "right_prose": options.right_prose,
         "weights": "average" if choice.kind == AVERAGE else "plain",

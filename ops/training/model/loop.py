@@ -106,10 +106,13 @@ def finish(options: TrainOptions) -> Path:
 
 
 def batch_streams(options: TrainOptions, seed: int) -> Callable[[int], Iterator[Batch]]:
-    """Of a number, endless batches from the sentences that are not held out; runs in the data process."""
-    mined = {found.sentence: found for path in options.mined for found in read_mined(path)}
-    right = {text for text, found in mined.items() if is_probably_right(found)}
-    flawed = mined.keys() - right
+    """A function that gives the endless batches of a stream's number; runs in the data process.
+
+    They come from the sentences that are neither held out nor found to be flawed by mining.
+    """
+    mined = [found for path in options.mined for found in read_mined(path)]
+    flawed = {found.sentence for found in mined if not is_probably_right(found)}
+    right = {found.sentence for found in mined} - flawed
     sentences = [one for one in read_corpus(options.corpora) if not one.is_held_out and one.text not in flawed]
     mix = Mix(written.load(), right, options.written_share, options.right_prose)
     maker = ExampleMaker(VerbTable.load(), sentences, mix=mix)

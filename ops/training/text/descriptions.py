@@ -31,7 +31,7 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
         if begins or (parts and goes_on):
             parts.append(line.strip())
             continue
-        if parts and not line.startswith("  "):  # what a list follows is no whole sentence
+        if parts and not line.startswith("  "):  # what a list follows seldom ends in a whole sentence
             yield " ".join(parts)
         parts = []
     if parts:
@@ -40,7 +40,7 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 def sentences(paragraph: str) -> Iterator[str]:
     """Its sentences in plain characters, from a capital to a full stop."""
-    start = 0
+    start, paragraph = 0, paragraph.replace("\u2019", "'")  # as the tagger knows it
     for match in _BETWEEN.finditer(paragraph):
         sentence = paragraph[start : match.start()]
         if _ABBREVIATED.search(sentence):

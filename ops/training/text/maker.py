@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
@@ -157,8 +158,9 @@ class ExampleMaker:
         if num_processes == 1:
             yield from map(self.candidates, sentences)
             return
-        with get_context("fork").Pool(num_processes, _search, (self, sentences)) as pool:
-            yield from pool.imap(_found, range(len(sentences)), chunksize=_SEARCH_CHUNK)
+        context = get_context("fork")
+        with ProcessPoolExecutor(num_processes, context, _search, (self, sentences)) as pool:
+            yield from pool.map(_found, range(len(sentences)), chunksize=_SEARCH_CHUNK)
 
     def _clean_sentence(self, rng: random.Random, index: CandidateIndex) -> TaggedSentence:
         if self._fragments and rng.random() < _FRAGMENT_SHARE:
