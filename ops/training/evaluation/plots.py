@@ -32,8 +32,9 @@ _MOST_FALSE_POSITIVES = 0.01
 _DPI = 120
 _SET_NAMES = {
     "eos_bias": "generator's sentences, held out",
-    "eos_bias-hand-written": "development set (tests/heldout)",
+    "eos_bias-development": "development set (tests/heldout)",
     "eos_bias-written": "generated lines kept from the training",
+    "eos_bias-natural": "natural text, held out; mistakes by rules",
 }
 _PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.4g}")  # the unit stands in the label of the axis
 
