@@ -211,6 +211,12 @@ def test_the_table_has_counts_and_a_line_for_each_reason():
     assert [line.split() for line in lines[-1:]] == [["irregular_past", *["1/1", "100.0%"] * 3, "-"]]
 
 
+def test_an_interval_does_not_begin_below_zero():
+    scores = score_results([Result(CLEAN, Answer(CLEAN.sentence))] * 437)
+
+    assert "0 of 437 clean sentences, 95 %: 0.0 to 0.9" in format_table(scores)
+
+
 def test_nothing_to_count_is_no_error():
     assert (Scores().exact, Scores().f05, Scores().false_positives, Scores().tokens_per_clean) == (0, 0, 0, 0)
     assert "F0.5" in format_table(Scores())

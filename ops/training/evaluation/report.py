@@ -51,7 +51,8 @@ def _interval(count: int, total: int) -> str:
     """Where the share of all such sentences lies in 19 of 20 samples (Wilson, 1927)."""
     z, share = 1.96, count / total
     centre, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
-    return " to ".join(f"{100 * (centre + sign * spread) / (1 + z * z / total):.1f}" for sign in (-1, 1))
+    ends = ((centre + sign * spread) / (1 + z * z / total) for sign in (-1, 1))
+    return " to ".join(f"{100 * max(0.0, end):.1f}" for end in ends)  # without a count the lower is a rounding error
 
 
 def _outputs(scores: Scores) -> Iterator[str]:
