@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from api.grammar.tokenizer import Tokenizer
 from ops.provenance import corpus_digests, cpu_name
+from ops.training.model.trainer import pick_device
 from ops.training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from ops.training.options import TrainOptions
 from worker.model.weights import ModelConfig, digest, fingerprint
@@ -70,11 +71,11 @@ def export(checkpoint: Path, path: Path, options: TrainOptions, choice: Choice |
 def provenance(checkpoint: Path, options: TrainOptions, choice: Choice) -> dict[str, object]:
     """What the model card says about a run, and what is needed to repeat it."""
     state = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    device = torch.cuda.get_device_name() if options.device == "cuda" else cpu_name()
+    hardware = torch.cuda.get_device_name() if pick_device(options.device) == "cuda" else cpu_name()
     return {
         "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": state["commits"],
         "corpora": corpus_digests(options.corpora), **state["progress"],
-        "precision": state["precision"], "hardware": device, "processes": options.num_processes,
+        "precision": state["precision"], "hardware": hardware, "processes": options.num_processes,
         "generators": options.num_streams,
         "torch": torch.__version__, "tokens_per_batch": options.tokens_per_batch,
         "top_rate": options.top_rate, "written_share": options.written_share, "right_prose": options.right_prose,

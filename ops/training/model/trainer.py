@@ -35,7 +35,7 @@ class Trainer:
 
     def __init__(self, options: TrainOptions, config: TwinConfig) -> None:
         self.options = options
-        self.device = _pick_device(options.device)
+        self.device = pick_device(options.device)
         self.precision = _pick_precision(self.device)
         self.commits: list[str] = []  # of the code, in the order in which the run met them
         self.origin: dict[str, object] | None = None  # of the weights it began from
@@ -142,7 +142,8 @@ def _num_tokens(batch: Batch) -> int:
     return len(batch.label_places) + len(batch.target_places) - len(batch)
 
 
-def _pick_device(wanted: str) -> str:
+def pick_device(wanted: str) -> str:
+    """The device that `--device` means on this machine."""
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     return wanted
