@@ -182,6 +182,7 @@ class Service:
                 worker.policy.reserved_tokens,
                 self.limits.kv_budget_tokens,
                 self.limits.max_slots,
+                self.limits.max_stall_s,
             )
             for number, worker in enumerate(self._workers)
         )

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from scheduler.capacity.fleet import shape_of
-from scheduler.capacity.observed import WorkerFacts
 from worker.engine import Engine
 from worker.mailbox.protocol import WorkerReport
 
@@ -43,6 +42,7 @@ class WorkerStatus:
             "kv_reserved_tokens": policy.reserved_tokens,
             "kv_budget_tokens": limits.kv_budget_tokens,
             "max_slots": limits.max_slots,
+            "max_stall_s": limits.max_stall_s,
             "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
         }
         return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live, limits.role)
@@ -74,7 +74,6 @@ class WorkerStatus:
             (_, before), (_, after) = self._sums[0], self._sums[-1]
             shape = shape_of({name: value - before[name] for name, value in after.items()})
             limits = self._policy.limits
-            facts = WorkerFacts("", kv_budget_tokens=limits.kv_budget_tokens, max_slots=limits.max_slots)
-            rate = shape.completions_per_s(shape.room(facts), limits.role) * shape.reserved_tokens
+            rate = shape.completions_per_s(shape.room(limits), limits.role) * shape.reserved_tokens
             self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
         return self._service_rate

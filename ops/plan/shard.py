@@ -174,7 +174,7 @@ class Shard:
         facts = tuple(
             WorkerFacts(
                 str(number), len(policy.running), len(policy.waiting), policy.reserved_tokens, one.kv_budget_tokens,
-                one.max_slots,
+                one.max_slots, one.max_stall_s,
             )
             for number, (policy, one) in enumerate(zip(policies, limits, strict=True))
         )  # fmt: skip

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Protocol
 
 from scheduler.capacity.iteration_cost import IterationCost, fit_cost
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.capacity.queueing import squared_variation
+
+
+class Limits(Protocol):
+    """Of a worker: its own limits, or what it reports of them."""
+
+    @property
+    def kv_budget_tokens(self) -> int: ...
+    @property
+    def max_slots(self) -> int: ...
+    @property
+    def max_stall_s(self) -> float: ...
+    @property
+    def role(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +63,19 @@ class Shape:
         decode_s = max(0.0, self.output_tokens - 1) * (fixed_s + self.cost.decode_s)
         return prefill_s / (prefill_s + decode_s) if prefill_s > 0 else 0.0
 
-    def room(self, worker: WorkerFacts) -> int:
+    def room(self, worker: Limits) -> int:
         """k: how many such requests the worker runs at once."""
         if self.reserved_tokens <= 0:
             return max(1, worker.max_slots)
-        return max(1, int(min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)))
+        room = min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)
+        if worker.role == "all" and worker.max_stall_s > 0:
+            room = min(room, self._room_in_time(worker.max_stall_s))
+        return max(1, int(room))
+
+    def _room_in_time(self, stall_s: float) -> float:
+        """Return how many run where an iteration lasts `stall_s`: D at least, because one prompt is always read."""
+        each_s = self.iteration_s(1.0) - self.cost.fixed_s
+        return max(self.output_tokens, (stall_s - self.cost.fixed_s) / each_s if each_s > 0 else inf)
 
 
 def shape_of(iterations: Mapping[str, float]) -> Shape:

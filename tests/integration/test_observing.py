@@ -11,6 +11,7 @@ from redis import Redis
 
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
+from scheduler.capacity.observed import WorkerFacts
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.mailbox.connection import connect
 from worker.mailbox.heartbeat import Reporter
@@ -149,6 +150,16 @@ def test_the_oldest_are_told_by_age(queue: ScriptedQueue) -> None:
     assert (seen.oldest_waiting_s, seen.oldest_running_s) == pytest.approx((3.0, 4.0), abs=1e-3)
     assert (seen.queue_depth, seen.num_waiting, seen.num_running) == (2, 3, 2)
     assert [(worker.name, worker.num_running, worker.num_waiting) for worker in seen.workers] == [("w", 2, 1)]
+
+
+def test_a_worker_is_seen_with_the_limits_that_it_reports(queue: ScriptedQueue) -> None:
+    queue.beat("w", kv_budget_tokens=4096, max_slots=64, max_stall_s=0.008, computed_tokens_per_s=12.5)
+
+    seen = queue.observe()
+
+    assert seen.workers == (
+        WorkerFacts("w", kv_budget_tokens=4096, max_slots=64, max_stall_s=0.008, tokens_per_s=12.5),
+    )
 
 
 def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(queue: ScriptedQueue) -> None:

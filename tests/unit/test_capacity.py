@@ -59,6 +59,16 @@ def test_full_batches_of_two_workers_serve_twice_as_much() -> None:
     assert two.queue_bound_requests == pytest.approx(2 * one.queue_bound_requests, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("stall_s", "role", "room"),
+    [(0.0, "all", 81), (60.0, "all", 81), (0.008, "all", 16), (0.001, "all", 4), (0.001, "prefill", 81)],
+)
+def test_only_as_many_run_as_the_bound_on_stalls_lets_in(stall_s: float, role: str, room: int) -> None:
+    worker = replace(WORKER, max_stall_s=stall_s, role=role)
+
+    assert SHAPE.room(worker) == room
+
+
 def test_the_full_rate_is_that_of_as_many_as_the_budget_holds() -> None:
     fleet = Fleet.of(SHAPE, [WORKER])
 

@@ -76,6 +76,19 @@ def test_the_prediction_holds_where_room_is_short(limits: BatchLimits) -> None:
     assert predicted_s > 0.04
 
 
+@pytest.mark.parametrize(("stall_s", "per_s"), [(0.05, 24), (0.001, 20)], ids=["few prompts", "one prompt"])
+def test_the_prediction_holds_where_the_bound_on_stalls_binds(stall_s: float, per_s: int) -> None:
+    """Then 28 or 22 requests/s are all that is served, where it is 71 without the bound."""
+    load = per_s / FULL_PER_S
+    service = a_service(lambda now: load, load, limits=BatchLimits(4096, 256, 512, stall_s))
+    said = watched(service, 105.0)
+
+    predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
+
+    assert predicted_s == pytest.approx(wait_s(service, WARM_UP_S, 105.0), rel=0.35)
+    assert 0.75 < mean(capacity.utilization for _, capacity in said) < 1.0
+
+
 @pytest.mark.parametrize("load", [0.3, 0.8])
 def test_the_utilization_is_the_share_of_what_full_batches_serve(load: float) -> None:
     said = watched(a_service(lambda now: load, load), 75.0)

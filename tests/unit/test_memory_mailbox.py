@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.capacity.observed import Observed
+from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.errors import Cancelled, QueueFull, RequestFailed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import SubmittingMemoryMailbox, answer, take
@@ -188,6 +188,15 @@ def test_the_first_to_look_sees_the_arrivals_of_before(mailbox: SubmittingMemory
     seen = mailbox.observe()
 
     assert (seen.history[0].accepted, seen.now.accepted) == (0, 1)
+
+
+def test_a_worker_is_seen_with_the_limits_that_it_reports(mailbox: SubmittingMemoryMailbox) -> None:
+    gauges = {"kv_reserved_tokens": 48, "max_slots": 1, "max_stall_s": 0.008, "computed_tokens_per_s": 12.5}
+    mailbox.worker_end().open(lambda: True, lambda: WorkerReport(gauges=gauges))
+
+    (seen,) = mailbox.observe().workers
+
+    assert seen == WorkerFacts(seen.name, reserved_tokens=48, max_slots=1, max_stall_s=0.008, tokens_per_s=12.5)
 
 
 def test_totals_of_several_workers_add_up_by_field() -> None:

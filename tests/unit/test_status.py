@@ -37,6 +37,15 @@ def accept(engine: Engine, *request_ids: str, max_output: int = 30) -> None:
         assert engine.accept(Delivery(request, 1, 0.0)) is None
 
 
+def test_the_limits_of_the_policy_are_reported(clock: Clock) -> None:
+    policy = ContinuousBatching(BatchLimits(400, 8, 512, max_stall_s=0.008))
+    engine = Engine(MiniGPT(random_weights(), 400), policy, clock)
+
+    gauges = WorkerStatus(engine, clock).report().gauges
+
+    assert (gauges["kv_budget_tokens"], gauges["max_slots"], gauges["max_stall_s"]) == (400, 8, 0.008)
+
+
 def test_the_service_rate_is_known_once_requests_have_ended_and_outlasts_an_idle_minute(
     engine: Engine, clock: Clock
 ) -> None:

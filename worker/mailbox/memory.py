@@ -263,9 +263,10 @@ class InMemoryMailbox(WaitingMailbox):
 
 
 def _facts(name: str, report: WorkerReport) -> WorkerFacts:
-    gauges = {key: int(value) for key, value in report.gauges.items() if key != "computed_tokens_per_s"}
-    gauges["reserved_tokens"] = gauges.pop("kv_reserved_tokens", 0)
-    return WorkerFacts(name, **gauges, tokens_per_s=report.gauges.get("computed_tokens_per_s", 0.0))
+    gauges = dict(report.gauges)
+    stall_s, tokens_per_s = (gauges.pop(key, 0.0) for key in ("max_stall_s", "computed_tokens_per_s"))
+    numbers = {key.replace("kv_reserved", "reserved"): int(value) for key, value in gauges.items()}
+    return WorkerFacts(name, **numbers, max_stall_s=stall_s, tokens_per_s=tokens_per_s)
 
 
 def _bytes_of(num_jobs: int, wanted: Submission) -> int:

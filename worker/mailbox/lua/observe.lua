@@ -4,7 +4,7 @@
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
-  'computed_tokens_per_s', 'role' }
+  'max_stall_s', 'computed_tokens_per_s', 'role' }
 local KEYS_BY_LENGTH = {
   LLEN = { QUEUE, ASYNC, HISTORY, 'miniserve:offers' },
   HLEN = { RESERVATIONS, RATES, COUNTS, TOTALS, KEPT, CLIENTS },
