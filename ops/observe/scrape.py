@@ -107,7 +107,8 @@ def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         reason = getattr(reason, "strerror", None) or reason
-        raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): is it running there?") from None
+        remedy = "is it running there? Another address: --url, or MINISERVE_URL"
+        raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): {remedy}") from None
     if len(body) > _LONGEST_BYTES:
         raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")
     return parse(body.decode(errors="replace"))

@@ -108,7 +108,7 @@ def lines(found: Report) -> list[str]:
         *(_stage_line(found, stage, number) for stage, number in numbers.items()),
         f"  each Redis            {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
         f"  busy cores     {found.cores:6.1f}",
-        f"  latency               p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms",
+        f"  latency               p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms; often longer in fact",
         "",
         f"  {'if':34} {'p95 ms':>10}   needed",
     ]
@@ -163,7 +163,8 @@ def advice(found: Report) -> str:
     spare = MOST_BUSY / max(found.busy[first], 1e-9)
     sentence = f"Run {named(found.size)} for {found.goal.rate_per_s:,g} requests/s"
     if spare > 1:
-        sentence += f"; the {first} fill first, at about {spare * found.goal.rate_per_s:,.0f} requests/s"
+        at_per_s = spare * found.goal.rate_per_s
+        sentence += f"; the {first} fill first: {100 * MOST_BUSY:.0f}% are used at about {at_per_s:,.0f} requests/s"
     if found.size.workers == 1:
-        sentence += ", and a second worker takes over if the one dies"
+        sentence += "; with one worker, answers pause while it restarts"
     return sentence + "."
