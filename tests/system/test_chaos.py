@@ -37,6 +37,7 @@ def test_a_series_of_killed_workers_fails_no_request() -> None:
     assert hold_quick("kill-series").details["kills"] == 4
 
 
+@pytest.mark.alone
 def test_a_request_survives_the_death_of_its_processes_at_single_commands() -> None:
     points = hold_quick("every-command").details["points"]
 
