@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
 
+from scheduler.batching import BatchLimits
 from scheduler.capacity.iteration_cost import IterationCost, fit_cost
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.capacity.queueing import squared_variation
-
-
-class Limits(Protocol):
-    """Of a worker: its own limits, or what it reports of them."""
-
-    @property
-    def kv_budget_tokens(self) -> int: ...
-    @property
-    def max_slots(self) -> int: ...
-    @property
-    def max_stall_s(self) -> float: ...
-    @property
-    def role(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class Shape:
         decode_s = max(0.0, self.output_tokens - 1) * (fixed_s + self.cost.decode_s)
         return prefill_s / (prefill_s + decode_s) if prefill_s > 0 else 0.0
 
-    def room(self, worker: Limits) -> int:
+    def room(self, worker: WorkerFacts | BatchLimits) -> int:
         """k: how many such requests the worker runs at once."""
         if self.reserved_tokens <= 0:
             return max(1, worker.max_slots)
