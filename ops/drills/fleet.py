@@ -107,6 +107,10 @@ class RedisFleet:
         for node in self.nodes:
             node.start()
             self._wait_until(node.answers, f"a Redis on port {node.port}")
+        self.start_sentinels()
+
+    def start_sentinels(self) -> None:
+        """Returns when they know the replicas and each other. Raises RedisUnavailable."""
         for sentinel in self.sentinels:
             sentinel.start()
             self._wait_until(sentinel.answers, f"a sentinel on port {sentinel.port}")
