@@ -25,7 +25,6 @@ from ops.bench import (
     profile,
     simulated_day,
     slots,
-    stalls,
     static_sweep,
 )
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
@@ -35,7 +34,7 @@ from ops.options import option
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
     "peers": peers, "profile": profile, "engine": engine, "slots": slots,
-    "stalls": stalls, "handoff": handoff,
+    "handoff": handoff,
     "plan": prediction, "day": simulated_day,
 }  # fmt: skip
 ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
@@ -69,7 +68,6 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     profile        CPU time of a request by stage
     engine         throughput of the engine alone, without HTTP and queue; needs no server
     slots          the capacity of one worker, found three ways
-    stalls         how long a long text holds up those who decode
     handoff        what a prefill pool costs, and what it saves, by width and length; needs no server
     plan           latencies that `miniserve plan` predicts, and as they are on this machine
     day            a simulated day under two autoscaling rules; needs no server
