@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -89,11 +90,20 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     plan = Plan(asked.pop("runs"), **asked)
     if quick:
         plan = replace(plan, num_runs=1, scale=_QUICK)
+    failed = []
     for name in chosen:
         measure = EXPERIMENTS[name].measure
         if name == "modes" and (best := _best_static(out)) is not None:
             measure = partial(modes.measure, static=best)
-        _run(name, measure, plan, out)
+        try:
+            _run(name, measure, plan, out)
+        except Exception:  # one experiment must not end those after it
+            if len(chosen) == 1:
+                raise
+            failed.append(name)
+            click.echo(f"{name}:\n{traceback.format_exc()}", err=True)
+    if failed:
+        raise click.ClickException(f"{', '.join(failed)} failed; the reason is above")
 
 
 def _best_static(out: Path) -> tuple[int, float] | None:

@@ -193,6 +193,18 @@ def test_the_engine_alone_is_measured_for_every_work_and_number_of_slots(monkeyp
     assert len(engine.summary(rows)) == len(rows)
 
 
+def test_an_experiment_that_breaks_off_does_not_end_those_after_it(no_servers: object, tmp_path: Path):
+    def broken(plan: Plan) -> list[Row]:
+        raise ZeroDivisionError
+
+    with patch.object(static_sweep, "measure", broken):
+        done = CliRunner().invoke(bench, ["static-sweep", "concurrency", "--quick", "--out", str(tmp_path)])
+
+    assert done.exit_code == 1
+    assert "static-sweep failed" in done.output and "ZeroDivisionError" in done.output
+    assert len(list(tmp_path.glob("*-concurrency/*.png"))) == 1
+
+
 def test_the_manifest_names_the_commit_at_the_start_of_a_measurement(no_servers: object, tmp_path: Path):
     commits = iter(["at the start", "at the end"])
     measure = modes.measure

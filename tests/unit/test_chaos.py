@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import fakeredis
+import psutil
 import pytest
 from click.testing import CliRunner
 from tqdm import tqdm
@@ -87,14 +89,29 @@ def test_the_markdown_rows_hold_the_figures_of_the_file(tmp_path: Path) -> None:
     assert said.splitlines()[1] == "| `kill-worker` | 0 lost | 10 requests; p99 ms 4 | no |"
 
 
-def test_a_drill_that_cannot_be_held_has_failed_and_says_why() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        DrillError("no worker came"), psutil.NoSuchProcess(17), ZeroDivisionError("by zero"), IndexError("no median"),
+        subprocess.TimeoutExpired("worker", 20),
+    ],
+)  # fmt: skip
+def test_a_drill_that_cannot_be_held_has_failed_and_says_why(error: Exception) -> None:
     def never(stage: Stage) -> Findings:
-        raise DrillError("no worker came")
+        raise error
 
     found = hold(Drill("a-drill", "what", "bar", never), Stage(True, 0, None))
 
     assert not found.has_passed
-    assert found.checks[0].value == "DrillError: no worker came"
+    assert str(found.checks[0].value).startswith(f"{type(error).__name__}: {error} (test_chaos.py:")
+
+
+def test_a_signal_ends_the_drill_and_those_after_it() -> None:
+    def interrupted(stage: Stage) -> Findings:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hold(Drill("a-drill", "what", "bar", interrupted), Stage(True, 0, None))
 
 
 @pytest.fixture
