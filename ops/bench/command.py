@@ -22,9 +22,7 @@ from ops.bench import (
     modes,
     occupancy,
     peers,
-    prediction,
     profile,
-    simulated_day,
     slots,
     static_sweep,
 )
@@ -36,7 +34,6 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
     "peers": peers, "profile": profile, "engine": engine, "slots": slots,
     "handoff": handoff,
-    "plan": prediction, "day": simulated_day,
 }  # fmt: skip
 ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
 _QUICK = 0.1
@@ -70,8 +67,6 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     engine         throughput of the engine alone, without HTTP and queue; needs no server
     slots          the capacity of one worker, found three ways
     handoff        what a prefill pool costs, and what it saves, by width and length; needs no server
-    plan           latencies that `miniserve plan` predicts, and as they are on this machine
-    day            a simulated day under two autoscaling rules; needs no server
 
     \b
     --concurrency and --total are for static-sweep and modes, --sentences is for peers, profile and engine.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean, geometric_mean, median
+from statistics import median
 
 import click
 from tqdm import tqdm
@@ -103,45 +103,6 @@ def measure(seed: int, scale: float) -> Measured:
             system.warm_up(calibrator.sentences, scale)
             bar.update()
             return calibrator.measure(system, scale, bar.update)
-
-
-def together(some: Sequence[Measured]) -> Measured:
-    """All that was measured in several turns, as if it were one."""
-    loads = [_mean_load(turns) for turns in zip(*[one.loads for one in some], strict=True)]
-    iterations = [iteration for one in some for iteration in one.iterations]
-    return replace(some[-1], iterations=iterations, loads=loads)
-
-
-def _mean_load(turns: Sequence[MeasuredLoad]) -> MeasuredLoad:
-    """Each turn counts alike, however many requests the machine served in it."""
-
-    def mean_of(values: Iterable[float]) -> float:
-        return fmean(list(values))
-
-    def by_name(dicts: Sequence[dict[str, float]]) -> dict[str, float]:
-        return {name: mean_of(one[name] for one in dicts) for name in dicts[0]}
-
-    return replace(
-        turns[0],
-        num_requests=sum(one.num_requests for one in turns),
-        throughput_per_s=mean_of(one.throughput_per_s for one in turns),
-        p50_s=mean_of(one.p50_s for one in turns), p95_s=mean_of(one.p95_s for one in turns),
-        cpu_s=by_name([one.cpu_s for one in turns]), iterations=by_name([one.iterations for one in turns]),
-        redis_commands=mean_of(one.redis_commands for one in turns), others=max(one.others for one in turns),
-    )  # fmt: skip
-
-
-def slowness(one: Measured, mean: Measured) -> float:
-    """How many times as much CPU time a request takes as in the mean, over all loads (geometric mean)."""
-    ratios = [
-        sum(load.cpu_s.values()) / sum(usual.cpu_s.values()) for load, usual in zip(one.loads, mean.loads, strict=True)
-    ]
-    return geometric_mean(ratios)
-
-
-def granted(one: Measured, mean: Measured) -> float:
-    """Cores that many clients got, by those that they got in the mean."""
-    return one.loads[_MANY].used_cores / mean.loads[_MANY].used_cores
 
 
 def _num_cores() -> int:

@@ -189,10 +189,6 @@ class MeasuredSystem:
             spent_s | {"client": own_s / number}, ran, commands / number, others,
         )  # fmt: skip
 
-    def cpu_s(self) -> float:
-        """That its processes and the load generator have used."""
-        return slices.cpu_us(self._pid).total() / 1e6 + time.process_time()
-
     def kept_bytes(self) -> float:
         """Of a request in Redis, while its answer is kept."""
         grown = self._redis.info("memory")["used_memory"] - self._memory_bytes

@@ -94,7 +94,7 @@ class Service:
             pooled.add_decoders(deployment.workers)
         else:
             self._shard = Shard(clock, plan, self._send_answers)
-        self._shard.resize(deployment.prefill_workers or deployment.workers)
+        self._shard.start(deployment.prefill_workers or deployment.workers)
         self._num_workers = deployment.workers + deployment.prefill_workers
         self._traffic: Traffic | None = None
         self._latencies_s: list[float] = []

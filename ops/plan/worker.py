@@ -60,12 +60,11 @@ class SimulatedWorker:
     ) -> None:
         self.policy = policy
         self.busy_s = 0.0
-        self.is_leaving = False  # it finishes what it holds
         self._clock, self._model, self._claim, self._finish = clock, model, claim, finish
         self._jobs: dict[str, Job] = {}
         self._coming: list[Job] = []
         self._inbox: list[Job] = []
-        self._has_claim = self._is_computing = self._is_dead = False
+        self._has_claim = self._is_computing = False
         self._num_timers = 0  # the last one set counts
 
     @property
@@ -75,14 +74,6 @@ class SimulatedWorker:
         claimed = sum([job.request.reserved_tokens for job in self._inbox]) if self._inbox else 0
         return capacity.tokens - claimed, capacity.requests
 
-    @property
-    def takes_work(self) -> bool:
-        return not (self.is_leaving or self._is_dead)
-
-    @property
-    def is_idle(self) -> bool:
-        return not (self._jobs or self._inbox or self._coming)
-
     def start(self) -> None:
         self._turn()
 
@@ -91,14 +82,7 @@ class SimulatedWorker:
         self._coming += jobs
         self._clock.after(self._model.hop_s, self._receive)
 
-    def die(self) -> list[Job]:
-        """Return what it held; it never answers."""
-        self._is_dead = True
-        return [*self._jobs.values(), *self._inbox, *self._coming]
-
     def _receive(self) -> None:
-        if self._is_dead:
-            return
         self._has_claim = False
         self._inbox += self._coming
         self._coming.clear()
@@ -107,7 +91,7 @@ class SimulatedWorker:
 
     def _turn(self) -> None:
         now, policy = self._clock.now, self.policy
-        if not self._has_claim and self.takes_work and min(self.room) > 0:
+        if not self._has_claim and min(self.room) > 0:
             self._has_claim = True
             self._clock.after(self._model.hop_s, partial(self._claim, self))
         for job in self._inbox:
@@ -122,7 +106,7 @@ class SimulatedWorker:
             self._clock.after(max(due_in_s, _LEAST_S), partial(self._look_again, self._num_timers))
 
     def _look_again(self, timer: int) -> None:
-        if timer == self._num_timers and not (self._is_computing or self._is_dead):
+        if timer == self._num_timers and not self._is_computing:
             self._turn()
 
     def _compute(self, plan: StepPlan) -> None:
@@ -145,8 +129,6 @@ class SimulatedWorker:
         return 0.0
 
     def _commit(self, plan: StepPlan) -> None:
-        if self._is_dead:
-            return
         self._is_computing = False
         jobs = self._jobs
         tokens = [EOS_ID if len(one.output_ids) + 1 >= jobs[one.request_id].num_output else _WORD for one in plan]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import namedtuple
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from ops.plan import calibrate, fit
+from ops.plan import calibrate, fit, measuring
 from ops.plan.calibrate import Measured
 from ops.plan.costs import Calibration, ForwardCost
 from ops.plan.fit import Iteration, MeasuredLoad
@@ -16,6 +17,8 @@ from ops.plan.mix import Mix
 from ops.plan.service import Deployment, Service
 from ops.plan.traffic import Clients
 from tests.known_costs import COSTS, FORWARD, SENTENCES, TEXTS
+
+scpu = namedtuple("scpu", "user idle")
 
 
 def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
@@ -102,3 +105,14 @@ def test_work_behind_the_message_is_found_where_answers_come_before_all_work_is_
 
     assert found.hop_s == 0.0
     assert found.behind == pytest.approx(0.3, abs=0.08)
+
+
+def test_what_other_programs_use_is_what_ours_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two cores for one second 1.5 s are used, 1.2 of them by us."""
+    times = iter([scpu(user=0.0, idle=0.0), scpu(user=1.5, idle=0.5)])
+    now = iter([10.0, 11.0])
+    monkeypatch.setattr(measuring.psutil, "cpu_times", lambda: next(times))
+    monkeypatch.setattr(measuring.psutil, "cpu_count", lambda: 2)
+    monkeypatch.setattr(measuring.time, "monotonic", lambda: next(now))
+
+    assert measuring.Machine().used_by_others(1.2) == pytest.approx(0.15)
