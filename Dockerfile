@@ -19,6 +19,7 @@ COPY api /src/api
 COPY ops /src/ops
 COPY scheduler /src/scheduler
 COPY worker /src/worker
+COPY miniserve.py /src/
 # No image is made that cannot correct, or cannot show the dashboard.
 RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps '/src[dashboard]' \
  && /opt/miniserve/bin/miniserve correct 'He goed to school' \

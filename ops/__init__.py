@@ -1,1 +1,1 @@
-"""The command line and everything run by hand around the server. Nobody imports this package."""
+"""The command line of miniserve and what people run around the server. Nobody imports this package."""

@@ -13,12 +13,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import click
 import redis
 
+from miniserve import PACKAGES, REMEDY, foreign_package
 from ops.options import option
 from ops.run import embedded_redis
 from ops.run.banner import base_url
@@ -31,6 +33,7 @@ from scheduler.shards import place_of
 from worker.mailbox.connection import connect, refusal_of
 from worker.model.weights import DEFAULT_PATH, digest
 
+_OURS = "miniserve"  # the name of our distribution
 MAX_CLOCK_ERROR_S = 0.5
 MAX_MEMORY_SHARE = 0.8  # as the alert redis-memory-high
 # Each reads only, and shows whether the user may use the command; REPLICAOF has no form that only reads.
@@ -62,7 +65,7 @@ class Finding:
 @option("--redis-url", help="Redis to look at; empty: the one that `miniserve up` would start.")
 @option("--json", "as_json", is_flag=True)
 def doctor(redis_url: str | None, as_json: bool) -> None:
-    """Check settings, model, ports, Redis and clock, one line each with the remedy.
+    """Check settings, packages, model, ports, Redis and clock, one line each with the remedy.
 
     It changes nothing. Exits with 0 only if all is well.
     """
@@ -89,6 +92,7 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
     if settings.api_keys_file:
         yield _keys(settings.api_keys_file)
+    yield _packages()
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
@@ -114,6 +118,15 @@ def _keys(path: str) -> Finding:
     except KeyFileFault as error:
         return Finding("API keys", f"{path}: {error}", "mend the file; a server that runs keeps the keys it had")
     return Finding("API keys", f"{len(keys):,} of {len({one.account.name for one in keys.values()}):,} names")
+
+
+def _packages() -> Finding:
+    """The command itself has looked whether the packages are ours; here, whether anybody else owns their files."""
+    owners = packages_distributions()
+    shared = {f"`{name}` is also of {owner}" for name in PACKAGES for owner in owners.get(name, ()) if owner != _OURS}
+    if fault := foreign_package() or ", ".join(sorted(shared)):
+        return Finding("packages", fault, REMEDY)
+    return Finding("packages", f"{', '.join(PACKAGES)} are ours")
 
 
 def _model() -> Finding:

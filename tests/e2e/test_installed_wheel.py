@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from miniserve import PACKAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "ops" / "training" / "text" / "tables"
 BOARDS = ROOT / "ops" / "deploy" / "grafana"  # Compose mounts them from the repository
-PACKAGES = ("api", "ops", "scheduler", "worker")
 SHIPPED = (".css", ".html", ".js", ".json", ".lua", ".py", ".safetensors", ".svg", ".tsv")
 
 
@@ -21,7 +22,7 @@ SHIPPED = (".css", ".html", ".js", ".json", ".lua", ".py", ".safetensors", ".svg
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel's contents, built from a copy so that the clone stays clean."""
     source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "miniserve.py"):
         shutil.copy(ROOT / name, source)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -52,6 +53,16 @@ def test_the_console_script_corrects_a_sentence(installed: Path) -> None:
 
     assert all(path.startswith(str(installed)) for path in where.split())
     assert said.splitlines() == ["He went to school", "The past tense of 'go' is the irregular form 'went'."]
+
+
+def test_the_script_says_that_another_distribution_wrote_over_a_package(installed: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(installed, tmp_path / "site")
+    (site / "ops" / "__init__.py").write_text("import websocket\n")
+
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        _run(site, str(site / "bin" / "miniserve"), "--version")
+
+    assert refused.value.stderr.startswith("miniserve: the package `ops`") and refused.value.stderr.count("\n") == 1
 
 
 def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
