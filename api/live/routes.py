@@ -6,7 +6,8 @@ from flask import g, request
 
 from api.http.app import Api
 from api.http.large_documents import large_reply
-from api.http.replies import EVENTS, Reply
+from api.http.lines import EVENT_HEADERS
+from api.http.replies import Reply
 from api.live.hub import Hub
 from api.observe.metrics import goals_of
 from api.pages.files import STATIC, PageFile
@@ -25,7 +26,7 @@ def add_live_view(app: Api, corrector: Corrector) -> None:
 
     @app.get("/ops/events")
     def events() -> Reply:
-        headers = [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")]
+        headers = [*EVENT_HEADERS]
         if request.method == "HEAD":
             return Reply(b"", 200, headers)
         if app.settings.mode == "sync":  # one request at a time: a stream would keep all others waiting

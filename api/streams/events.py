@@ -15,6 +15,7 @@ from typing import Any
 
 from api.grammar.pipeline import Correction, Edit, TextDraft, TextPipeline
 from api.http import problems
+from api.http.lines import to_json_line
 from api.http.replies import correction_document, edit_document, internal_error
 from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
@@ -56,7 +57,7 @@ def event_stream(
 
 
 def _event(name: str, document: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {problems.to_json(document)}\n\n".encode()
+    return f"event: {name}\ndata: {to_json_line(document)}\n\n".encode()
 
 
 def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Generator[Edit | Correction | None]:

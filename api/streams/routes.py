@@ -8,6 +8,7 @@ from werkzeug.http import parse_accept_header
 from api.grammar.pipeline import Correction
 from api.http.app import Api
 from api.http.correct import Environ
+from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
 from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
@@ -30,8 +31,7 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         stream = event_stream(exchange, follow(corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True
-        # The last one tells nginx to pass each event on at once.
-        return Reply(stream, 200, [("Content-Type", EVENTS), ("X-Accel-Buffering", "no")])
+        return Reply(stream, 200, [*EVENT_HEADERS])
 
     app.corrections.stream = reply
 

@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import click
 
 from api.grammar.pipeline import Correction, Draft, TextDraft, TextPipeline
-from api.http.problems import problem, to_json
+from api.http.lines import to_json_line
+from api.http.problems import problem
 from api.http.replies import edit_document
 from api.http.schema import check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
@@ -70,18 +71,6 @@ class StreamLines:
             raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
 
 
-class OneLine:
-    """The text given as an argument."""
-
-    def __init__(self, line: bytes) -> None:
-        self.is_over = False
-        self._line = line
-
-    def take(self, wait: bool) -> list[bytes]:
-        self.is_over = True
-        return [self._line]
-
-
 @dataclass(slots=True)
 class _Pending:
     """A line on its way; `outcome` is set once it is answered or refused."""
@@ -120,7 +109,7 @@ class OfflineCorrector:
         pending: deque[_Pending] = deque()
         while pending or not lines.is_over:
             if max(len(pending), len(self._running)) < MAX_PENDING and not lines.is_over:
-                pending.extend(self._submit(partial(_text, line)) for line in lines.take(wait=not pending))
+                pending.extend(map(self._begin, lines.take(wait=not pending)))
             if self._engine.policy.has_work:
                 for completion in self._engine.step():
                     self._settle(completion)
@@ -129,11 +118,24 @@ class OfflineCorrector:
 
     def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
         """One outcome for each sentence or text, in order; all run in the same batches."""
-        pending = [self._submit(partial(_checked, sentence)) for sentence in sentences]
+        return self._finished([self._submit(partial(_checked, sentence)) for sentence in sentences])
+
+    def correct_line(self, line: bytes) -> Correction | ServingError:
+        """The outcome for a text as the command line gives it."""
+        return self._finished([self._submit(partial(_text, line))])[0]
+
+    def _finished(self, pending: Sequence[_Pending]) -> list[Correction | ServingError]:
         while self._engine.policy.has_work:
             for completion in self._engine.step():
                 self._settle(completion)
         return [one.outcome for one in pending]
+
+    def _begin(self, line: bytes) -> _Pending:
+        """Submit a line, but for a blank one, which is answered as it is: filters are given paragraphs."""
+        text = line.decode(errors="replace")
+        if text and not text.isspace():
+            return self._submit(partial(_text, line))
+        return _Pending(outcome=Correction(text, (), "", 0))
 
     def _submit(self, read: Callable[[], str]) -> _Pending:
         pending = _Pending()
@@ -201,7 +203,7 @@ def run(settings: Settings, sentence: str, as_json: bool) -> int:
         for outcome in corrector.correct(StreamLines(sys.stdin.fileno())):
             _print(_line(outcome, as_json))
         return 0
-    (outcome,) = corrector.correct(OneLine(os.fsencode(sentence)))
+    outcome = corrector.correct_line(os.fsencode(sentence))
     if isinstance(outcome, ServingError) and not as_json:
         click.echo(f"miniserve: {outcome}", err=True)
     elif as_json:
@@ -213,8 +215,10 @@ def run(settings: Settings, sentence: str, as_json: bool) -> int:
 
 def _line(outcome: Correction | ServingError, as_json: bool) -> str:
     if isinstance(outcome, ServingError):
-        return to_json(problem(outcome))
-    return to_json(as_document(outcome)) if as_json else f"{outcome.corrected}\t{outcome.explanation}"
+        return to_json_line(problem(outcome))
+    if as_json:
+        return to_json_line(as_document(outcome))
+    return f"{outcome.corrected}\t{outcome.explanation}" if outcome.explanation else outcome.corrected
 
 
 def _print(text: str) -> None:

@@ -74,9 +74,9 @@ def test_the_filter_prints_exactly_one_line_for_each_whatever_it_is() -> None:
     assert len(printed) == len(lines)
     assert printed[0].startswith("He went to school\t")
     assert printed[2].startswith("She went home.\t")
-    slugs = {number: json.loads(printed[number])["type"].rsplit(":", 1)[-1] for number in (1, 3, 4, 6, 7)}
+    assert printed[1] == "", "a blank line parts two paragraphs"
+    slugs = {number: json.loads(printed[number])["type"].rsplit(":", 1)[-1] for number in (3, 4, 6, 7)}
     assert slugs == {
-        1: "invalid-request",
         3: "invalid-request",
         4: "sentence-too-long",
         6: "invalid-request",

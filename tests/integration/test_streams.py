@@ -66,7 +66,7 @@ def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, 
     rest = stream.rest()
 
     assert delivery.streams
-    assert (response.status, response.getheader("Content-Type")) == (200, "text/event-stream")
+    assert (response.status, response.getheader("Content-Type")) == (200, "text/event-stream; charset=utf-8")
     assert (name, first["original"], first["replacement"], first["reason"]) == (
         "edit",
         "goed",

@@ -1,16 +1,19 @@
-"""What is sent of an unfinished output never has to be taken back."""
+"""What a stream sends of an unfinished output never has to be taken back, and reads as one line."""
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
 from api.grammar.edit_script import EOS_ID, ScriptEdit
-from api.grammar.pipeline import TextPipeline
+from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
+from api.service.exchange import Exchange
+from api.streams.events import event_stream
 
 TOKENIZER = Tokenizer.load()
 PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
@@ -61,3 +64,14 @@ def test_the_first_of_two_plain_edits_is_told_early() -> None:
     sentence, edits = SCRIPTS[0]
 
     assert assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output([ScriptEdit(*edit) for edit in edits]))) == 1
+
+
+@pytest.mark.parametrize("end_of_line", ["\u2028", "\u2029", "\u0085"])
+def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
+    correction = Correction(f"He went.{end_of_line}She left.", (), "", 0)
+
+    stream = event_stream(Exchange("id1", 0.0), (event for event in (correction,)), lambda *_: None)
+
+    name, data, blank = b"".join(stream).decode().splitlines()
+    assert (name, blank) == ("event: done", "")
+    assert json.loads(data.removeprefix("data: "))["corrected"] == correction.corrected

@@ -169,7 +169,7 @@ def test_in_mode_sync_a_look_ends_so_that_others_have_their_turn() -> None:
     response = client.get("/ops/events")
 
     assert response.data.startswith(b"retry: 1000\n\nevent: figures\ndata: {") and response.data.endswith(b"\n\n")
-    assert response.content_type.startswith("text/event-stream")
+    assert response.content_type == "text/event-stream; charset=utf-8"
 
 
 def test_without_a_load_there_is_nothing_to_replay(client: FlaskClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.pipeline import Correction, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines
+from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines, _line
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
 from tests.fake_tokenizer import FakeTokenizer
@@ -147,6 +148,25 @@ def test_a_line_of_which_one_sentence_fails_or_is_refused_is_an_error_and_the_ot
 
     kinds = [type(outcome) for outcome in outcomes]
     assert kinds == [Correction, RequestFailed, SentenceTooLong, InvalidRequest, Correction]
+
+
+def test_a_blank_line_is_answered_as_it_is_in_words_and_in_json() -> None:
+    blanks = ["", "  ", "\u00a0"]
+
+    outcomes = _correct(FakeEngine(), "He came.", *blanks, "She left.")
+
+    assert [_line(outcome, as_json=False) for outcome in outcomes[1:-1]] == blanks
+    documents = [json.loads(_line(outcome, as_json=True)) for outcome in outcomes]
+    assert [document["corrected"] for document in documents] == ["He came.", *blanks, "She left."]
+
+
+@pytest.mark.parametrize("end_of_line", ["\u2028", "\u2029", "\u0085"])
+def test_an_answer_in_json_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
+    correction = Correction(f"He came.{end_of_line}She left.", (), "", 0)
+
+    (line,) = _line(correction, as_json=True).splitlines()
+
+    assert json.loads(line)["corrected"] == correction.corrected
 
 
 def test_no_more_sentences_are_read_ahead_than_memory_is_meant_for() -> None:
