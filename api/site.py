@@ -32,7 +32,7 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_kept_requests(app, corrector)
     add_streams(app, corrector)
     add_observing(app, corrector)
-    add_live_view(app, corrector)
+    add_live_view(app)
     add_languagetool(app, corrector)
     add_openapi(app)
     add_pages(app)

@@ -35,7 +35,6 @@ Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
 _NUM_ROUNDS = 3
 _NUM_EDITS = 20  # more than an output of 64 tokens may hold
-_NUM_NEWS, _NUM_ITERATIONS = 48, 50  # of a worker that is busy for twelve seconds
 _IDS = tuple(f"r-{number}" for number in range(1, MAX_SENTENCES + 1))
 
 
@@ -86,29 +85,9 @@ class MailboxAtOnce(WaitingMailbox):
         return FoundTrace(own, tuple(TracedJob(one, part) for one in _IDS))
 
 
-class WatchedMailbox(MailboxAtOnce):
-    """One over Redis as far as the live view knows: the stream holds the last seconds of a busy worker."""
-
-    def __init__(self, pause: Pause) -> None:
-        super().__init__(pause)
-        self._news: list[tuple[bytes, list[bytes]]] = []
-        for number in range(_NUM_NEWS):
-            first = 8 * _NUM_ITERATIONS * number
-            iterations = [
-                [4.0, [[slot, first + 8 * at + slot, 12, 3] for slot in range(8)], [],
-                 [n for slot in range(8) for n in (slot, first + 8 * at + slot, 4)]]
-                for at in range(_NUM_ITERATIONS)
-            ]  # fmt: skip
-            told = {"worker": "w", "at_ms": 200 * number, "iterations": iterations}
-            self._news.append((b"0-%d" % number, [b"news", json.dumps(told).encode()]))
-
-    def ask(self, command: Sequence[object]) -> object:
-        return self._news if command[0] == "XRANGE" else [[b'{"at_s": 1.0}'], *[[]] * 3, *[0] * 10, b""]
-
-
-def site(pause: Pause, kind: type[MailboxAtOnce] = MailboxAtOnce) -> Api:
+def site(pause: Pause) -> Api:
     settings = Settings(log_level="warning")
-    return create_site(Corrector(TextPipeline.load(pause), kind(pause), settings), settings)
+    return create_site(Corrector(TextPipeline.load(pause), MailboxAtOnce(pause), settings), settings)
 
 
 def _json(unit: str, **headers: str) -> Callable[[int], EnvironBuilder]:
@@ -176,7 +155,6 @@ REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
     "a trace": _get("/requests/r/trace"),
     "a trace as text": _get("/requests/r/trace?format=text"),
 }
-REPLAY = _get("/ops/replay")
 
 
 def run(app: Api, builder: EnvironBuilder) -> str:
@@ -201,12 +179,12 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # as api/server/gevent_worker.py
     gc.set_threshold(10_000)
-    for name, build in [*REQUESTS.items(), ("a replay", REPLAY)]:
+    for name, build in REQUESTS.items():
         times_ms, status = [], ""
         for _ in range(_NUM_ROUNDS):
-            app, builder = site(pause, WatchedMailbox) if build is REPLAY else plain, build(BODY_BYTES)
+            builder = build(BODY_BYTES)
             longest_s, since_s = 0.0, time.thread_time()
-            status = run(app, builder)
+            status = run(plain, builder)
             pause()
             times_ms.append(1e3 * longest_s)
         print(f"{name:28}{status[:3]:>5}{max(times_ms):8.1f} ms")

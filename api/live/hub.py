@@ -9,22 +9,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping
 from queue import Empty, Full, Queue
 from typing import Any
 
 import structlog
 
-from api.http.large_documents import Fragment, fragments_of
 from api.live.figures import figures
-from api.live.replay import Arrival, replay
 from api.observe.observer import observer_of
-from scheduler.capacity.iteration_cost import fit_cost
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Observed
-from scheduler.errors import NotFound, RateLimited, ServingError
-from scheduler.observations import ITERATIONS
+from scheduler.errors import RateLimited, ServingError
 from worker.mailbox.connection import Command, script
 from worker.mailbox.heartbeat import LIVE
 from worker.mailbox.protocol import ApiMailbox
@@ -33,11 +29,10 @@ Ask = Callable[[Command], Any]
 MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
 _FIGURES_EVERY = 4  # looks: they cost the most of it
-_KEPT_S = 10.0  # of which rates are taken, and what is replayed
+_KEPT_S = 10.0  # of which rates are taken
 _MOST_BEHIND = 40  # looks that a viewer has not read
 _MOST_NEWS = 256  # of one look: a few of each worker
 _SILENCE_S = 1.0
-_REPLAY_HOLDS_S = 1.0  # a replay takes 0.1 s of CPU, and anybody may ask for one
 logger = structlog.get_logger(__name__)
 
 
@@ -57,8 +52,6 @@ class Hub:
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
         self._last_ids: dict[str, str] = {}  # by shard
-        self._replaying = threading.Lock()
-        self._replay: tuple[float, list[Fragment]] = -_REPLAY_HOLDS_S, []
 
     def watch(self, is_over: Callable[[], bool], client: str = "") -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -84,28 +77,6 @@ class Hub:
         """One event with the figures of now. Raises NotReady."""
         seen = self._observer.observe()
         return _event("figures", json.dumps(figures(seen, seen, self._goals)))
-
-    def replayed(self, pause: Callable[[], None]) -> list[Fragment]:
-        """The load of the last seconds under three policies, as pieces of JSON made once a second.
-
-        Raises NotFound where there was none.
-        """
-        with self._replaying:
-            made_s, document = self._replay
-            if time.monotonic() - made_s >= _REPLAY_HOLDS_S:
-                document = fragments_of(self._replay_now(pause), pause)
-                self._replay = time.monotonic(), document
-            return document
-
-    def _replay_now(self, pause: Callable[[], None]) -> dict[str, Any]:
-        arrivals = self._arrivals(pause)
-        if not arrivals:
-            raise NotFound("No worker has begun a request in the last ten seconds: watch, send some, and try again.")
-        seen = self._observer.observe()
-        sums = {name: seen.totals.get(f"{ITERATIONS}:{name}", 0.0) for name in _SUMS}
-        budget = max([worker.kv_budget_tokens for worker in seen.workers], default=0) or 4096
-        runs = replay(arrivals, fit_cost(sums), budget, pause)
-        return {"requests": len(arrivals), "seconds": _KEPT_S, "policies": runs}
 
     def _events(self, queue: Queue[bytes], is_over: Callable[[], bool]) -> Generator[bytes]:
         try:
@@ -172,56 +143,6 @@ class Hub:
                     queue.put_nowait(events)
                 except Full:  # it does not read; its stream ends, and a browser comes again
                     del self._viewers[queue]
-
-    def _arrivals(self, pause: Callable[[], None]) -> list[Arrival]:
-        """The requests that the busiest worker has begun and ended lately, with their lengths.
-
-        From the stream itself: it is all that the replicas have in common.
-        """
-        entries = [entry for ask in self._asks().values() for entry in ask(("XRANGE", LIVE, "-", "+"))]
-        news = []
-        for _, fields in entries:
-            pause()
-            if (document := _read(fields[1])) is not None:
-                news.append(document)
-        newest_ms = max((one["at_ms"] for one in news), default=0)
-        by_worker: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        for one in news:
-            if one["at_ms"] > newest_ms - _KEPT_S * 1e3:
-                by_worker[one["worker"]].append(one)
-        found: list[Arrival] = []
-        for lately in by_worker.values():
-            found = max(found, _arrivals_of(lately, pause), key=len)
-        return found
-
-
-def _read(raw: bytes) -> dict[str, Any] | None:
-    """None for what no worker of ours wrote."""
-    try:
-        document = json.loads(raw)
-        return document if {"worker", "at_ms", "iterations"} <= document.keys() else None
-    except (ValueError, AttributeError):
-        return None
-
-
-_SUMS = ("n", "t", "tt", "p", "d", "pp", "pd", "dd", "pt", "dt")
-
-
-def _arrivals_of(news: list[dict[str, Any]], pause: Callable[[], None]) -> list[Arrival]:
-    begun: dict[int, tuple[float, int]] = {}
-    found = []
-    for one in news:
-        pause()
-        left_s = sum(iteration[0] for iteration in one["iterations"]) / 1e3
-        at_s = one["at_ms"] / 1e3
-        for dt_ms, began, _, ended in one["iterations"]:
-            for _, number, prompt_tokens, waited_ms in began:
-                begun[number] = at_s - left_s - waited_ms / 1e3, prompt_tokens
-            for number, output_tokens in zip(ended[1::3], ended[2::3], strict=True):
-                if number in begun:
-                    found.append(Arrival(number, *begun.pop(number), output_tokens))
-            left_s -= dt_ms / 1e3
-    return found
 
 
 def _event(name: str, data: str) -> bytes:

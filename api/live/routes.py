@@ -1,21 +1,19 @@
-"""GET /ops, its events and its replay."""
+"""GET /ops and its events."""
 
 from __future__ import annotations
 
 from flask import g, request
 
 from api.http.app import Api
-from api.http.large_documents import large_reply
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import Reply
 from api.live.hub import Hub
 from api.observe.metrics import goals_of
 from api.pages.files import STATIC, PageFile
-from api.service.corrector import Corrector
 from scheduler.errors import ServingError, Unauthorized
 
 
-def add_live_view(app: Api, corrector: Corrector) -> None:
+def add_live_view(app: Api) -> None:
     """Add the page and what feeds it."""
     page = PageFile.read(STATIC / "ops.html")
     hub = Hub(app.mailbox, goals_of(app.settings), getattr(app.mailbox, "ask", None))
@@ -46,7 +44,3 @@ def add_live_view(app: Api, corrector: Corrector) -> None:
             return False
 
         return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange, environ)), 200, headers)
-
-    @app.get("/ops/replay")
-    def show_replay() -> Reply:
-        return large_reply(hub.replayed(corrector.pause), corrector.pause)

@@ -17,7 +17,7 @@ from redis import Redis
 
 from api.access.keys import new_key
 from ops.run.embedded_redis import EmbeddedRedis
-from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, send, wait_until
+from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, wait_until
 from worker.mailbox import heartbeat
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import LIVE, Heartbeat
@@ -57,7 +57,7 @@ def has_stream(system: RunningSystem) -> bool:
         return bool(client.exists("miniserve:live"))
 
 
-def test_a_viewer_sees_the_batches_of_all_workers_and_any_replica_replays_them(system: RunningSystem) -> None:
+def test_a_viewer_sees_the_batches_of_all_workers(system: RunningSystem) -> None:
     assert post_json(system.url, "/correct/batch", TEXTS).status == 200
     assert not has_stream(system)
 
@@ -73,10 +73,6 @@ def test_a_viewer_sees_the_batches_of_all_workers_and_any_replica_replays_them(s
             if is_all and name == "figures" and document["answers_per_s"]:
                 break
         assert [worker["slots"] for worker in document["workers"]] == [256, 256]
-        wait_until(lambda: send(system.url, "GET", "/ops/replay").status == 200, 5, "something to replay")
-
-    policies = send(system.url, "GET", "/ops/replay").body["policies"]
-    assert [one["answers"] for one in policies.values()] == [policies["continuous"]["answers"]] * 3
 
 
 def test_after_the_last_viewer_nothing_stays_in_redis(system: RunningSystem) -> None:
@@ -123,7 +119,7 @@ def test_a_revoked_key_ends_the_stream(redis_server: EmbeddedRedis, tmp_path: Pa
     (tmp_path / "keys").write_text(line)
     headers = {"Authorization": f"Bearer {key}"}
     with ApiProcess(redis_server.url, "--api-keys-file", str(tmp_path / "keys")) as api:
-        assert [api.status_of(path) for path in ("/ops", "/ops/events", "/ops/replay")] == [200, 401, 401]
+        assert [api.status_of(path) for path in ("/ops", "/ops/events")] == [200, 401]
         with viewer(api.url, **headers) as response:
             next(events(response))
             (tmp_path / "keys").write_text("")

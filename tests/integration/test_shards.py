@@ -114,7 +114,7 @@ def test_the_live_view_shows_the_workers_of_all_shards(replicas: list[ApiProcess
             if len(workers) == NUM:
                 break
 
-    assert send(replicas[0].url, "GET", "/ops/replay").status == 200
+    assert len(workers) == NUM
 
 
 @pytest.mark.usefixtures("replicas")  # and their workers

@@ -25,15 +25,6 @@ _COLOURS = """canvas => {
   return found.size;
 }"""
 
-_WASTED = """canvas => {
-  const pen = canvas.getContext("2d"), { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
-  pen.fillStyle = getComputedStyle(canvas).getPropertyValue("accent-color");
-  const grey = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
-  let number = 0;
-  for (let at = 0; at < data.length; at += 4) number += grey.every((part, of) => data[at + of] === part);
-  return number;
-}"""
-
 
 @pytest.fixture
 def live(browser: Browser, site: str) -> Iterator[Page]:
@@ -66,19 +57,10 @@ def test_a_burst_becomes_a_picture_with_figures_and_freed_slots_that_are_taken(l
     expect(live.locator("#figures div").filter(has_text="Answers a second")).not_to_contain_text("0.0")
 
 
-def test_what_ran_is_replayed_under_three_policies(live: Page) -> None:
-    is_watched = live.locator(".worker canvas")
+def test_after_a_burst_no_slot_is_busy(live: Page) -> None:
     burst(live)
-    expect(is_watched).to_have_count(1, timeout=20_000)
 
-    live.get_by_role("button", name="Replay under three policies").click()
-
-    lanes = live.locator(".policy h3")
-    expect(lanes).to_have_count(3)
-    wasted = [int(re.search(r"(\d+) % of the steps", text)[1]) for text in lanes.all_inner_texts()]
-    assert wasted[0] > wasted[2] and wasted[1] >= wasted[2]
-    for canvas in live.locator(".policy canvas").all():
-        eventually(lambda canvas=canvas: canvas.evaluate(_COLOURS) > 3, 20, 0.1)
+    expect(live.locator(".worker h3")).to_have_text(re.compile(r": 0 of 256 slots busy$"), timeout=20_000)
 
 
 def test_a_refused_burst_says_why(live: Page) -> None:
@@ -88,18 +70,6 @@ def test_a_refused_burst_says_why(live: Page) -> None:
     live.get_by_role("button", name="Send a burst").click()
 
     expect(live.locator("#said")).to_have_text(f"The server refused 30 of 30 requests: {problem['detail']}")
-
-
-def test_wasted_steps_of_a_replay_differ_from_idle_slots(live: Page) -> None:
-    burst(live)
-    expect(live.locator(".worker canvas")).to_have_count(1, timeout=20_000)
-
-    live.get_by_role("button", name="Replay under three policies").click()
-
-    expect(live.get_by_role("list", name="What the colours of the replay mean")).to_contain_text("wasted")
-    lanes = live.locator(".policy canvas")
-    eventually(lambda: lanes.nth(0).evaluate(_WASTED) > 0, 20, 0.1)  # the page's policy forbids wait_for_function
-    assert lanes.nth(2).evaluate(_WASTED) == 0
 
 
 def test_two_viewers_see_the_same_workers(live: Page, browser: Browser, site: str) -> None:
@@ -160,16 +130,14 @@ def untouched(page: Page) -> None:
     expect(page.locator("#figures dd").first).to_be_visible()
 
 
-def replayed(page: Page) -> None:
+def watched(page: Page) -> None:
     burst(page)
     expect(page.locator(".worker canvas")).to_have_count(1, timeout=20_000)
-    page.get_by_role("button", name="Replay under three policies").click()
-    expect(page.locator(".policy canvas")).to_have_count(3)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("state", [untouched, replayed], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("state", [untouched, watched], ids=lambda state: state.__name__)
 def test_axe_finds_no_fault_in_the_live_view(
     browser: Browser, site: str, state: Callable[[Page], None], scheme: str, size: str
 ) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from api.http import problems
-from tests import loop_holds
-from tests.loop_holds import BODY_BYTES, REPLAY, REQUESTS, WatchedMailbox, run, site
+from tests.loop_holds import BODY_BYTES, REQUESTS, run, site
 
 MOST_LINES = 40_000  # of Python in a row: some three milliseconds
 MOST_CHARACTERS = 400_000  # of JSON: two; the answer of 64 sentences with 20 edits each has 330,000
@@ -92,18 +91,5 @@ def test_between_two_pauses_any_request_does_a_bounded_amount_of_work(
 
     assert status[:3] == REFUSED.get(name, "200")
     assert work.num_pauses > 2 or name in REFUSED  # two are the wait for the answers, and the end
-    assert 0 < work.most_lines <= MOST_LINES
-    assert work.most_characters <= MOST_CHARACTERS
-
-
-def test_a_replay_does_a_bounded_amount_of_work_between_two_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    work = Work()
-    monkeypatch.setattr(loop_holds, "_NUM_NEWS", 24)
-    app = site(work.pause, WatchedMailbox)
-
-    with counted(work, monkeypatch):
-        status = run(app, REPLAY(0))
-
-    assert status == "200 OK" and work.num_pauses > 100
     assert 0 < work.most_lines <= MOST_LINES
     assert work.most_characters <= MOST_CHARACTERS

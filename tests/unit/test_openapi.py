@@ -26,7 +26,7 @@ from tests.unit.test_waterfall import FOUND
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox
 
 # For browsers, not for programs.
-PAGES = {"/", "/docs", "/openapi.json", "/static/<name>", "/ops", "/ops/events", "/ops/replay"}
+PAGES = {"/", "/docs", "/openapi.json", "/static/<name>", "/ops", "/ops/events"}
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 const CELL = 9, GAP = 1;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** An iteration as the server tells it, with maps by slot. Only a replay has slots that a batch holds for nothing. */
-export function columnOf([ms, began, decoding, ended, wasted = []], before) {
-  const column = { ms, began: new Map(), decoding: new Map(), ended: new Map(), taken: new Set(), wasted };
+/** Returns an iteration as the server sends it, with maps by slot. */
+export function columnOf([ms, began, decoding, ended], before) {
+  const column = { ms, began: new Map(), decoding: new Map(), ended: new Map(), taken: new Set() };
   for (const [slot, number] of began) column.began.set(slot, number);
   for (let at = 0; at < decoding.length; at += 2) column.decoding.set(decoding[at], decoding[at + 1]);
   for (let at = 0; at < ended.length; at += 3) column.ended.set(ended[at], ended[at + 1]);
@@ -47,11 +47,9 @@ export class Lanes {
     const pen = canvas.getContext("2d"), style = getComputedStyle(canvas);
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, width, rows * height);
-    const ink = style.color, grey = style.accentColor, room = Math.ceil(width / CELL);
+    const ink = style.color, room = Math.ceil(width / CELL);
     for (const [at, column] of this.columns.slice(-room).entries()) {
       const x = width - (Math.min(room, this.columns.length) - at) * CELL;
-      pen.fillStyle = grey;
-      for (const slot of column.wasted) pen.fillRect(x, slot * height + GAP, CELL, height - 2 * GAP);
       for (const [cells, isPrompt] of [[column.decoding, false], [column.began, true]]) {
         for (const [slot, number] of cells) {
           if (slot >= rows) continue;

@@ -51,12 +51,19 @@ function take({ worker, slots, iterations }) {
     one.pending.push(column);
   }
   if (one.pending.length > MOST_BEHIND) one.pending.splice(0, one.pending.length - 120);
-  one.lanes.title.textContent = `${worker}: ${one.last ? one.last.decoding.size + one.last.began.size : 0} of ${slots} slots busy`;
+  if (one.last) showBusy(one, one.last.decoding.size + one.last.began.size - one.last.ended.size, slots);
   one.lanes.canvas.setAttribute("aria-label", `Slots of worker ${worker} by iteration; the figures below say it in numbers.`);
   if (numFreed) byId("taken").textContent = `While others waited, ${numTaken} of ${numFreed} freed slots were taken in the very next iteration.`;
 }
 
+function showBusy({ lanes, name }, busy, slots) {
+  lanes.title.textContent = `${name}: ${busy} of ${slots} slots busy`;
+}
+
 function showFigures(found) {
+  for (const { name, running, slots } of found.workers) { // the end of a cancelled request is in no iteration
+    if (workers.has(name)) showBusy(workers.get(name), running, slots);
+  }
   byId("waiting").textContent = found.waiting;
   const line = byId("line"), wanted = Math.min(found.waiting, MOST_WAITING);
   while (line.childElementCount > wanted) line.lastChild.remove();
@@ -105,7 +112,6 @@ function frame(now) {
     if (!one.pending.length) one.owed = 0;
     if (has) one.lanes.draw();
   }
-  for (const run of runs) run.play(seconds);
   requestAnimationFrame(frame);
 }
 
@@ -134,46 +140,10 @@ async function send(sentences) {
   return problem?.detail ?? (response ? `it answered ${response.status}.` : "it did not answer.");
 }
 
-let runs = [];
-class Run {
-  constructor(name, found) {
-    const p95 = found.p95_ms === null ? "–" : `${found.p95_ms} ms`;
-    const text = `${name}: p95 ${p95}; ${found.answers} answers in ${found.seconds.toFixed(2)} s; ${Math.round(100 * found.wasted)} % of the steps of taken slots wasted`;
-    this.lanes = new Lanes(byId("policies"), { className: "policy", text }, 8);
-    this.lanes.rows = 8;
-    this.lanes.canvas.setAttribute("aria-label", text);
-    this.columns = [];
-    for (const iteration of found.iterations) this.columns.push(columnOf(iteration, this.columns.at(-1)));
-    this.owed = 0;
-  }
-
-  play(seconds) {
-    this.owed += seconds * 100; // ms of the load: ten times slowed down
-    let has = false;
-    for (; this.columns.length && this.owed >= this.columns[0].ms; has = true) {
-      this.owed -= this.columns[0].ms;
-      this.lanes.add(this.columns.shift());
-    }
-    if (has) this.lanes.draw();
-  }
-}
-
-async function replay() {
-  const response = await fetch("/ops/replay").catch(() => null);
-  const found = await response?.json().catch(() => null);
-  if (!response?.ok) return say(found?.detail ?? "The server did not answer.");
-  byId("policies").replaceChildren();
-  byId("replayed").hidden = false;
-  runs = Object.entries(found.policies).map(([name, one]) => new Run(name, one));
-  say(`${found.requests} requests of the last ten seconds.`);
-  byId("replayed").scrollIntoView({ block: "nearest" });
-}
-
 const say = (text) => { byId("said").textContent = text; };
 const tell = (text) => { byId("link").textContent = text; };
 function press(button, is) { button.setAttribute("aria-pressed", String(is)); }
 byId("burst").onclick = burst;
-byId("replay").onclick = replay;
 byId("pace").onclick = (event) => press(event.currentTarget, (isSlow = !isSlow));
 byId("pause").onclick = (event) => press(event.currentTarget, (isPaused = !isPaused));
 press(byId("pause"), isPaused);
