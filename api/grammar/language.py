@@ -1,6 +1,7 @@
-"""Chooses the explanation of a text without verb mistakes; it may say that it, or part of it, seems not to be English.
+"""Judges whether a text seems to be English, and chooses what an answer says where it does not.
 
-The model finds almost nothing in other languages, so their texts must not pass as checked ones. The judgement counts
+The model finds almost nothing in other languages, and what it finds there is wrong: no edit is made in a sentence that
+seems not to be English, and no such text passes as a checked one. The judgement counts
 words that are frequent in English and nowhere else against those that are not English: by the lists of languages.tsv,
 by a letter English does not have, or, for half as much, by such a letter in a name or by the shape of a word in small
 letters. A short text without a clue passes for English. So do a few sentences of an English text, unless many clues
@@ -21,6 +22,7 @@ PARTLY_ENGLISH = "Part of the text seems not to be English; only English is chec
 
 _LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is doubted at all, by 0.5
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
+_OF_NAMES = frozenset("al bin da de del den der des di do dos du la las le los van von y".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
 _SHAPE = re.compile(
@@ -30,19 +32,14 @@ _SHAPE = re.compile(
 )
 
 
-def nothing_found(text: str, num_unsure: int = 0, doubtful: Sequence[str] = ()) -> str:
-    """Return the explanation of a text without edits.
-
-    `num_unsure` were left out, being less certain than asked. `doubtful` are its sentences that by themselves seem not
-    to be English.
-    """
+def nothing_found(text: str, num_unsure: int = 0) -> str:
+    """Return the explanation of a text without edits. `num_unsure` were left out, being less certain than asked."""
     if not seems_english(text):
         return NOT_ENGLISH
-    found = NOTHING_FOUND
     if num_unsure:
         left_out = "1 edit that is" if num_unsure == 1 else f"{num_unsure} edits that are"
-        found = f"`min_confidence` left out {left_out} less certain; nothing else was found."
-    return f"{found} {PARTLY_ENGLISH}" if are_foreign(doubtful) else found
+        return f"`min_confidence` left out {left_out} less certain; nothing else was found."
+    return NOTHING_FOUND
 
 
 def are_foreign(doubtful: Sequence[str]) -> bool:
@@ -59,15 +56,23 @@ def _doubt(text: str) -> float:
     """Return how much more speaks against English than for it; 0 where hardly anything speaks against it."""
     english, foreign = _frequent_words()
     for_english, against = 0, 0.0
-    for word in _WORD.findall(text[:_MOST_CHARACTERS].replace("\u2019", "'")):
+    words = _WORD.findall(text[:_MOST_CHARACTERS].replace("\u2019", "'"))
+    for at, word in enumerate(words):
         small = word.lower()
         if small in english:
             for_english += 1
-        elif small in foreign or not word.isascii() and small == word:
+        elif small in foreign:
+            against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else 1
+        elif not word.isascii() and small == word:
             against += 1
         elif not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word):
             against += 0.5
     return against - for_english if against >= 1 else 0.0
+
+
+def _is_in_a_name(words: Sequence[str]) -> bool:
+    """Return whether the second of three words belongs to a name: "in Los Angeles", "Rio de Janeiro"."""
+    return words[-1].istitle() and (words[1].istitle() or (words[0].istitle() and words[1] in _OF_NAMES))
 
 
 @cache

@@ -15,7 +15,7 @@ from api.grammar.edit_script import ScriptEdit, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
-from api.grammar.language import NOT_ENGLISH, nothing_found
+from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, nothing_found, seems_english
 from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
@@ -165,8 +165,10 @@ class TextPipeline:
         )
         names = ("num_dropped", "num_malformed", "num_tokens", "num_unsure")
         counts = [sum(getattr(part, name) for part in parts) for name in names]
-        doubtful = [own.sentence for own, part in concluded if part.explanation == NOT_ENGLISH]
-        return _correction(draft.text, edits, counts, doubtful)
+        doubtful = [(own.sentence, part) for own, part in concluded if part.explanation == NOT_ENGLISH]
+        # A few words of another language are not worth a note, unless edits are withheld because of them.
+        is_foreign = any(part.num_dropped for _, part in doubtful) or are_foreign([one for one, _ in doubtful])
+        return _correction(draft.text, edits, counts, PARTLY_ENGLISH if is_foreign else "")
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to the sentence."""
@@ -200,9 +202,12 @@ class TextPipeline:
         """
         moves = self._moves(draft, proposals)
         halves = moves | {rank + 1 for rank in moves}
+        is_english = not proposals or seems_english(draft.sentence)
         makes_sense = [
-            not self._is_alone(proposals, rank) and self._makes_sense(draft, proposal, is_sure=rank in halves)
-            for rank, proposal in enumerate(proposals)
+            is_english
+            and self._makes_sense(draft, edit, is_sure=rank in halves)
+            and not self._is_alone(proposals, rank)
+            for rank, edit in enumerate(proposals)
         ]
         # What explanations quote: the words as they are once the edits before are made.
         texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words] if proposals else []
@@ -284,11 +289,12 @@ def _written(part: Proposal, new: Sequence[str]) -> str:
     return ((part.gap or " ") if len(new) == len(part.source) else " ").join(new)
 
 
-def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int], doubtful: Sequence[str] = ()) -> Correction:
+def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int], note: str = "") -> Correction:
     """Apply the edits to the text. The counts stand in the order of the answer's fields."""
     parts, done = [], 0
     for edit in edits:  # the parser ensures that they are in order and do not overlap
         parts += [text[done : edit.start], edit.replacement]
         done = edit.end
-    explanation = " ".join(edit.explanation for edit in edits) if edits else nothing_found(text, counts[-1], doubtful)
+    said = [edit.explanation for edit in edits] or [nothing_found(text, counts[-1])]
+    explanation = " ".join([*said, note] if note and said != [NOT_ENGLISH] else said)
     return Correction("".join([*parts, text[done:]]), edits, explanation, *counts)

@@ -67,7 +67,7 @@ def test_english_sentences_pass_for_english(name: str) -> None:
     "text",
     ["", "42", "?!", "Hello", "Obama visits Chicago.", "To the café!", "I have 25 years old.",
      "We met Zoë at the café.", "Signora Rossi said \u201carrivederci\u201d and left.", "for i in range(10): print(i)",
-     "Café", "Müller goed home"],
+     "Café", "Müller goed home", "Tom live in Los Angeles.", "Anna paint like Leonardo da Vinci."],
 )  # fmt: skip
 def test_names_borrowed_words_and_short_texts_raise_no_doubt(text: str) -> None:
     assert nothing_found(text) == NOTHING_FOUND
