@@ -194,7 +194,8 @@ class Heartbeat:
             self._connection.ask(*(("ZADD", "miniserve:leases", "XX", 0, name) for name in dead))
             self._pause_s = 0.0
         if not is_consistent:
-            num_changed = self._connection.ask_one(script("reconcile"))
+            claimer = () if report.role == "decode" else (self._name,)
+            num_changed = self._connection.ask_one(script("reconcile", *claimer))
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
 

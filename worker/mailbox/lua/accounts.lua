@@ -42,6 +42,22 @@ local function reserve(id, tokens)
   count('accepted')
 end
 
+-- A job that waits and has no reservation: an operator has put it back, and wants it to run, now and at any time. RQ leaves it
+-- the expiry of its failure.
+local function accept_again(id, tokens)
+  reserve(id, tokens)
+  redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', clock()), 'deadline', '', 'cancel_requested', '', 'share', '')
+  redis.call('PERSIST', job_key(id))
+end
+
+-- Undo what a tool of RQ's did to a job that has no answer yet.
+local function put_back(id)
+  redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '', 'ended_at', '')
+  redis.call('PERSIST', job_key(id))
+  redis.call('ZREM', registry_of('failed'), id)
+  redis.call('DEL', 'rq:results:' .. id)
+end
+
 -- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
 -- its job was deleted by hand. `tokens`: of the reservation, false for none, nil where the caller has not read it.
 local function release(id, outcome, accepted_at, tokens, share)

@@ -37,7 +37,7 @@ if had_lease and tonumber(had_lease) > now then
     unregister(dead)
   end
 end
--- Work of owners without any lease: only after a Redis that came back without its last moments.
+-- Work of owners without any lease: of RQ's workers, and after a Redis that came back without its last moments.
 local is_live, ids_of = {}, {}
 for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do is_live[live] = true end
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
@@ -48,7 +48,7 @@ for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
     table.insert(ids_of[owner], id)
   end
 end
-for _, ids in pairs(ids_of) do taken_back = taken_back + requeue(ids, true) end
+for owner, ids in pairs(ids_of) do taken_back = taken_back + requeue(ids, owner) end
 
 for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
   redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)

@@ -24,19 +24,21 @@ end
 local function cancel(id)
   local job = read(id, 'status', 'reply_to', 'worker_name')
   local status, reply_to, worker = job.status, job.reply_to or '', job.worker_name or ''
-  if status ~= 'queued' and status ~= 'started' then return 'over' end
+  local is_failed = is_undone(id, status) -- by a worker of RQ's
+  if status ~= 'queued' and status ~= 'started' and not is_failed then return 'over' end
   if channel ~= '' then
     reply_to = without(reply_to, channel)
     redis.call('HSET', job_key(id), 'reply_to', reply_to)
     if reply_to ~= '' then return 'kept' end
   end
-  if take_out(id, status, worker) then
-    cancel_job(id, why, status == 'queued' and 'waiting' or 'running')
+  if is_failed then put_back(id) end
+  if take_out(id, is_failed and 'queued' or status, worker) or is_failed then
+    cancel_job(id, why, status == 'started' and 'running' or 'waiting')
     return 'canceled'
   end
   -- Its worker gets the id, and the next worker to take it sees the mark.
   redis.call('HSET', job_key(id), 'cancel_requested', why)
-  if status == 'started' then redis.call('HSET', inbox_key(worker), id, why) end
+  if status == 'started' and is_leased(worker) then redis.call('HSET', inbox_key(worker), id, why) end
   return 'requested'
 end
 

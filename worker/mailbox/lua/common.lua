@@ -138,6 +138,11 @@ end
 local function attempts_of(text) return number(text, 0, 99) or 0 end
 
 
+-- Whether a tool of RQ's has failed or stopped a job that has no answer: what our scripts end has no reservation. Such a job
+-- still waits.
+local UNDONE = { failed = true, stopped = true }
+local function is_undone(id, status) return UNDONE[status or ''] and redis.call('HEXISTS', RESERVATIONS, id) == 1 end
+
 local function num_queued() return redis.call('LLEN', QUEUE) + redis.call('LLEN', ASYNC) end
 
 -- Back to the front of the queue, in their order.
@@ -193,10 +198,13 @@ local function state_of(id)
   if job.cancel_requested and status == 'started' and not is_leased(job.worker_name or '') then
     return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '', trace }
   end
+  if is_undone(id, status) then return { 'queued', '', trace } end
   if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
-  local last = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1) -- an error has no first
-  for field = 1, last[1] and #last[1][2] or 0, 2 do
-    if last[1][2][field] == 'return_value' then return { 'done', last[1][2][field + 1], trace } end
+  -- An error has no rows. A worker of RQ's that fails the job afterwards adds a row without an answer.
+  for _, row in ipairs(redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 10)) do
+    for field = 1, #row[2], 2 do
+      if row[2][field] == 'return_value' then return { 'done', row[2][field + 1], trace } end
+    end
   end
   return { 'gone', '', trace }
 end

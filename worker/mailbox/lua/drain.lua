@@ -34,31 +34,40 @@ if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 
 end
 if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
 
-local started, deliveries = {}, {}
+local started, deliveries, ids, tokens_of = {}, {}, {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
 
 local function start(id, job)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker, 'claim', claim or '')
-  if not job.accepted_at then -- a dead letter that the dashboard put back: it has waited since just now
-    redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
-    if redis.call('HEXISTS', RESERVATIONS, id) == 0 then reserve(id, job.tokens) end
-  end
   started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker
   deliveries[#deliveries + 1] = delivery(id, job)
+  ids[#ids + 1], tokens_of[id] = id, job.tokens
+end
+
+-- What an operator has put back has waited since just now, and has no deadline.
+local function reserve_what_was_put_back()
+  for at, tokens in ipairs(redis.call('HMGET', RESERVATIONS, unpack(ids))) do
+    if not tokens then
+      accept_again(ids[at], tokens_of[ids[at]])
+      deliveries[at][3], deliveries[at][6] = 0, -1
+    end
+  end
 end
 
 -- nil: nothing to run under this id any more.
 local function load(id)
   local job = job_to_run(id, needed_s)
   if job.status == 'started' then return nil end -- a second entry of an id that runs
-  if job.status ~= 'queued' then
+  if is_undone(id, job.status) then
+    put_back(id)
+  elseif job.status ~= 'queued' then
     queue_publish(job.reply_to, '-' .. id)
     release(id)
     return nil
   end
   local why = job.is_late and 'expired' or job.cancel_requested
-  if why then
+  if why and redis.call('HEXISTS', RESERVATIONS, id) == 1 then
     cancel_job(id, why, 'waiting')
     return nil
   end
@@ -131,6 +140,9 @@ elseif turn >= BEFORE_ASYNC then
   take_async()
 end
 if async_taken > 0 then redis.call('LTRIM', ASYNC, async_taken, -1) end
-if #started > 0 then in_slices('ZADD', WIP, started) end
+if #started > 0 then
+  in_slices('ZADD', WIP, started)
+  reserve_what_was_put_back()
+end
 close()
 return { 0, cancelled, must_wait, deferred, { turn, num_async - async_taken }, deliveries }

@@ -27,6 +27,7 @@ local function shorten_record(request, own_until_s, own_ttl)
 end
 
 local job = read(id, 'status', 'request')
+if is_undone(id, job.status) then return 'queued' end
 if job.status ~= 'failed' then return job.status or '' end
 if job.request then
   local until_s = redis.call('ZSCORE', registry_of('failed'), id)

@@ -2,8 +2,12 @@
 -- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or '',
 -- trace or ''. Returns the number of duplicates dropped.
 local worker, FIRST, STEP = ARGV[1], 2, 5
-local members = {}
-for at = FIRST, #ARGV, STEP do members[#members + 1] = ARGV[at] .. ':' .. worker end
+local ids, members = {}, {}
+for at = FIRST, #ARGV, STEP do
+  ids[#ids + 1] = ARGV[at]
+  members[#members + 1] = ARGV[at] .. ':' .. worker
+end
+local reserved_for = redis.call('HMGET', RESERVATIONS, unpack(ids))
 -- The first write is one that a Redis without memory takes: then it takes the others.
 in_slices('ZREM', WIP, members)
 
@@ -20,10 +24,15 @@ end
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
-  local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request, tokens, share = values_of(
-    id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request',
-    'reserved_tokens', 'share')
-  if was == 'started' and owner == worker then
+  local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request, share = values_of(id,
+    'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request', 'share')
+  local tokens, is_own = reserved_for[(at - FIRST) / STEP + 1], was == 'started' and owner == worker
+  -- A tool of RQ's, or a worker without a lease, has marked the job as its own, and there is no answer yet.
+  if tokens and not is_own and (UNDONE[was] or was == 'started' and not is_leased(owner or '')) then
+    put_back(id)
+    is_own = true
+  end
+  if is_own then
     if trace ~= '' and (status == 'canceled' or status == 'expired') then
       redis.call('HSET', job_key(id), 'trace', trace)
     end
@@ -41,7 +50,7 @@ for at = FIRST, #ARGV, STEP do
         fields[#fields + 1] = '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]'
       end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = accepted_at,
-        request = request, tokens = number(tokens), share = share, fields = fields })
+        request = request, tokens = tokens, share = share, fields = fields })
       queue_publish(reply_to, payload)
     elseif why ~= '' then
       cancel_job(id, why, 'running')

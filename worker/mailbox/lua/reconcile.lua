@@ -1,6 +1,7 @@
 -- RECONCILE: look at every accepted id. What was deleted is released, what is nowhere goes back to the queue, and what
--- a dashboard put back is reserved again. Returns the number of ids put right.
-local num_changed, now = 0, clock()
+-- a dashboard put back is reserved again. What workers of RQ's have failed is claimed for a worker of ours.
+-- ARGV: a worker that claims; none where the caller claims nothing. Returns the number of ids put right.
+local claimer, num_changed = ARGV[1], 0
 local is_placed = {}
 for _, list in ipairs({ QUEUE, ASYNC }) do
   for _, id in ipairs(redis.call('LRANGE', list, 0, -1)) do is_placed[id] = true end
@@ -11,10 +12,10 @@ for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
 end
 
 for id in pairs(is_placed) do
-  local tokens = number(read(id, 'reserved_tokens').reserved_tokens, 1)
+  local job = read(id, 'reserved_tokens', 'status')
+  local tokens = (job.status == 'queued' or job.status == 'started') and number(job.reserved_tokens, 1)
   if tokens and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
-    reserve(id, tokens)
-    redis.call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now))
+    accept_again(id, tokens)
     num_changed = num_changed + 1
   end
 end
@@ -22,14 +23,14 @@ redis.call('DEL', CLIENTS)
 count('shares', -(counts('shares').shares or 0))
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
   local job = read(id, 'status', 'share')
-  local status = job.status
-  if status ~= 'queued' and status ~= 'started' then
+  local is_open = job.status == 'queued' or job.status == 'started' or UNDONE[job.status or '']
+  if not is_open then
     release(id)
     num_changed = num_changed + 1
   elseif not is_placed[id] then
-    num_changed = num_changed + requeue({ id })
+    num_changed = num_changed + requeue({ id }, nil, nil, claimer)
   end
-  if status == 'queued' or status == 'started' then hold(job.share, 1) end
+  if is_open then hold(job.share, 1) end
 end
 close()
 

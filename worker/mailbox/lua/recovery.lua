@@ -19,27 +19,29 @@ local function suspect(ids)
   end
 end
 
--- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. With `has_died`
--- those that had been started are suspects, but for what came with a claim after `last_read`: the worker never saw it.
-local function requeue(ids, has_died, last_read)
+-- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. What `dead` had started
+-- are suspects, but for what came with a claim after `last_read`: that worker never saw it. A worker of RQ's that has started
+-- a job has an execution in rq:wip, and not its name. `claimer`: a worker that takes them at once, before such a worker can.
+local function requeue(ids, dead, last_read, claimer)
   local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at', 'cancel_requested', 'claim')
+    local job = read(id, 'status', 'accepted_at', 'cancel_requested', 'claim', 'worker_name')
+    local is_failed = is_undone(id, job.status)
     if not job.status then
       release(id) -- the job was deleted by hand
-    elseif job.cancel_requested and job.status == 'started' then
+    elseif job.cancel_requested and (job.status == 'started' or is_failed) then
       cancel_job(id, job.cancel_requested, 'running')
-    elseif job.status == 'started' or job.status == 'queued' then
+    elseif job.status == 'started' or job.status == 'queued' or is_failed then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
-      redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
+      if is_failed then put_back(id) else redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '') end
       local is_unread = (number(job.claim) or 0) > (last_read or 1e21)
-      if has_died and job.status == 'started' and not is_unread then suspects[#suspects + 1] = id end
+      if dead and job.worker_name == dead and job.status == 'started' and not is_unread then suspects[#suspects + 1] = id end
     end
   end
   local function is_older(one, other) return since[one] < since[other] end
   table.sort(waiting, is_older)
   table.sort(suspects, is_older)
-  push_front(waiting)
+  if claimer and #waiting > 0 then in_slices('RPUSH', claim_key(claimer), waiting) else push_front(waiting) end
   suspect(suspects)
   return #waiting
 end
@@ -50,7 +52,7 @@ local function take_from(worker, has_died)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
   for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
   redis.call('DEL', claim_key(worker))
-  return requeue(ids, has_died, number(redis.pcall('ZSCORE', READ, worker)))
+  return requeue(ids, has_died and worker, number(redis.pcall('ZSCORE', READ, worker)))
 end
 
 local function sum_rates()

@@ -4,12 +4,14 @@
 local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
-local now = clock()
-unkeep(id, 'failed')
-redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '',
-  'attempts', 1, 'worker_name', '', 'accepted_at', string.format('%.6f', now), 'cancel_requested', '', 'deadline', '')
-redis.call('PERSIST', job_key(id))
-reserve(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)
+if is_undone(id, status) then -- by a worker of RQ's
+  put_back(id)
+else
+  unkeep(id, 'failed')
+  redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '', 'attempts', 1,
+    'worker_name', '')
+  accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)
+end
 redis.call('RPUSH', QUEUE, id)
 close()
 return 'revived'

@@ -1,0 +1,197 @@
+"""What RQ's own workers do to our queue, started by mistake: no request is lost, and each gets exactly one answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from rq.job import Job
+from rq.registry import FailedJobRegistry, StartedJobRegistry
+from rq.serializers import JSONSerializer
+
+from scheduler.errors import Cancelled
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from tests.mailbox_house import (
+    RedisHouse,
+    SubmittingRedisMailbox,
+    a_request,
+    an_answer,
+    answer,
+    eventually,
+    take,
+)
+from worker.mailbox.protocol import CancelResult
+from worker.mailbox.worker_end import RedisWorkerMailbox
+
+RQ = str(Path(sys.executable).with_name("rq"))
+
+
+def run_rq(redis_url: str, *words: str) -> None:
+    """One of RQ's commands, to its end."""
+    subprocess.run(
+        [RQ, *words, "-u", redis_url], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=True
+    )
+
+
+@pytest.fixture
+def client(redis_url: str) -> Redis:
+    return Redis.from_url(redis_url)
+
+
+def serve(worker: RedisWorkerMailbox, num: int) -> dict[str, int]:
+    """Take and answer until so many have come; how often each came."""
+    times: dict[str, int] = {}
+
+    def has_answered() -> bool:
+        for request_id in take(worker):
+            times[request_id] = times.get(request_id, 0) + 1
+            answer(worker, request_id)
+        return len(times) >= num
+
+    eventually(has_answered, within_s=60)
+    return times
+
+
+def assert_all_is_settled(api: SubmittingRedisMailbox, client: Redis, num_done: int) -> None:
+    counts = {
+        name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items() if value.isdigit()
+    }
+    status = api.status()
+    assert (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
+    assert (counts["accepted"], counts["done"]) == (num_done, num_done)
+    assert not counts.get("removed") and not counts.get("failed")
+    assert client.zcard("rq:failed:correct") == 0
+    assert client.zcard("rq:wip:correct") == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("worker", "--burst", "correct"),
+        ("worker", "--burst", "--serializer", "json", "correct", "correct-async"),
+        ("worker-pool", "--burst", "-n", "2", "correct"),
+    ],
+    ids=["pickle", "json", "pool"],
+)
+def test_what_a_worker_of_rq_has_failed_is_answered_by_ours(
+    house: RedisHouse, client: Redis, redis_url: str, command: tuple[str, ...]
+) -> None:
+    api = house.api()
+    waiting = [api.submit(a_request(name), within_s=120.0) for name in ("a", "b", "c")]
+
+    run_rq(redis_url, *command)  # nobody of ours is there yet
+    api._poll(0.0)
+    times = serve(house.worker(), 3)
+
+    assert [api.wait(wanted, 60).request_id for wanted in waiting] == ["a", "b", "c"]
+    assert times == {"a": 1, "b": 1, "c": 1}
+    eventually(lambda: not client.zcard("rq:failed:correct"))
+    assert_all_is_settled(api, client, 3)
+
+
+def test_a_worker_of_rq_beside_ours_loses_no_request(house: RedisHouse, client: Redis, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    waiting = [api.submit(a_request(f"r{number}")) for number in range(6)]
+
+    run_rq(redis_url, "worker", "--burst", "correct")  # while our worker's heart beats
+    serve(worker, 6)
+
+    assert [api.wait(wanted, 60).request_id for wanted in waiting] == [f"r{number}" for number in range(6)]
+    eventually(lambda: not client.zcard("rq:wip:correct") and not client.zcard("rq:failed:correct"))
+    assert api.status().reserved_tokens == 0
+
+
+def fail_as_rq_does(client: Redis, job_id: str) -> None:
+    """StartedJobRegistry.cleanup, which any tool of RQ's calls, of a job whose time is over by its clock."""
+    (member,) = [each for each in client.zrange("rq:wip:correct", 0, -1) if each.startswith(job_id.encode() + b":")]
+    client.zadd("rq:wip:correct", {member: 1})
+    StartedJobRegistry("correct", connection=client, serializer=JSONSerializer).cleanup()
+    assert client.hget(f"rq:job:{job_id}", "status") == b"failed"
+
+
+def test_the_answer_counts_of_a_job_that_rqs_cleanup_failed_while_it_ran(
+    house: RedisHouse, client: Redis, redis_url: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    wanted = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+
+    fail_as_rq_does(client, "a")
+    answer(worker, "a")
+
+    assert api.wait(wanted, 60) == an_answer("a")
+    eventually(lambda: not client.zcard("rq:failed:correct"))
+    assert_all_is_settled(api, client, 1)
+
+
+def test_an_answer_stays_when_a_worker_of_rq_fails_its_job_afterwards(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    answer(worker, "a")
+    job = Job.fetch("a", connection=client, serializer=JSONSerializer)
+
+    with client.pipeline() as pipeline:  # as at the end of Worker.handle_job_failure
+        job.set_status("failed", pipeline=pipeline)
+        job._handle_failure("ModuleNotFoundError: miniserve", pipeline)
+        pipeline.execute()
+
+    assert api.wait(api.submit(a_request("a")), 60) == an_answer("a")
+
+
+def test_a_job_that_a_worker_of_rq_has_failed_can_be_cancelled(
+    house: RedisHouse, client: Redis, redis_url: str
+) -> None:
+    api = house.api()
+    wanted = api.submit(a_request("a"))
+    run_rq(redis_url, "worker", "--burst", "correct")
+
+    assert api.cancel("a") is CancelResult.CANCELLED
+
+    with pytest.raises(Cancelled):
+        api.wait(wanted, 60)
+    assert take(house.worker()) == []
+    assert api.status().reserved_tokens == 0
+
+
+@pytest.mark.parametrize("is_dead_letter", [True, False], ids=["dead letter", "failed by a worker of RQ's"])
+def test_a_requeue_of_rq_keeps_the_accounts_and_the_job(
+    house: RedisHouse, client: Redis, redis_url: str, is_dead_letter: bool
+) -> None:
+    api = house.api()
+    api.submit(a_request("a"), within_s=120.0)
+    if is_dead_letter:
+        worker = house.worker()
+        assert take(worker) == ["a"]
+        worker.exchange([Completion("a", FinishReason.ERROR, error="x")], NO_CAPACITY)
+        client.hset("rq:job:a", "deadline", 1)  # in 1970
+    else:
+        run_rq(redis_url, "worker", "--burst", "correct")
+
+    run_rq(redis_url, "requeue", "--queue", "correct", "a")
+    worker = house.worker()
+    assert eventually(lambda: take(worker)) == ["a"]
+    reserved = api.status().reserved_tokens
+    answer(worker, "a")
+
+    assert reserved == 42
+    assert api.status().reserved_tokens == 0
+    assert int(client.hget("miniserve:counts", "reserved_tokens")) == 0
+
+
+def test_a_job_that_rq_puts_back_does_not_expire_while_it_waits(
+    house: RedisHouse, client: Redis, redis_url: str
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], NO_CAPACITY)
+
+    FailedJobRegistry("correct", connection=client, serializer=JSONSerializer).requeue("a")
+
+    eventually(lambda: client.ttl("rq:job:a") == -1)  # nobody has capacity for it
+    assert client.lrange("rq:queue:correct", 0, -1) == [b"a"]
+    assert api.status().reserved_tokens == 42
