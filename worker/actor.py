@@ -101,7 +101,7 @@ class Actor:
             return Inbox()
         if self._is_cut_off:
             self._is_cut_off = False
-            logger.info("the queue is reachable again")
+            logger.warning("the queue is reachable again")  # as loud as what it ends: `up` shows no INFO
         return inbox
 
     def _note_down(self, error: MailboxDown) -> None:

@@ -149,7 +149,7 @@ class KeyFile:
         if fault and fault != self._fault:
             logger.error("the file of API keys is broken: the last good keys stay", reason=fault)
         elif self._fault and not fault:
-            logger.info("the file of API keys is whole again")
+            logger.warning("the file of API keys is whole again")
         self._fault = fault
 
     def _watch(self) -> None:

@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,9 +140,13 @@ def queue_corrector(settings: Settings) -> Corrector:
 
 def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
     status = mailbox.status()
-    if not status.redis_ok:
-        problem = status.refusal or "the Redis of --redis-url does not answer"
-        logger.warning(f"{problem}; POST /correct says 503 until it does", redis_url=hide_password(settings.redis_url))
+    if status.redis_ok:
+        return
+    problem = status.refusal or "the Redis of --redis-url does not answer"
+    logger.warning(f"{problem}; POST /correct says 503 until it does", redis_url=hide_password(settings.redis_url))
+    while not mailbox.status().redis_ok:
+        time.sleep(1.0)
+    logger.warning("the Redis of --redis-url answers", redis_url=hide_password(settings.redis_url))
 
 
 class _Server(BaseApplication):

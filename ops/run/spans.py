@@ -112,7 +112,7 @@ class SpanExport:
         if is_down and not self._is_down:
             logger.warning("the collector of spans takes none; they are dropped until it does")
         elif self._is_down and not is_down:
-            logger.info("the collector takes spans again", num_lost=self._num_lost)
+            logger.warning("the collector takes spans again", num_lost=self._num_lost)
             self._num_lost = 0
         self._is_down = is_down
 

@@ -105,6 +105,12 @@ def test_every_dead_child_is_back_and_the_system_answers() -> None:
             system.wait_for_line(rf"{name} \(pid {before[0]}\) ended with signal SIGKILL; starting it again", 5)
             system.wait_until_ready()
             assert post_sentence(system.url, "He goed to school").body["corrected"] == "He went to school"
+        for warning, end in (
+            ("the queue is unreachable", "the queue is reachable again"),
+            ("no heartbeat, Redis does not take it", "Redis takes heartbeats again"),
+        ):
+            if warning in system.output():  # an interruption may be too short for one of them
+                system.wait_for_line(end, 20)
 
 
 def _is_replaced(before: list[int], now: list[int]) -> bool:

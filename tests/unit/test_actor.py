@@ -155,7 +155,7 @@ def test_requests_that_come_together_are_decoded_together():
     assert subject.observer.observations.summary()["mean_decode_batch"] > 1
 
 
-def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
+def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud():
     mailbox = SubmittingMemoryMailbox()
     end = FlakyEnd(mailbox.worker_end(), num_failures=5)
     worker = Actor(engine(), end, grace_s=1.0, idle_wait_s=0.02)
@@ -164,9 +164,9 @@ def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once():
     with capture_logs() as lines, running(worker):
         assert mailbox.wait(ticket, timeout_s=5.0).request_id == "r"
 
-    told = [line["event"] for line in lines if line["event"].startswith("the queue is")]
-    assert len(told) == 2
-    assert "unreachable" in told[0] and "reachable again" in told[1]
+    told = [line for line in lines if line["event"].startswith("the queue is")]
+    assert "unreachable" in told[0]["event"] and "reachable again" in told[1]["event"]
+    assert [line["log_level"] for line in told] == ["warning", "warning"]
 
 
 def test_a_worker_that_never_reached_its_queue_is_never_ready():

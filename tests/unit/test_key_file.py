@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from api.access.keys import KeyFile, KeyFileFault, new_key, parse_keys
 from ops.cli import main
@@ -50,20 +51,21 @@ def test_a_key_that_is_taken_out_of_the_file_is_refused(path: Path) -> None:
      (lambda path: path.write_bytes(b"\xff\xfe"), "cannot be read")],
 )  # fmt: skip
 def test_a_broken_file_keeps_the_last_good_keys_and_says_so_once(
-    path: Path, write: Callable[[Path], object], what: str, capsys: pytest.CaptureFixture[str]
+    path: Path, write: Callable[[Path], object], what: str
 ) -> None:
     keys, good = KeyFile(str(path)), path.read_text()
     write(path)
 
-    look(keys)
-    look(keys)
+    with capture_logs() as lines:
+        look(keys)
+        look(keys)
+        assert keys.account_of(KEY) is not None
+        path.write_text(good)
+        look(keys)
 
-    said = capsys.readouterr().out
-    assert keys.account_of(KEY) is not None
-    assert said.count("broken") == 1 and what in said and KEY not in said
-    path.write_text(good)
-    look(keys)
-    assert "whole again" in capsys.readouterr().out
+    broken, whole = lines
+    assert "broken" in broken["event"] and what in broken["reason"] and KEY not in broken["reason"]
+    assert "whole again" in whole["event"] and whole["log_level"] == "warning"
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,8 @@ class Heartbeat:
                 continue
             try:
                 self._beat()
+                if self._is_down:
+                    logger.warning("Redis takes heartbeats again")
                 self._is_down = False
             except MailboxDown as error:
                 if not self._is_down:  # one line for each interruption
