@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scheduler.errors import Cancelled, DeadlineExceeded, IdempotencyConflict, InvalidRequest, QueueFull, RequestFailed
+from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
 from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take, unblocked
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
@@ -84,16 +84,6 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: House, l
         api.submit_all(some("a", "b", "c"))
 
     assert reserved(api) == (0, 0, 0)
-
-
-def test_a_conflict_of_one_takes_none(house: House) -> None:
-    api = house.api()
-    api.submit(a_request("same", num_prompt_tokens=5))
-
-    with pytest.raises(IdempotencyConflict):
-        api.submit_all([a_request("a"), a_request("same", num_prompt_tokens=6), a_request("b")])
-
-    assert reserved(api) == (1, 37, 1)
 
 
 def test_sent_twice_they_run_once(house: House) -> None:

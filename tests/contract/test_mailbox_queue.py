@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scheduler.errors import IdempotencyConflict, QueueFull, ShuttingDown
+from scheduler.errors import QueueFull, ShuttingDown
 from scheduler.messages import Delivery, FreeCapacity
 from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, ids_of, take, unblocked
 from tests.recorded_requests import a_record
@@ -98,16 +98,6 @@ def test_the_same_request_sent_twice_runs_once(house: House) -> None:
 
     assert api.wait(first, 5) == api.wait(second, 5)
     assert api.status().reserved_requests == 0
-
-
-def test_the_same_id_with_another_body_is_a_conflict(house: House) -> None:
-    api = house.api()
-    api.submit(a_request("same", num_prompt_tokens=5))
-
-    with pytest.raises(IdempotencyConflict):
-        api.submit(a_request("same", num_prompt_tokens=6))
-
-    assert api.status().reserved_requests == 1
 
 
 def test_a_request_id_that_rq_could_not_read_is_refused(house: House) -> None:

@@ -53,7 +53,6 @@ def test_what_an_earlier_replica_keeps_is_found_and_its_key_stands_for_it(
             "rq:job:old",
             mapping={
                 "request": "old",
-                "body_hash": "of another form",
                 "data": json.dumps(["miniserve.correct", None, [VERSION_1], {}]),
             },
         )

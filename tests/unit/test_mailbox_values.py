@@ -61,14 +61,6 @@ def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None
         formats.decode_news(payload)
 
 
-def test_the_body_hash_is_of_everything_but_the_id() -> None:
-    def digest(request_id: str, size: int) -> str:
-        return formats.body_hash(formats.encode_request(a_request(request_id, size)), request_id)
-
-    assert digest("a", 5) == digest("b", 5)
-    assert digest("a", 5) != digest("a", 6)
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
     parts = ("accounts", "recovery", "history")

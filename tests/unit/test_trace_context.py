@@ -14,7 +14,6 @@ from scheduler.errors import SettingsError
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
 from scheduler.spans import TraceContext, parse_traceparent
-from worker.mailbox import formats
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd")
@@ -51,16 +50,6 @@ def test_a_message_carries_it_to_a_worker() -> None:
 
 def test_a_message_without_one_is_as_it_always_was() -> None:
     assert "traceparent" not in REQUEST.to_wire()
-
-
-def test_work_is_the_same_whosever_trace_it_belongs_to() -> None:
-    hashes = {
-        formats.body_hash(formats.encode_request(request), "id1")
-        for request in (REQUEST, TRACED, replace(TRACED, traceparent=f"00-{TRACE}-{TRACE[:16]}-00"))
-    }
-
-    assert len(hashes) == 1
-    assert formats.body_hash(formats.encode_request(replace(TRACED, max_output_tokens=31)), "id1") not in hashes
 
 
 def test_spans_are_off_by_default_and_in_the_modes_without_a_queue() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import Redis, ResponseError
 
-from scheduler.errors import NotReady, QueueFull, RateLimited, ServingError
+from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
@@ -144,6 +144,9 @@ class RedisApiMailbox(WaitingMailbox):
             raise self._fullness.note_client(client, reply[3] / 1e3, words)
         if reply[0] == b"kept":
             raise admission.memory_full(*reply[1:])
+        if reply[0] == b"fault":
+            logger.error("the queue cannot read a request: %s", reply[1].decode(errors="replace"))
+            raise RequestFailed("The queue cannot read this request.")
         if reply[0] == b"late" and wanted.within_s is not None:
             raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
         wanted.accepted_s = time.perf_counter()

@@ -7,7 +7,6 @@ numbers only, and `<`, `>`, `&` of a result are escaped.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from binascii import a2b_base64, b2a_base64
@@ -22,8 +21,6 @@ from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, ReplyMode, Subm
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # RQ's rule: a colon separates id and owner in rq:wip
-_TRACEPARENT_KEY = b',"traceparent":'
-_TRACEPARENT = re.compile(_TRACEPARENT_KEY + rb'"[^"]*"')
 _LONGEST_RUN_S = 60
 _MAX_DATA_BYTES = 65_536  # a request of the most tokens takes 2 kB; a few bytes of zlib could hold gigabytes
 _STATUS = {
@@ -81,13 +78,6 @@ def decode_delivery(request_id: str, fields: list[Any]) -> Delivery:
     return Delivery(request, attempt, waited_us / 1e6, left_s, streams == b"1", bool(is_suspect))
 
 
-def body_hash(encoded: bytes, request_id: str) -> str:
-    """Hash `encode_request`'s bytes without the id and the trace: equal for equal work."""
-    if _TRACEPARENT_KEY in encoded:
-        encoded = _TRACEPARENT.sub(b"", encoded, count=1)
-    return hashlib.blake2b(encoded.replace(f'"{request_id}"'.encode(), b"", 1), digest_size=16).hexdigest()
-
-
 def describe(request: CorrectionRequest) -> str:
     """What RQ's tools show of the job: numbers, never text of the user."""
     return f"correct: {len(request.prompt_ids)} prompt tokens, at most {request.max_output_tokens} more"
@@ -135,7 +125,5 @@ def enqueue_words(wanted: Submission, limits: MailboxLimits) -> list[Any]:
     words += [wanted.request_id, wanted.document, wanted.digest, wanted.tokenizer_fingerprint]
     words += ["" if is_own_job and not wanted.is_kept else "1", record_ttl_s, wanted.key, wanted.client, wanted.limits]
     for request in requests:
-        encoded = encode_request(request)
-        words += [request.request_id, body_hash(encoded, request.request_id)]
-        words += [request.reserved_tokens, encoded, describe(request)]
+        words += [request.request_id, request.reserved_tokens, encode_request(request), describe(request)]
     return words

@@ -18,7 +18,7 @@ from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.messages import Completion, CorrectionRequest, FinishReason
 from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
-from worker.mailbox import admission, formats
+from worker.mailbox import admission
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import (
@@ -83,12 +83,9 @@ class InMemoryMailbox(WaitingMailbox):
         ttl_s, streams = wanted.ttl_s(self._limits), wanted.manner is ReplyMode.FOLLOW
         fresh: list[Job] = []
         for one in wanted.requests:
-            body_hash = formats.body_hash(formats.encode_request(one), one.request_id)
             known = queue.jobs.get(one.request_id)
             if known is None or known.is_cancelled:
-                fresh.append(Job(one, body_hash, now, deadline_s, ttl_s, streams, client))
-            elif known.body_hash != body_hash:
-                raise admission.conflict()
+                fresh.append(Job(one, now, deadline_s, ttl_s, streams, client))
             else:
                 known.deadline_s = max(known.deadline_s, deadline_s)
                 known.cancel_reason = None

@@ -81,7 +81,6 @@ class Job:
     """One request from acceptance to its answer, and for `ttl_s` after it."""
 
     request: CorrectionRequest
-    body_hash: str
     accepted_s: float
     deadline_s: float
     ttl_s: float

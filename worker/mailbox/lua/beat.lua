@@ -12,7 +12,7 @@ redis.call('SADD', 'rq:queues', QUEUE, ASYNC)
 redis.call('SADD', 'rq:workers', key)
 redis.call('SADD', 'rq:workers:correct', key)
 redis.call('SADD', 'rq:workers:correct-async', key)
-write('HSET', key, 'last_heartbeat', iso_now(), 'state', num_held == '0' and 'idle' or 'busy',
+redis.call('HSET', key, 'last_heartbeat', iso_now(), 'state', num_held == '0' and 'idle' or 'busy',
   'turned_at', string.format('%.3f', now - tonumber(idle_s)), unpack(ARGV, 6))
 redis.call('EXPIRE', key, 60)
 redis.call('HSET', RATES, worker, rate)
@@ -24,7 +24,7 @@ if num_held == '0' then
   redis.call('HDEL', key, 'current_job')
 else
   redis.call('HSET', key, 'current_job', batch)
-  write('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', iso_now(), 'origin', 'correct',
+  redis.call('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', iso_now(), 'origin', 'correct',
     'status', 'started', 'description', 'continuous batch: ' .. num_held .. ' sequences')
   redis.call('EXPIRE', job_key(batch), 60)
 end

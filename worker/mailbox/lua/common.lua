@@ -52,6 +52,18 @@ local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
 
+-- A key of ours that somebody has given another type is put away by the first command that meets it: what was lost with it
+-- RECONCILE makes again from the rest. So no script fails in its middle for that, and leaves half of its work.
+local server = redis
+local redis = setmetatable({
+  call = function(command, ...)
+    local reply = server.pcall(command, ...)
+    if type(reply) ~= 'table' or not reply.err then return reply end
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then server.call('DEL', (...)) end
+    return server.call(command, ...)
+  end,
+}, { __index = server })
+
 local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
@@ -101,8 +113,7 @@ local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
 
 -- A hash by name.
 local function hash_of(key)
-  local hash, flat = {}, redis.pcall('HGETALL', key)
-  if flat.err then return hash end
+  local hash, flat = {}, redis.call('HGETALL', key)
   for at = 1, #flat, 2 do hash[flat[at]] = flat[at + 1] end
   return hash
 end
@@ -115,14 +126,6 @@ local function fields_of(key, ...)
     if value and value ~= '' then hash[names[at]] = value end
   end
   return hash
-end
-
--- A write that puts a key of another type away.
-local function write(command, key, ...)
-  local reply = redis.pcall(command, key, ...)
-  if type(reply) ~= 'table' or not reply.err then return reply end
-  if string.find(reply.err, 'WRONGTYPE', 1, true) then redis.call('DEL', key) end
-  return redis.call(command, key, ...)
 end
 
 -- Some fields of a job; nothing under an id that no job may have.

@@ -5,13 +5,13 @@
 -- answer is of no use ('': none), '1' where somebody follows the decoding, '1' where nobody waits, its id, document, digest of its
 -- body, tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none),
 -- number of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job,
--- their ids all different: id, body hash, reserved tokens, data, description.
+-- their ids all different: id, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
 -- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... }, { 'late', ... } and { 'limit', ... } with the
--- numbers of the refusal.
+-- numbers of the refusal; { 'fault', what cannot be read }.
 local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local REQUEST_WORDS, JOB_WORDS = 15, 5
+local REQUEST_WORDS, JOB_WORDS = 15, 4
 local now = clock()
 local num_open = redis.call('HLEN', RESERVATIONS)
 local sums = counts('reserved_tokens', 'service_rate', 'kept_bytes', 'kept_room_at', 'max_memory', 'shares', 'last_client',
@@ -56,15 +56,13 @@ local function note_client(client)
   if last ~= 0 then counted.client_changed_at = math.floor(now) - (sums.client_changed_at or 0) end
 end
 
--- What is known of the jobs of a request; nil where one of them stands for another body. Where the bodies are the same the
--- jobs are: release 0.7 hashed them in another form.
-local function known_jobs(first, stop, is_same_body)
+-- What is known of the jobs of a request.
+local function known_jobs(first, stop)
   local reply_to_of, num_known, num_running = {}, 0, 0
   for at = first, stop, JOB_WORDS do
-    local id, body_hash = unpack(ARGV, at, at + 1)
-    local known = read(id, 'body_hash', 'status', 'reply_to')
+    local id = ARGV[at]
+    local known = read(id, 'status', 'reply_to')
     if known.status and known.status ~= 'canceled' then -- one that was cancelled begins again
-      if not is_same_body and known.body_hash ~= body_hash then return nil end
       reply_to_of[id] = known.reply_to or ''
       num_known = num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
@@ -73,16 +71,18 @@ local function known_jobs(first, stop, is_same_body)
   return reply_to_of, num_known, num_running
 end
 
--- The refusal of so many new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
-local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_async, is_kept, within_s)
+-- The refusal of its new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
+local function refusal(wanted, within_s)
   local why
+  local num_new, new_tokens, new_cost, client, is_async = wanted.num_new, wanted.new_tokens, wanted.new_cost, wanted.client, wanted.is_async
+  local is_kept = is_async or wanted.key ~= ''
   local bytes, most_bytes = kept_bytes + bytes_of(num_open, num_tokens), is_kept and KEPT_SHARE * max_kept or max_kept
   local own, part = new_cost > 0 and share_of(client) or 0, is_async and ASYNC_SHARE or 1
   if own > 0 and own + new_cost > SHARE * max_tokens and has_others(client) then
     why = { 'share', own, math.floor(SHARE * max_tokens), tostring(rate) }
   elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
     why = { 'full', num_open, num_tokens, tostring(rate) }
-  elseif bytes + bytes_of(num_new, new_tokens) + new_bytes > most_bytes then
+  elseif bytes + bytes_of(num_new, new_tokens) + wanted.bytes > most_bytes then
     why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((sums.kept_room_at or now) - now)) }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
@@ -99,10 +99,11 @@ local function refusal(num_new, new_tokens, new_bytes, new_cost, client, is_asyn
 end
 
 -- GCRA: what a client has used of each limit lasts until a time, and may last for a second from now: so much at once, or one
--- request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; else it counts the request.
+-- request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; or nil, until when it lasts with
+-- this request, and for how many seconds.
 local function over_limit(client, limits, num_new, tokens)
-  local key, longest_s, untils = 'miniserve:limit:' .. client, 0, {}
-  local used = redis.pcall('GET', key)
+  local longest_s, untils = 0, {}
+  local used = redis.pcall('GET', 'miniserve:limit:' .. client)
   local used_until = type(used) == 'string' and { string.match(used, '^(%S+) (%S+)$') } or {}
   for at, per_s in ipairs({ string.match(limits, '^(%S+) (%S+)$') }) do
     per_s = tonumber(per_s)
@@ -116,7 +117,7 @@ local function over_limit(client, limits, num_new, tokens)
     untils[at] = per_s > 0 and from + cost / per_s or 0
     longest_s = math.max(longest_s, untils[at] - now)
   end
-  redis.call('SET', key, string.format('%.6f %.6f', untils[1], untils[2]), 'EX', math.ceil(longest_s) + 1)
+  return nil, string.format('%.6f %.6f', untils[1], untils[2]), math.ceil(longest_s) + 1
 end
 
 local function attach(id, reply_to, channel, deadline, streams)
@@ -135,101 +136,108 @@ local function attach(id, reply_to, channel, deadline, streams)
   if #fields > 0 then redis.call('HSET', job_key(id), unpack(fields)) end
 end
 
-local function keep_record(request_id, fields, ids, num_running, ttl, key, bytes)
-  local num_added = redis.call('HSET', request_key(request_id), 'jobs', table.concat(ids, ' '), 'open', num_running,
-    unpack(fields))
-  local left = num_added == 5 and -1 or redis.call('TTL', request_key(request_id))
+local function keep_record(wanted, num_running)
+  local record, ttl = request_key(wanted.id), wanted.record_ttl
+  local num_added = redis.call('HSET', record, 'jobs', table.concat(wanted.ids, ' '), 'open', num_running, 'document',
+    wanted.document, 'digest', wanted.digest, 'maker', wanted.tokenizer)
+  local left = num_added == 5 and -1 or redis.call('TTL', record)
   if left < 0 or num_running > 0 and left < ttl then
-    redis.call('EXPIRE', request_key(request_id), ttl)
-    keep(now + ttl, bytes)
+    redis.call('EXPIRE', record, ttl)
+    keep(now + ttl, wanted.bytes)
   else
-    ttl = left
+    ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
   end
-  if key ~= '' then redis.call('SET', 'miniserve:key:' .. key, request_id, 'EX', ttl) end
+  if wanted.key ~= '' then redis.call('SET', 'miniserve:key:' .. wanted.key, wanted.id, 'EX', ttl) end
 end
 
-local function enqueue(first, stop)
+local function checked(text, least) return number(text, least) or error('not a number of ours: ' .. tostring(text), 0) end
+
+-- Reads and checks all of a request, and writes nothing: whatever is wrong with one is found before the first write, and
+-- the others of the packet do not meet it. Returns the reply; without one, what `accept` takes.
+local function plan(first, stop)
   local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
   local document, digest, tokenizer, has_record, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 14)
   local first_job = first + REQUEST_WORDS
-  local is_same_body = false
   if key ~= '' then
     local known = redis.pcall('GET', 'miniserve:key:' .. key)
     local found = type(known) == 'string' and fields_of(request_key(known), 'digest', 'maker') or {}
     if found.digest and found.digest ~= digest then return { 'conflict' } end
     if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
-    is_same_body = found.digest == digest and found.maker == tokenizer
   end
   local reply_to_of, num_known, num_running = {}, 0, 0
-  if may_be_known == '1' then
-    reply_to_of, num_known, num_running = known_jobs(first_job, stop, is_same_body)
-    if not reply_to_of then return { 'conflict' } end
-  end
+  if may_be_known == '1' then reply_to_of, num_known, num_running = known_jobs(first_job, stop) end
   note_client(client)
-  local num_new, new_tokens, new_cost = 0, 0, 0
+  local jobs, ids, num_new, new_tokens, new_cost = {}, {}, 0, 0, 0
   for at = first_job, stop, JOB_WORDS do
-    if not reply_to_of[ARGV[at]] then
-      local tokens = tonumber(ARGV[at + 2])
-      num_new, new_tokens, new_cost = num_new + 1, new_tokens + tokens, new_cost + math.max(least_cost, tokens)
+    local id, tokens, data, description = unpack(ARGV, at, at + 3)
+    local job = { id = id, tokens = checked(tokens, 1), data = data, description = description, reply_to = reply_to_of[id] }
+    jobs[#jobs + 1], ids[#ids + 1] = job, job.id
+    if not job.reply_to then
+      num_new, new_tokens, new_cost = num_new + 1, new_tokens + job.tokens, new_cost + math.max(least_cost, job.tokens)
     end
   end
   local filled = math.max((num_open + num_new) / max_requests, (num_tokens + new_tokens) / max_tokens)
   local is_limited = client ~= '' and filled > FREE_SHARE
   if not is_limited then new_cost = 0 end
-  local num_jobs = tonumber(ARGV[first])
-  local bytes = #document + num_jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES)
-  local refused = num_new > 0 and refusal(num_new, new_tokens, bytes, new_cost, client, is_async == '1', is_async == '1' or key ~= '',
-    within_s)
-  if not refused and num_new > 0 and limits ~= '' then refused = over_limit(client, limits, num_new, new_tokens) end
-  if refused then return refused end
-  kept_bytes = kept_bytes + bytes
-  if new_cost > 0 then shares[client] = share_of(client) + new_cost end
+  local wanted = { id = request_id, jobs = jobs, ids = ids, may_be_known = may_be_known == '1', result_ttl = checked(result_ttl, 1),
+    deadline = within_s ~= '' and string.format('%.6f', now + checked(within_s, 0)) or '', streams = streams,
+    is_async = is_async == '1', document = document, digest = digest, tokenizer = tokenizer, has_record = has_record == '1',
+    record_ttl = checked(record_ttl, 1), key = key, client = client, is_limited = is_limited, num_known = num_known,
+    num_running = num_running, num_new = num_new, new_tokens = new_tokens, new_cost = new_cost,
+    bytes = #document + #jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES) }
+  if num_new == 0 then return nil, wanted end
+  local refused = refusal(wanted, within_s)
+  if not refused and limits ~= '' then
+    refused, wanted.used_until, wanted.used_for_s = over_limit(client, limits, num_new, new_tokens)
+  end
+  return refused, wanted
+end
 
-  local channel = is_async == '1' and NOBODY or own_channel
-  local deadline = within_s ~= '' and string.format('%.6f', now + tonumber(within_s)) or ''
-  local own_fields = has_record == '1' and { 'request', request_id } or { 'maker', tokenizer }
-  local ids = {}
-  for at = first_job, stop, JOB_WORDS do
-    local id, body_hash, tokens, data, description = unpack(ARGV, at, at + 4)
-    ids[#ids + 1] = id
-    if reply_to_of[id] then
-      attach(id, reply_to_of[id], channel, deadline, streams)
+local function accept(wanted)
+  local client, channel = wanted.client, wanted.is_async and NOBODY or own_channel
+  local own_fields = wanted.has_record and { 'request', wanted.id } or { 'maker', wanted.tokenizer }
+  kept_bytes = kept_bytes + wanted.bytes
+  if wanted.new_cost > 0 then shares[client] = share_of(client) + wanted.new_cost end
+  for _, job in ipairs(wanted.jobs) do
+    if job.reply_to then
+      attach(job.id, job.reply_to, channel, wanted.deadline, wanted.streams)
     else
-      local share = is_limited and client .. ' ' .. math.max(least_cost, tonumber(tokens)) or ''
+      local share = wanted.is_limited and client .. ' ' .. math.max(least_cost, job.tokens) or ''
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
-      write('HSET', job_key(id),
-        'data', data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'origin', 'correct', 'description', description,
-        'status', 'queued', 'timeout', timeout, 'result_ttl', result_ttl, 'failure_ttl', failure_ttl,
-        'reserved_tokens', tokens, 'body_hash', body_hash, 'reply_to', channel,
-        'accepted_at', string.format('%.6f', now + num_accepted / 1000000), 'deadline', deadline,
-        'streams', streams, 'share', share, unpack(own_fields))
-      if may_be_known == '1' then -- what is left of one that was cancelled
-        redis.call('PERSIST', job_key(id))
-        redis.call('HDEL', job_key(id), 'expired', 'trace')
-        unkeep(id, 'canceled')
+      redis.call('HSET', job_key(job.id),
+        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'origin', 'correct', 'description', job.description,
+        'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.result_ttl, 'failure_ttl', failure_ttl,
+        'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + num_accepted / 1000000),
+        'deadline', wanted.deadline, 'streams', wanted.streams, 'share', share, unpack(own_fields))
+      if wanted.may_be_known then -- what is left of one that was cancelled
+        redis.call('PERSIST', job_key(job.id))
+        redis.call('HDEL', job_key(job.id), 'expired', 'trace')
+        unkeep(job.id, 'canceled')
       end
       num_accepted = num_accepted + 1
       hold(share, 1)
-      reserve(id, tonumber(tokens))
-      local line = is_async == '1' and pushed_async or pushed
-      line[#line + 1] = id
+      reserve(job.id, job.tokens)
+      local line = wanted.is_async and pushed_async or pushed
+      line[#line + 1] = job.id
     end
   end
-  num_open, num_tokens = num_open + num_new, num_tokens + new_tokens
-  if has_record == '1' then
-    local record = { 'document', document, 'digest', digest, 'maker', tokenizer }
-    keep_record(request_id, record, ids, num_running + num_new, tonumber(record_ttl), key, bytes)
+  num_open, num_tokens = num_open + wanted.num_new, num_tokens + wanted.new_tokens
+  if wanted.used_until then redis.call('SET', 'miniserve:limit:' .. client, wanted.used_until, 'EX', wanted.used_for_s) end
+  if wanted.has_record then
+    keep_record(wanted, wanted.num_running + wanted.num_new)
   else
-    redis.call('SET', 'miniserve:text:' .. request_id, document, 'EX', record_ttl)
-    keep(now + record_ttl, bytes)
+    redis.call('SET', 'miniserve:text:' .. wanted.id, wanted.document, 'EX', wanted.record_ttl)
+    keep(now + wanted.record_ttl, wanted.bytes)
   end
-  return { num_known > 0 and 'attached' or 'accepted' }
+  return { wanted.num_known > 0 and 'attached' or 'accepted' }
 end
 
 local replies, first = {}, 7
 while first <= #ARGV do
   local stop = first + REQUEST_WORDS + tonumber(ARGV[first]) * JOB_WORDS - 1
-  replies[#replies + 1] = enqueue(first, stop)
+  local is_sound, reply, wanted = pcall(plan, first, stop)
+  if not is_sound then reply = { 'fault', type(reply) == 'table' and reply.err or tostring(reply) } end
+  replies[#replies + 1] = reply or accept(wanted)
   first = stop + 1
 end
 if #pushed > 0 then in_slices('RPUSH', QUEUE, pushed) end

@@ -17,7 +17,7 @@ local function store(id, status, payload, error_text, ttl)
     fields[#fields + 1] = 'exc_string'
     fields[#fields + 1] = error_text
   end
-  write('XADD', 'rq:results:' .. id, '*', unpack(fields))
+  redis.call('XADD', 'rq:results:' .. id, '*', unpack(fields))
   redis.call('EXPIRE', 'rq:results:' .. id, ttl)
 end
 

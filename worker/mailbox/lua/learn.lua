@@ -37,7 +37,7 @@ local function add(key, client, num_texts, first, stop)
     fields[#fields + 1] = name
     fields[#fields + 1] = now
   end
-  write('HSET', key, 'verbs', verbs, unpack(fields))
+  redis.call('HSET', key, 'verbs', verbs, unpack(fields))
   redis.call('EXPIRE', key, ttl)
   return holder
 end
@@ -56,19 +56,19 @@ end
 
 for holder, learners in pairs(lately) do
   for learner in pairs(learners) do
-    write('ZADD', LEARNERS, now, holder .. ':' .. learner)
-    write('ZADD', held_key(holder), now, learner)
+    redis.call('ZADD', LEARNERS, now, holder .. ':' .. learner)
+    redis.call('ZADD', held_key(holder), now, learner)
   end
   redis.call('EXPIRE', held_key(holder), ttl)
   count_held(holder)
 end
-for _, entry in ipairs(write('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
+for _, entry in ipairs(redis.call('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
 
 -- Where all have one learner the oldest of all makes room. A holder that has none was miscounted by somebody else.
 local function entry_too_many()
-  local holder, num = unpack(write('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
+  local holder, num = unpack(redis.call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
   if not holder or tonumber(num) == 1 then return redis.call('ZRANGE', LEARNERS, 0, 0)[1] end
-  local oldest = write('ZRANGE', held_key(holder), 0, 0)[1]
+  local oldest = redis.call('ZRANGE', held_key(holder), 0, 0)[1]
   if oldest then return holder .. ':' .. oldest end
   count_held(holder)
 end

@@ -5,20 +5,20 @@
 --   miniserve:learner_holders      ZSET  holder -> how many learners it has
 --   miniserve:learner:<digest>     HASH  since, holder, corrections, verbs: how many are counted; n:<reason>, at:<reason>, v:<reason>:<verb>.
 --   miniserve:forgotten:<digest>   STRING  for a moment, of one who was just forgotten: what is under way comes too late
--- No text of a user is in it. `write` is for reading, too: these keys hold nothing else, so one of another type is put away.
+-- No text of a user is in it.
 local LEARNERS, HOLDERS = 'miniserve:learners', 'miniserve:learner_holders'
 local function learner_key(learner) return 'miniserve:learner:' .. learner end
 local function held_key(holder) return 'miniserve:learners:' .. holder end
 
 local function count_held(holder)
-  local num = write('ZCARD', held_key(holder))
-  if num > 0 then write('ZADD', HOLDERS, num, holder) else write('ZREM', HOLDERS, holder) end
+  local num = redis.call('ZCARD', held_key(holder))
+  if num > 0 then redis.call('ZADD', HOLDERS, num, holder) else redis.call('ZREM', HOLDERS, holder) end
 end
 
 -- The caller deletes the hash.
 local function drop_entry(entry)
   local holder, learner = owner_of(entry)
-  write('ZREM', LEARNERS, entry)
-  write('ZREM', held_key(holder), learner)
+  redis.call('ZREM', LEARNERS, entry)
+  redis.call('ZREM', held_key(holder), learner)
   count_held(holder)
 end

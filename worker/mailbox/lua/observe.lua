@@ -1,24 +1,9 @@
 -- OBSERVE: everything that metrics are made of, at one moment. ARGV: seconds without a turn allowed to a live worker.
--- A key of ours that holds another type fails every script that reads it. It is deleted here, for somebody always looks, the
--- monitor at least. What was lost with it is counted and queued again from the rest (RECONCILE).
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
   'max_stall_s', 'computed_tokens_per_s', 'role' }
-local KEYS_BY_LENGTH = {
-  LLEN = { QUEUE, ASYNC, HISTORY, 'miniserve:offers' },
-  HLEN = { RESERVATIONS, RATES, COUNTS, TOTALS, KEPT, CLIENTS },
-  ZCARD = { WIP, LEASES, READ, APIS, 'miniserve:handoffs', registry_of('finished'), registry_of('failed'), registry_of('canceled') },
-  SCARD = { 'rq:queues', 'rq:workers', 'rq:workers:correct', 'rq:workers:correct-async' },
-  XLEN = { 'miniserve:live' },
-}
-for command, keys in pairs(KEYS_BY_LENGTH) do
-  for _, key in ipairs(keys) do
-    local found = redis.pcall(command, key)
-    local fault = type(found) == 'table' and found.err or '' -- also of a user who may not use the command
-    if string.find(fault, 'WRONGTYPE', 1, true) then redis.call('DEL', key) end
-  end
-end
+redis.call('XLEN', 'miniserve:live') -- no other script would put it away where it is no stream
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = cjson.encode(moment(now))
@@ -45,16 +30,12 @@ local oldest_running = 0
 for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
   oldest_running = math.max(oldest_running, age((owner_of(member))))
 end
-local function flat_of(key)
-  local flat = redis.pcall('HGETALL', key)
-  return flat.err and {} or flat
-end
 local used_memory, max_memory, policy = memory_facts()
 local num_open, sums = redis.call('HLEN', RESERVATIONS), counts('kept_bytes', 'reserved_tokens')
 return {
   moments,
-  flat_of(COUNTS),
-  flat_of(TOTALS),
+  redis.call('HGETALL', COUNTS),
+  redis.call('HGETALL', TOTALS),
   workers,
   redis.call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
   num_queued(),

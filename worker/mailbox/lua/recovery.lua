@@ -52,7 +52,7 @@ local function take_from(worker, has_died)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
   for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
   redis.call('DEL', claim_key(worker))
-  return requeue(ids, has_died and worker, number(redis.pcall('ZSCORE', READ, worker)))
+  return requeue(ids, has_died and worker, number(redis.call('ZSCORE', READ, worker)))
 end
 
 local function sum_rates()
@@ -72,7 +72,7 @@ local function unregister(worker)
   redis.call('SREM', 'rq:workers:correct-async', key)
   redis.call('DEL', key, 'rq:job:batch-' .. worker, inbox_key(worker))
   redis.call('ZREM', LEASES, worker)
-  write('ZREM', READ, worker)
+  redis.call('ZREM', READ, worker)
   redis.call('HDEL', RATES, worker)
   sum_rates()
 end

@@ -13,7 +13,7 @@ if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
       sums[2 * at - 1] = field
       sums[2 * at] = string.format('%.17g', (number(known[field]) or 0) + tonumber(ARGV[2 * at + 3]))
     end
-    write('HSET', TOTALS, unpack(sums))
+    redis.call('HSET', TOTALS, unpack(sums))
   end
   redis.call('SET', key, serial, 'EX', 3600)
 end

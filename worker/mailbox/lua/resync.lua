@@ -5,11 +5,9 @@ local worker, lease_s, epoch = unpack(ARGV, 1, 3)
 redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this write, and then the others
 redis.call('ZADD', LEASES, clock() + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
-write('ZADD', READ, 'NX', 0, worker)
+redis.call('ZADD', READ, 'NX', 0, worker)
 -- What a connection that broke had claimed goes back.
-local claimed = redis.pcall('LPOP', claim_key(worker), 1000) or {}
-if claimed.err then redis.call('DEL', claim_key(worker)) end -- of another type
-push_front(claimed)
+push_front(redis.call('LPOP', claim_key(worker), 1000) or {})
 
 local is_held, is_own = {}, {}
 for at = 4, #ARGV do is_held[ARGV[at]] = true end

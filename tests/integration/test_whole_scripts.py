@@ -1,0 +1,108 @@
+"""A script does all of its work or none of it, and one request of a packet never harms another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler.messages import Completion, FinishReason
+from tests.integration.test_hostile_values import SHARED_KEYS
+from tests.mailbox_house import a_request
+from tests.recorded_requests import a_record
+from tests.scripted_queue import ScriptedQueue
+from worker.mailbox import formats
+from worker.mailbox.api_threads import enqueue_command
+from worker.mailbox.connection import Command, script
+from worker.mailbox.protocol import Submission
+
+
+def wanted(name: str, **about: object) -> Submission:
+    return replace(a_record(name, "key" if name == "keyed" else ""), **{"requests": (a_request(name),)} | about)
+
+
+def send(queue: ScriptedQueue, *some: Submission) -> list[bytes]:
+    return [reply[0] for reply in queue.run(enqueue_command("api", queue.limits, list(some)))]
+
+
+def test_a_key_repeated_as_its_record_ends_harms_no_other_request(queue: ScriptedQueue) -> None:
+    send(queue, wanted("keyed"))
+    queue.drain("worker")
+    queue.finish("worker", "keyed")
+    queue.client.pexpire("miniserve:request:keyed", 450)  # TTL says 0 s
+
+    replies = send(queue, wanted("before"), wanted("keyed"), wanted("behind"))
+
+    assert (replies[0], replies[2]) == (b"accepted", b"accepted")
+    assert {b"before", b"behind"} <= set(queue.client.lrange("rq:queue:correct", 0, -1))
+    assert queue.client.ttl("miniserve:text:before") > 0
+    queue.observe()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"limits": "no numbers"}, {"within_s": -1.0}, {"requests": (a_request("bad", 0, -1),)}],
+    ids=["limits", "time", "tokens"],
+)
+def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fault: dict[str, object]) -> None:
+    replies = send(queue, wanted("before"), wanted("bad", **fault), wanted("behind"))
+
+    assert replies == [b"accepted", b"fault", b"accepted"]
+    assert queue.client.lrange("rq:queue:correct", 0, -1) == [b"before", b"behind"]
+    assert not list(queue.client.scan_iter("*:bad"))
+    queue.observe()
+
+
+def packets(worker: str) -> dict[str, Command]:
+    """One of each script that writes, for the queue of the test below."""
+    answers = [Completion("running", FinishReason.STOP, (7, 1)), Completion("lost", FinishReason.ERROR, error="x")]
+    return {
+        "enqueue": enqueue_command(
+            "api", ScriptedQueue(None).limits, [wanted("new"), wanted("later", manner=formats.ReplyMode.ASYNC)]
+        ),
+        "finish": script("finish", worker, *[word for one in answers for word in formats.finish_arguments(one)]),
+        "drain": script("drain", worker, 2000, 1, 1000, 64, 1, "0", 0, 1000, 1, 9),
+        "cancel": script("cancel", "", "cancelled", "waiting", "running"),
+        "resync": script("resync", worker, 2000, 2, "running"),
+        "give_back": script("give_back", worker),
+        "leave": script("leave", worker),
+        "beat": script("beat", "other", 2000, 0, "1.0", "0.0", "role", "all"),
+        "reconcile": script("reconcile"),
+        "revive": script("revive", "dead"),
+        "drop": script("drop", "dead"),
+        "report": script("report", "process", 1, "1", "prompt_tokens", "3"),
+    }
+
+
+@pytest.fixture
+def at_work(queue: ScriptedQueue) -> list[tuple[bytes, bytes]]:
+    """Redis with a request in every state, as keys and what RESTORE takes."""
+    queue.accept("dead")
+    queue.drain("worker")
+    queue.finish("worker", "dead", reason=FinishReason.ERROR)
+    queue.accept("running", "lost")
+    queue.drain("worker")
+    queue.accept("waiting")
+    queue.client.lmove("rq:queue:correct", "miniserve:claim:worker", "LEFT", "RIGHT")
+    queue.accept("behind")
+    queue.client.zadd("miniserve:leases", {"ended": 1})
+    return [(key, queue.client.dump(key)) for key in queue.client.scan_iter("*")]
+
+
+@pytest.mark.parametrize("name", packets(""))
+def test_no_key_of_another_type_stops_a_script_in_its_middle(
+    queue: ScriptedQueue, at_work: list[tuple[bytes, bytes]], name: str
+) -> None:
+    for key in SHARED_KEYS:
+        queue.client.flushdb()
+        with queue.client.pipeline() as restoring:
+            for each, value in at_work:
+                restoring.restore(each, 0, value)
+            restoring.delete(key)
+            restoring.set(key, "junk")
+            restoring.execute()
+
+        queue.run(packets("worker")[name])
+
+        queue.run(script("reconcile"))
+        assert queue.client.llen("rq:queue:correct") + queue.client.zcard("rq:wip:correct") > 0, key
