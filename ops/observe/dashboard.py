@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _PASSWORD_BYTES = 12
 _THREADS = 8
+_GRACE_S = 1  # its pages come in milliseconds, and nothing is lost with one
 
 
 @click.command()
@@ -78,6 +79,8 @@ class _Server(BaseApplication):
     def load_config(self) -> None:
         host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
         config = {"bind": f"{host}:{self._settings.dashboard_port}", "worker_class": "gthread", "threads": _THREADS}
+        # A thread waits for the request of every connection, and a browser opens some before it asks.
+        config["graceful_timeout"] = _GRACE_S
         config |= {"loglevel": "warning", "control_socket_disable": True, "proc_name": "miniserve dashboard"}
         for name, value in config.items():
             self.cfg.set(name, value)

@@ -260,7 +260,7 @@ def _dashboard(env: dict[str, str]) -> Child:
     def launch() -> subprocess.Popen[bytes]:
         return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)
 
-    return Child("dashboard", launch, patience_s=3.0, is_optional=True)
+    return Child("dashboard", launch, _MARGIN_S, is_optional=True)
 
 
 def why_not_ready(url: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -81,3 +82,19 @@ def test_every_page_for_people_opens(with_dashboard: tuple[RunningSystem, str]) 
 
     pages = ("/", "/0/view/workers", "/0/view/jobs")
     assert {path: send(url, "GET", path).status for path in pages} == dict.fromkeys(pages, 200)
+
+
+def test_the_dashboard_stops_in_time_whoever_is_connected() -> None:
+    port = free_port()
+    with RunningSystem("--dashboard", "--dashboard-port", str(port)) as system:
+        wait_until(lambda: status_of(f"http://127.0.0.1:{port}", "/") == 200, 20, "the dashboard answers")
+        connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(4)]
+        for connection in connections[:2]:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+
+        system.signal(signal.SIGTERM)
+
+        assert system.process.wait(60) == 0
+        assert "killed" not in system.output()
+        for connection in connections:
+            connection.close()
