@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from ops.commands_elsewhere import CommandsElsewhere
-from ops.options import ALL_SETTINGS, check_keys, check_spans, option, with_settings
+from ops.options import ALL_SETTINGS, check_keys, check_redis, check_spans, option, with_settings
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
@@ -191,6 +191,8 @@ def _prepare(process: str, settings: Settings) -> None:
     if process in ("api", "worker"):
         logs.never_wait_for_readers()
     logs.configure(settings, process)
+    if process == "worker":
+        check_redis(settings)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+import structlog
 
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
 from scheduler.settings import Range, Settings, hide_password, redis_url_fault, redis_urls, value_type, variable
 from scheduler.web_urls import webhook_fault
+
+logger = structlog.get_logger(__name__)
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
@@ -167,3 +170,12 @@ def check_keys(settings: Settings) -> None:
             read_keys(Path(settings.api_keys_file))
     except KeyFileFault as error:
         raise click.UsageError(f"{flag_name('api_keys_file')} {settings.api_keys_file}: {error}") from None
+
+
+def check_redis(settings: Settings) -> None:
+    """Ends the process, with the reason in its log, where a Redis answers on which our scripts cannot run."""
+    from worker.mailbox.connection import start_fault
+
+    if fault := start_fault(settings.redis_url):
+        logger.critical(f"cannot start: {fault}", redis=hide_password(settings.redis_url))
+        raise SystemExit(1)

@@ -19,7 +19,7 @@ import structlog
 from api.observe.metrics import goals_of
 from ops.observe.heartbeat_file import HeartbeatFile
 from ops.observe.webhook import Webhook
-from ops.options import with_settings
+from ops.options import check_redis, with_settings
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import Capacity, Goals, measure
@@ -59,6 +59,7 @@ def monitor(settings: Settings) -> None:
 
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")
+    check_redis(settings)
     raise SystemExit(run(settings, SystemReader(connect(settings.redis_url))))
 
 

@@ -31,6 +31,7 @@ from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
 from scheduler.shards import place_of
 from worker.mailbox.connection import connect, refusal_of
+from worker.mailbox.server import server_fault
 from worker.model.weights import DEFAULT_PATH, digest
 
 _OURS = "miniserve"  # the name of our distribution
@@ -186,7 +187,10 @@ def _of_redis(url: str) -> Iterator[Finding]:
     try:
         with connect(url) as client:
             facts = client.info()
-            yield from (look(facts) for look in (_version, _role, _eviction, _memory, _persistence))
+            if fault := server_fault(facts):
+                yield _unusable(fault)
+                return
+            yield from (look(facts) for look in (_version, _eviction, _memory, _persistence))
             yield _clock(client)
             yield _users(client)
     except (redis.RedisError, OSError) as error:
@@ -201,10 +205,9 @@ def _version(facts: Mapping[str, Any]) -> Finding:
     return _of_version("Redis version", f"{name} {_dotted(version)}", version)
 
 
-def _role(facts: Mapping[str, Any]) -> Finding:
-    is_primary = facts.get("role") == "master"
-    remedy = "" if is_primary else "name the primary in --redis-url, or its sentinels as redis+sentinel://"
-    return Finding("Redis role", "primary" if is_primary else f"{facts.get('role')}", remedy)
+def _unusable(fault: str) -> Finding:
+    found, _, remedy = fault.partition(": ")
+    return Finding("Redis server", found, remedy)
 
 
 def _eviction(facts: Mapping[str, Any]) -> Finding:

@@ -31,8 +31,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.run import processes
+from worker.mailbox.server import OLDEST_VERSION
 
-OLDEST_VERSION = (6, 2, 0)  # BLMOVE, and the options our scripts give
 # The first of each branch, in Redis and in Valkey, without CVE-2025-49844: a script could leave Lua's sandbox.
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0

@@ -198,11 +198,13 @@ def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
 
-    from worker.mailbox.connection import connect
+    from worker.mailbox.connection import connect, start_fault
 
     try:
         with connect(url, REDIS_PATIENCE_S) as client:
             client.ping()
+        if fault := start_fault(url):
+            raise click.ClickException(f"{hide_password(url)}: {fault}")
     except redis.BusyLoadingError:
         return  # it will answer
     except (redis.RedisError, OSError, TypeError, ValueError) as error:

@@ -24,6 +24,7 @@ from redis.retry import Retry
 
 from scheduler.urls import is_sentinel_url
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.server import facts_of, server_fault
 
 # Each script, and what stands between common.lua and it.
 SCRIPTS = {
@@ -48,14 +49,41 @@ _KEEPALIVE = {
 }
 
 
+CANNOT_SAVE = (
+    "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
+)
 AUTHENTICATION_REFUSED = "authentication refused by Redis: check the user and the password of --redis-url"
 
 
+class UnusableServer(RedisError):
+    """It answers, and no wait would help; the message says why, and after a colon what to do."""
+
+
 def refusal_of(error: BaseException | None) -> str:
-    """What to mend where Redis refused the user, at the root of an error or anywhere above; '' for all else."""
-    while error is not None and not isinstance(error, AuthenticationError | NoPermissionError):
+    """What to mend where Redis refused us, at the root of an error or anywhere above; '' for all else."""
+    while error is not None:
+        if isinstance(error, AuthenticationError | NoPermissionError):
+            return AUTHENTICATION_REFUSED
+        if isinstance(error, UnusableServer):
+            return str(error)
+        if isinstance(error, ResponseError) and "MISCONF" in str(error):
+            return CANNOT_SAVE
         error = error.__cause__
-    return "" if error is None else AUTHENTICATION_REFUSED
+    return ""
+
+
+def start_fault(url: str) -> str:
+    """Why no process can work on the Redis at `url`; '' also where it does not answer, or is still to be promoted."""
+    if is_sentinel_url(url):
+        return ""
+    connection = RedisConnection(connect(url))
+    try:
+        connection.ask(("PING",))
+    except MailboxDown as error:
+        return str(error) if isinstance(error.__cause__, UnusableServer) else ""
+    finally:
+        connection.close()
+    return ""
 
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
@@ -169,16 +197,17 @@ class RedisConnection:
     def _open(self) -> None:
         self._connection.disconnect()
         self._connection.connect()
-        loads = [("SCRIPT", "LOAD", source) for source in script_sources().values()]
-        self._send([*loads, ("INFO",)])
-        *loaded, facts = self._read_all()
-        for reply in loaded:
+        self._send([("INFO",)])
+        (info,) = self._read_all()
+        facts = {} if isinstance(info, ResponseError) else facts_of(info)
+        if fault := server_fault(facts):
+            raise UnusableServer(fault)
+        self._send([("SCRIPT", "LOAD", source) for source in script_sources().values()])
+        for reply in self._read_all():
             if isinstance(reply, ResponseError):
                 raise reply
-        if _fact(facts, b"role") == "slave":  # it would answer all that reads, with what was true a moment ago
-            raise RedisError("this Redis is a replica")
         # Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted.
-        self.run_id = _fact(facts, b"run_id") or "unknown"
+        self.run_id = facts.get("run_id") or "unknown"
         self._is_open = True
         plain = getattr(self._connection, "_sock", None)
         if type(plain) is socket.socket:  # TLS may hold what was read already
@@ -206,15 +235,6 @@ def checked(reply: Any) -> Any:
     if isinstance(reply, Exception):
         raise MailboxDown(str(reply)) from reply
     return reply
-
-
-def _fact(facts: bytes | ResponseError, name: bytes) -> str:
-    """One line of INFO; empty where it does not say."""
-    if not isinstance(facts, ResponseError):
-        for row in facts.split(b"\r\n"):
-            if row.startswith(name + b":"):
-                return row[len(name) + 1 :].decode()
-    return ""
 
 
 def _is_demoted(reply: Any) -> bool:

@@ -1,0 +1,104 @@
+"""Servers on which our scripts cannot run are refused at start, before any script runs there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from ops.run.doctor import examine
+from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, start
+from tests.mailbox_house import eventually
+from worker.mailbox.connection import RedisConnection, connect
+from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.server import server_fault
+
+MINISERVE = str(Path(sys.executable).with_name("miniserve"))
+START = {
+    "api": ("api", "--port"),
+    "worker": ("worker",),
+    "monitor": ("monitor",),
+    "up": ("up", "--port"),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a cluster of one node that has all slots."""
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    command = [str(find_redis_server()), "--port", str(port), "--cluster-enabled", "yes", "--dir", str(folder)]
+    process = subprocess.Popen([*command, "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
+    with Redis(port=port) as client:
+        eventually(lambda: _answers(client), within_s=30)
+        client.execute_command("CLUSTER", "ADDSLOTS", *range(16_384))
+        eventually(lambda: b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO"), within_s=30)
+    yield f"redis://127.0.0.1:{port}/0"
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def replica(redis_server: EmbeddedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = start(tmp_path_factory.mktemp("replica"), free_port())
+    with Redis(port=server.port) as client:
+        client.execute_command("REPLICAOF", "127.0.0.1", redis_server.port)
+    yield server.url
+    server.stop()
+
+
+def _answers(client: Redis) -> bool:
+    with suppress(RedisError):
+        return client.ping()
+    return False
+
+
+@pytest.mark.parametrize("command", START)
+def test_every_process_refuses_cluster_mode_in_its_first_line(cluster: str, command: str) -> None:
+    name, *flags = START[command]
+    words = [MINISERVE, name, *flags, *([str(free_port())] if flags else []), "--redis-url", cluster]
+
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+    first = (ended.stderr or ended.stdout).splitlines()[0]
+    assert ended.returncode not in (0, None)
+    assert "cluster mode" in first and "cluster-enabled no" in first
+    with Redis.from_url(cluster) as client:
+        assert not {"cmdstat_script|load", "cmdstat_evalsha"} & client.info("commandstats").keys()
+
+
+@pytest.mark.parametrize("mode", ["cluster", "replica"])
+def test_doctor_names_the_mode_and_the_remedy(mode: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(mode)
+
+    (finding,) = [each for each in examine({}, url) if each.check.startswith("Redis")]
+
+    assert mode in finding.found and finding.remedy.startswith("name ")
+
+
+def test_a_process_that_runs_says_why_when_its_redis_becomes_a_cluster(cluster: str) -> None:
+    with pytest.raises(MailboxDown, match="cluster mode"):
+        RedisConnection(connect(cluster)).ask(("PING",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"redis_mode": "cluster"}, "cluster mode"),
+        ({"server_mode": "cluster", "redis_version": "7.2.4"}, "cluster mode"),
+        ({"redis_mode": "sentinel"}, "redis+sentinel://"),
+        ({"redis_version": "6.0.16"}, "this Redis is 6.0.16, too old for our scripts: take 6.2 or later"),
+        ({"role": "slave"}, "replica"),
+        ({"redis_mode": "standalone", "redis_version": "6.2.5", "role": "master"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_server_is_judged_by_its_mode_its_version_and_its_role(facts: dict[str, str], said: str) -> None:
+    fault = server_fault(facts)
+
+    assert said in fault and bool(fault) == bool(said)
