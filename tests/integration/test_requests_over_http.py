@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from api.grammar.edit_script import EOS_ID
-from scheduler.messages import NO_CAPACITY
+from scheduler.messages import NO_CAPACITY, Timings
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
 from tests.running_system import ApiProcess, Reply, post_sentence, send
 
@@ -60,6 +61,21 @@ def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProce
         worker.exchange((), NO_CAPACITY)
 
         assert status_of(waiting.result(10)) == (409, "cancelled")
+
+
+def test_an_answer_that_is_found_again_has_the_times_of_its_run(api: ApiProcess, house: RedisHouse) -> None:
+    headers = {"Content-Type": "application/json", "Prefer": "respond-async", "Idempotency-Key": "once"}
+    body = b'{"sentence": "He came."}'
+    location = send(api.url, "POST", "/correct", body, headers).headers["Location"]
+    worker = house.worker()
+    (request_id,) = eventually(lambda: take(worker))
+    answer = replace(an_answer(request_id, EOS_ID), timings=Timings(2.0, 3.0, 4.0))
+    worker.exchange([answer], NO_CAPACITY)
+
+    found, repeated = send(api.url, "GET", location), send(api.url, "POST", "/correct", body, headers)
+
+    wanted = "queue;dur=2000.0, prefill;dur=3000.0, decode;dur=4000.0, total;dur=9000.0"
+    assert [reply.headers["Server-Timing"] for reply in (found, repeated)] == [wanted] * 2
 
 
 def test_a_text_whose_first_sentences_are_done_is_still_running(api: ApiProcess, house: RedisHouse) -> None:
