@@ -249,12 +249,13 @@ def test_an_observatory_without_redis_says_so_and_recovers(private_redis: Embedd
 def test_a_moment_has_the_answers_of_the_api_by_kind_and_how_late_its_loops_are(queue: ScriptedQueue) -> None:
     counted = {"http:/correct:200": 5, "http:/correct:202": 1, "http:/correct/batch:200": 2, "http:/correct:422": 9,
                "http:/correct:503": 3, "http:/correct/batch:500": 1, "http:/metrics:200": 99,
+               "http:/v2/check:200": 11, "http:/v2/check:504": 2, "http:/v2/check:400": 5, "http:/v2/languages:500": 9,
                "http:/requests/<request_id>:502": 7, "loop:ticks": 40, "loop:late_s": 1.5}  # fmt: skip
     queue.client.hset("miniserve:totals", mapping=counted)
 
     now = queue.observe().now
 
-    assert (now.replies, now.errors, now.loop_ticks, now.loop_late_s) == (8, 4, 40, 1.5)
+    assert (now.replies, now.errors, now.loop_ticks, now.loop_late_s) == (19, 6, 40, 1.5)
 
 
 def test_a_moment_has_the_sums_of_the_stages_and_the_time_that_redis_has_computed(queue: ScriptedQueue) -> None:

@@ -24,7 +24,7 @@ local function moment(now)
   for field, text in pairs(totals) do
     local kind, name = string.match(field, '^(%l+):(.*)$')
     if sums_of[kind] then sums_of[kind][name] = number(text) end
-    local class = string.match(field, '^http:/correct.*:([25])%d%d$')
+    local class = string.match(field, '^http:/correct.*:([25])%d%d$') or string.match(field, '^http:/v2/check:([25])%d%d$')
     class = class and (class == '2' and 'replies' or 'errors')
     if class then row[class] = row[class] + (number(text) or 0) end
   end
