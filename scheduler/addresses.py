@@ -40,11 +40,7 @@ class ClientAddresses:
         return _key(client)
 
     def _is_trusted(self, address: str) -> bool:
-        try:
-            found = _read(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._networks)
+        return _is_address(address) and any(_read(address) in network for network in self._networks)
 
 
 def networks_of(proxies: str) -> tuple[Network, ...]:
@@ -75,10 +71,9 @@ def _is_address(text: str) -> bool:
 
 def _key(address: str) -> str:
     """Return the address as text, of IPv6 its site's; of a socket without addresses what it gave."""
-    try:
-        found = _read(address)
-    except ValueError:
+    if not _is_address(address):
         return address
+    found = _read(address)
     if found.version == 4:
         return str(found)
     return str(ipaddress.ip_network((found, _SITE_BITS), strict=False).network_address)

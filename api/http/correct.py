@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from api.http import request_input
-from api.http.replies import EVENTS, STATUS_LINES, Reply, closing_headers, correction_reply, error_reply
+from api.http.replies import EVENTS, STATUS_LINES, Reply, closing_headers, correction_document, error_reply, json_reply
 from api.http.schema import CorrectionBody, RequestOptions, parse_body
 from api.service.corrector import Corrector, learner_of
 from api.service.exchange import Exchange
@@ -74,7 +74,7 @@ class CorrectionEndpoint:
             return reply
         correction = self._corrector.correct(exchange, body)
         self.note_answer(exchange, correction)
-        return correction_reply(correction, exchange.request_id)
+        return json_reply(correction_document(correction, exchange.request_id))
 
     def shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.

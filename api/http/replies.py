@@ -37,10 +37,6 @@ def json_reply(document: dict[str, Any], status: int = 200, *headers: Header, me
     return Reply(body, status, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
-def correction_reply(correction: Correction, request_id: str) -> Reply:
-    return json_reply(correction_document(correction, request_id))
-
-
 def error_reply(exchange: Exchange, error: Exception) -> Reply:
     """The problem document of an error. Any but a ServingError is a bug: it is logged, and nothing of it is shown."""
     if not isinstance(error, ServingError):

@@ -11,7 +11,7 @@ from api.batch.routes import batch_reply
 from api.grammar.pipeline import Correction
 from api.http.app import Api
 from api.http.correct import Environ
-from api.http.replies import Reply, correction_reply, json_reply
+from api.http.replies import Reply, correction_document, json_reply
 from api.http.schema import CorrectionBody
 from api.kept.requests import KeptRequests
 from api.observe.asked import name_exchange, pending_reply
@@ -62,5 +62,5 @@ def _reply(outcome: Correction | BatchOutcome | Phase, request_id: str) -> Reply
     if isinstance(outcome, Phase):
         return pending_reply(request_id, outcome)
     if isinstance(outcome, Correction):
-        return correction_reply(outcome, request_id)
+        return json_reply(correction_document(outcome, request_id))
     return batch_reply(outcome, request_id)

@@ -11,7 +11,7 @@ from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES, CheckForm
 from api.languagetool.rules import OF_REASON, TOO_LONG, Rule
 from api.version import package_version
-from scheduler.errors import ServingError
+from scheduler.errors import InvalidRequest, SentenceTooLong, ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
 _API_VERSION = 1
@@ -32,11 +32,15 @@ class Answer:
         self._matches, self._sentence_ranges = EncodedList(), EncodedList()  # of a long document they are megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
-        self.is_cut = False  # it was full before all sentences were checked
+        self.has_checked = self.is_cut = False  # is_cut: it ended before all sentences were added
+        self.failure: ServingError | None = None  # why sentences are missing that could have been checked
 
     def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
-        """`start`: of the sentence in the plain text. An error says why it was skipped."""
-        self._num_sentences += 1
+        """`start`: of the sentence in the plain text. An error says why it was not checked."""
+        if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
+            self.failure = self.failure or outcome
+            return
+        self._num_sentences, self.has_checked = self._num_sentences + 1, True
         place = self.document.span(start, start + len(sentence))
         if place:
             self._sentence_ranges.append(self._utf16(place))
@@ -72,6 +76,8 @@ class Answer:
     def _warnings(self) -> dict[str, Any]:
         if not self.is_english:
             return _incomplete(NOT_ENGLISH)
+        if self.failure:
+            return _incomplete(f"Not all is checked. {self.failure}")
         if self.is_cut:
             return _incomplete(_TOO_MANY)
         if self._num_skipped:

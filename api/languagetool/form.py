@@ -7,18 +7,23 @@ it does not know. Refusals name the field and never repeat the text.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any, Literal
+from io import BytesIO
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+from werkzeug.http import parse_options_header
 
 from api.languagetool.document import Document, Part
 from api.languagetool.rules import RuleChoice
-from scheduler.errors import InvalidRequest, UnsupportedMediaType
+from scheduler.errors import InvalidRequest
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 AUTO = "auto"
@@ -31,6 +36,9 @@ _EITHER: list[JsonValue] = [{"required": ["text"]}, {"required": ["data"]}]
 _MAX_FIELDS = 64
 _STEP_BYTES, _STEP_ITEMS = 8192, 256  # of a form and of its annotations between two pauses: 1 ms at most
 _TEXT_LEVEL_ONLY = "textLevelOnly"
+# Never in an encoded form. LibreOffice 7.4 and KDE's Lokalize send texts as they are.
+_UNENCODED = re.compile(rb"[ \x80-\xff]")
+_TEXT_FIELD = re.compile(rb"(?:^|&)(text|data)=")
 
 
 def _without_default(schema: JsonDict) -> None:
@@ -78,7 +86,7 @@ class CheckForm(BaseModel):
     disabled_rules: str = Field("", description="Reasons to leave out, separated by commas: `past_tense,habit`.")
     enabled_categories: str = Field("", description="As `enabledRules`, by category: GRAMMAR, TYPOS, STYLE.")
     disabled_categories: str = Field("", description="As `disabledRules`, by category.")
-    enabled_only: Literal["true", "false", "yes", "no"] = Field("false", description="Only what is enabled by name.")
+    enabled_only: str = Field("false", description="`true` or `yes`: only what is enabled by name.")
     api_key: str = Field("", description="API key, where the server asks for keys; `Authorization` has precedence.")
     mode: str = Field("all", description=f"`{_TEXT_LEVEL_ONLY}` finds nothing: every rule is of a sentence.")
 
@@ -119,21 +127,68 @@ class CheckForm(BaseModel):
         return Document.of_text(self.text, pause) if self.text is not None else _annotated(self.data or "", pause)
 
 
-def parse_form(body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
-    """`pause` is called now and then: a form may be long. Raises InvalidRequest, UnsupportedMediaType."""
-    if media_type and media_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
-        raise UnsupportedMediaType(f"Send a form, with the header Content-Type: {MEDIA_TYPE}.")
-    if body.count(b"&") >= _MAX_FIELDS:
-        raise InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.")
-    pairs = [pair.partition(b"=") for pair in body.split(b"&")]
+def parse_form(query: bytes, body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
+    """What the body says, and the query before it. `pause` is called now and then: a form may be long.
+
+    Only a form in parts is told by its media type: editors send the usual one as JSON or as text. Raises
+    InvalidRequest.
+    """
+    is_multipart = media_type.lower().startswith("multipart/") and body.lstrip().startswith(b"--")
     try:
-        fields = {_unquoted(name, pause): _unquoted(value, pause) for name, _, value in pairs}
+        if is_multipart:
+            fields = _multipart(body, media_type)
+        else:
+            fields = _unencoded(body) if _UNENCODED.search(body) else _encoded(body, pause)
+        fields |= _encoded(query, pause)
     except UnicodeDecodeError:
         raise InvalidRequest("body", "The form is not UTF-8.") from None
     try:
         return CheckForm.model_validate(fields)
-    except ValidationError as error:
-        raise _invalid(str(error.errors(include_url=False, include_input=False)[0]["loc"][0])) from None
+    except ValidationError:
+        message = "'language' is missing; send a form, with 'language=en-US', for instance."
+        raise InvalidRequest("language", message) from None
+
+
+def _encoded(form: bytes, pause: Callable[[], None]) -> dict[str, str]:
+    """Raises InvalidRequest, UnicodeDecodeError."""
+    return {_unquoted(name, pause): _unquoted(value, pause) for name, value in _pairs(form)}
+
+
+def _unencoded(form: bytes) -> dict[str, str]:
+    """Nothing is escaped, so that the text may hold `&`: it ends where the last `language` begins.
+
+    Raises InvalidRequest, UnicodeDecodeError.
+    """
+    begin = _TEXT_FIELD.search(form)
+    if begin is None:
+        return {name.decode(): value.decode() for name, value in _pairs(form)}
+    end = form.rfind(b"&language=", begin.end())
+    end = len(form) if end < 0 else end
+    rest = {name.decode(): value.decode() for name, value in _pairs(form[: begin.start()] + form[end:])}
+    return rest | {begin[1].decode(): form[begin.end() : end].decode()}
+
+
+def _multipart(form: bytes, media_type: str) -> dict[str, str]:
+    """A file is a field, too. Raises InvalidRequest, UnicodeDecodeError."""
+    kind, options = parse_options_header(media_type)
+    in_memory: Any = lambda **_: BytesIO()  # noqa: E731
+    parser = FormDataParser(stream_factory=in_memory, max_form_parts=_MAX_FIELDS)
+    try:
+        _, fields, files = parser.parse(BytesIO(form), kind, len(form), options)
+    except RequestEntityTooLarge:
+        raise _too_many_fields() from None
+    return {name: file.stream.read().decode() for name, file in files.items()} | fields.to_dict()
+
+
+def _pairs(form: bytes) -> list[tuple[bytes, bytes]]:
+    """Raises InvalidRequest."""
+    if form.count(b"&") >= _MAX_FIELDS:
+        raise _too_many_fields()
+    return [(name, value) for name, _, value in (pair.partition(b"=") for pair in form.split(b"&")) if name]
+
+
+def _too_many_fields() -> InvalidRequest:
+    return InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.")
 
 
 def _unquoted(text: bytes, pause: Callable[[], None]) -> str:
@@ -148,12 +203,6 @@ def _unquoted(text: bytes, pause: Callable[[], None]) -> str:
         if at < len(text):
             pause()
     return b"".join(done).decode()
-
-
-def _invalid(field: str) -> InvalidRequest:
-    if field == "language":
-        return InvalidRequest(field, "'language' is missing; send 'language=en-US', for instance.")
-    return InvalidRequest(field, f"'{field}' must be 'true' or 'false'.")
 
 
 def _annotated(data: str, pause: Callable[[], None]) -> Document:

@@ -1,4 +1,4 @@
-"""POST /v2/check and GET /v2/languages: the routes of LanguageTool's HTTP API, over the corrector of POST /correct.
+"""/v2/check and /v2/languages: the routes of LanguageTool's HTTP API, over the corrector of POST /correct.
 
 A document may be as long as the body may be. It is cut into sentences here, and they go to the queue in batches, one
 after the other, so that a long document takes no more of the queue at once than a batch does.
@@ -6,42 +6,56 @@ after the other, so that a long document takes no more of the queue at once than
 
 from __future__ import annotations
 
-import json
+import math
+import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from flask import Blueprint, g, request
+from flask import Response, g, request
 
 from api.access.gate import bearer_of
 from api.batch.body import BatchBody
 from api.batch.corrector import BatchOutcome, correct_batch
 from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS
 from api.grammar.sentences import find_sentences
-from api.http import request_input
+from api.http import problems, request_input
 from api.http.app import Api
 from api.http.large_documents import fragments_of, large_reply
-from api.http.replies import Reply, error_reply, json_reply
+from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from scheduler.errors import DeadlineExceeded, InvalidRequest, RateLimited, SentenceTooLong, ServingError
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, SentenceTooLong, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
 from worker.mailbox.waiters import Patience
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
+
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
 FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
+_BASE = re.compile("^/+v2/+")
+_ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
 
 
 def add_languagetool(app: Api, corrector: Corrector) -> None:
-    """Add the two routes. Their errors are lines of text, as LanguageTool's."""
-    routes = Blueprint("languagetool", __name__)
-    routes.register_error_handler(Exception, _error_reply)
+    """Add the two routes, and lines of text for the errors of every path below /v2."""
+    flask = app.corrections.flask
 
-    @routes.post("/v2/check")
+    def merge_slashes(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Clients append `/check` to a base URL that may end with a slash."""
+        environ["PATH_INFO"] = _BASE.sub("/v2/", environ["PATH_INFO"])
+        return flask(environ, start_response)
+
+    app.corrections.flask = merge_slashes
+    app.after_request(_as_line)
+
+    @app.route("/v2/check", methods=["GET", "POST"])
     def check() -> Reply:
         environ, exchange = request.environ, g.exchange
         endpoint, admit = app.corrections, app.corrections.admit
@@ -49,7 +63,8 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
             exchange.account = admit(environ)
         endpoint.shed_load(exchange, environ)
         body = request_input.read_body(environ, app.settings.max_body_bytes)
-        form = parse_form(body, environ.get("CONTENT_TYPE", ""), corrector.pause)
+        query = environ.get("QUERY_STRING", "").encode("latin-1")
+        form = parse_form(query, body, environ.get("CONTENT_TYPE", ""), corrector.pause)
         if admit is not None and exchange.account is None:
             exchange.account = admit(environ, form.api_key)
             endpoint.shed_load(exchange, environ)  # now that it is known whose it is
@@ -59,60 +74,75 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
             timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
             exchange.has_left = request_input.hang_up_detector(environ)
             exchange.within_s = timeout_s if asked_s is None else min(asked_s, timeout_s)
-            _check(corrector, exchange, answer)
+            _check(app, corrector, exchange, answer)
         exchange.is_answer = True
         return large_reply(fragments_of(answer.members(), corrector.pause), corrector.pause)
 
-    @routes.get("/v2/languages")
+    @app.get("/v2/languages")
     def languages() -> Reply:
         return json_reply([{"name": name, "code": code[:2], "longCode": code} for code, name in LANGUAGES.items()])
 
-    app.register_blueprint(routes)
+
+def _as_line(response: Response) -> Response:
+    """An error below /v2 is a line of text, as LanguageTool's, with the status and the headers of the problem."""
+    if response.mimetype != problems.MEDIA_TYPE or not request.path.startswith("/v2/"):
+        return response
+    line = f"Error: {response.get_json()['detail']}"
+    if response.status_code in (404, 405):
+        scheme = "https" if request.headers.get("X-Forwarded-Proto") == "https" else request.scheme
+        base = f"{scheme}://{request.host}/v2" if request.host else "/v2"  # of a name that could be one
+        line += f" The base URL of this API is {base}; texts go to POST {base}/check."
+    response.status_code = FORM_STATUSES.get(response.status_code, response.status_code)
+    response.data, response.content_type = line, "text/plain; charset=utf-8"
+    return response
 
 
-def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
-    """Add the sentences of the document to the answer until it is full. Raises a ServingError where one has no outcome.
+def _check(app: Api, corrector: Corrector, whole: Exchange, answer: Answer) -> None:
+    """Add the sentences of the document to the answer until it is full, or the time is over.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
-    exchange.
+    exchange. Raises the ServingError that left nothing to answer.
     """
     within_s = whole.within_s or 0.0
     until_s = time.monotonic() + within_s
     for number, batch in enumerate(_batches(corrector, answer.document.plain)):
-        if answer.is_full:
+        if answer.is_full or isinstance(answer.failure, _ENDS):
             answer.is_cut = True
-            return
+            break
         exchange = whole
         if number:
             exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
             exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
-        if time.monotonic() >= until_s:
-            raise DeadlineExceeded(f"Not all was checked within {within_s:g} s. Send the document in parts.")
-        texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for _, text in batch]
         exchange.until_s = until_s
-        outcomes = _outcomes(
-            corrector, exchange, BatchBody(sentences=texts, learner_id=None, min_confidence=0.0), is_first=not number
-        )
+        outcomes = _outcomes(corrector, exchange, [sentence for _, sentence in batch], is_first=not number)
+        app.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:
             _add(whole, exchange)
         for (start, sentence), outcome in corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
-            if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
-                raise outcome
             answer.add(start, sentence, outcome)
+    if isinstance(answer.failure, DeadlineExceeded) and time.monotonic() >= until_s:
+        remedy = "Send the document in parts, or try again later."
+        answer.failure = DeadlineExceeded(f"The time was over after {within_s:g} s. {remedy}")
+    if answer.failure and not answer.has_checked:
+        raise answer.failure
 
 
-def _outcomes(corrector: Corrector, exchange: Exchange, body: BatchBody, is_first: bool) -> BatchOutcome:
+def _outcomes(corrector: Corrector, exchange: Exchange, sentences: list[str], is_first: bool) -> BatchOutcome:
     """Correct one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
+    texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for text in sentences]
     until_s = exchange.until_s
     while True:
-        exchange.within_s = until_s - time.monotonic()
+        exchange.within_s = max(0.0, until_s - time.monotonic())
         try:
-            return correct_batch(corrector, exchange, body)
-        except RateLimited as error:
-            if is_first or error.retry_after_s >= until_s - time.monotonic():
-                raise
+            return correct_batch(corrector, exchange, BatchBody(sentences=texts, learner_id=None, min_confidence=0.0))
+        except ShuttingDown:
+            raise  # another replica has the time for all of it
+        except (DeadlineExceeded, Overloaded) as error:
+            retry_after_s = getattr(error, "retry_after_s", math.inf)
+            if is_first or retry_after_s >= until_s - time.monotonic():
+                return [error] * len(texts)  # the answer has what was checked before
             with suppress(DeadlineExceeded):
-                Patience(error.retry_after_s, exchange.has_left).wait(threading.Event())
+                Patience(retry_after_s, exchange.has_left).wait(threading.Event())
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
@@ -153,13 +183,3 @@ def _add(whole: Exchange, part: Exchange) -> None:
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)
     whole.answered_s = part.answered_s
-
-
-def _error_reply(error: Exception) -> Reply:
-    """A line of text, with the status and the headers that the problem document would have."""
-    reply = error_reply(g.exchange, error)
-    assert isinstance(reply.body, bytes)
-    body = f"Error: {json.loads(reply.body)['detail']}".encode()
-    kept = [header for header in reply.headers if header[0] not in ("Content-Type", "Content-Length")]
-    headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *kept]
-    return Reply(body, FORM_STATUSES.get(reply.status, reply.status), headers)

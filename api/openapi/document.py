@@ -16,7 +16,7 @@ from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQU
 from api.http.schema import MAX_LEARNER_ID_CHARACTERS
 from api.languagetool.routes import FORM_STATUSES
 from api.openapi.models import Problem
-from api.openapi.operations import GROUPS, TEXT, Answer, Operation
+from api.openapi.operations import FORM_FIELDS, GROUPS, TEXT, Answer, Operation
 from api.openapi.problem_examples import STATUSES, TITLES, examples
 from api.version import package_version
 
@@ -71,6 +71,7 @@ _PARAMETERS: dict[str, Json] = {
         "example": "5f0c3d1e",
     },
 }  # fmt: skip
+_PARAMETERS |= {name: {"in": "query", "schema": schema} for name, schema in FORM_FIELDS.items()}
 _HEADERS: dict[str, Json] = {
     "X-Request-ID": {"required": True, "description": "Yours, or the id of the request.", "schema": {"type": "string"}},
     "Server-Timing": {

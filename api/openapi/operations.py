@@ -20,6 +20,7 @@ from api.openapi import models
 
 TEXT = "text/plain"
 FORM_ROUTE = "/v2/check"
+FORM_FIELDS: dict[str, Any] = CheckForm.model_json_schema()["properties"]
 GOED = {"sentence": "He goed to school"}
 _CLIENT_HEADERS = ("X-Request-ID", "X-Deadline-Ms", "traceparent")
 _OF_EVERY = ("invalid-header", "internal-error")
@@ -147,18 +148,30 @@ KEPT = (
         problems=("not-found", "invalid-request", "not-ready", "shutting-down"),
     ),
 )
+_CHECK: dict[str, Any] = {
+    "path": FORM_ROUTE,
+    "answers": {200: Answer("What was found.", (models.CheckAnswer,))},
+    "headers": _CLIENT_HEADERS,
+    "problems": ("malformed-json", "body-too-large", "invalid-request", *_OF_THE_QUEUE, *_OF_AN_ANSWER),
+    "problems_are_lines": True,
+}
 EDITORS = (
     Operation(
-        "POST",
-        FORM_ROUTE,
-        "check",
-        "Check a document for an editor, as LanguageTool's HTTP API does",
-        {200: Answer("What was found.", (models.CheckAnswer,))},
-        "A sentence that is too long is skipped and marked. Errors are lines of text.",
-        _CLIENT_HEADERS,
+        method="POST",
+        name="check",
+        summary="Check a document for an editor, as LanguageTool's HTTP API does",
+        description="A sentence that is too long is skipped and marked. The form is read whatever its media type says, "
+        "and fields may stand in the query. Errors are lines of text.",
         body=Body(CheckForm, {"text": "He goed to school", "language": "en-US"}, FORM),
-        problems=("body-too-large", "unsupported-media-type", "invalid-request", *_OF_THE_QUEUE, *_OF_AN_ANSWER),
-        problems_are_lines=True,
+        **_CHECK,
+    ),
+    Operation(
+        method="GET",
+        name="checkQuery",
+        summary="Check a short document that stands in the query",
+        description="For older clients: a query ends up in the logs of proxies, and a line has at most 8,190 bytes.",
+        query=tuple(FORM_FIELDS),
+        **_CHECK,
     ),
     Operation(
         "GET",

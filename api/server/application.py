@@ -178,6 +178,7 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
         "worker_connections": MAX_CONNECTIONS,
         "backlog": _BACKLOG,
         "keepalive": KEEPALIVE_S,
+        "limit_request_line": 8190,  # the most that gunicorn takes: older clients of LanguageTool send a text in it
         # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
         "graceful_timeout": math.ceil(settings.grace_s) + 3,
         "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,

@@ -142,7 +142,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             client = self._places.enter(addr[0], req.headers)
             may_go_on = self._respond(listener_name, req, sock, addr)
         except RateLimited as error:
-            sock.sendall(problem_reply(error))
+            sock.sendall(problem_reply(error, asked=req.path.encode()))
             may_go_on = False
         finally:
             self._places.exit(client)

@@ -139,10 +139,11 @@ class ProbeAcceptor:
 
     def _refuse(self, connection: Any, error: ServingError) -> None:
         """Read what has arrived, too: closing a connection with unread bytes would take the reply back."""
+        head = b""
         with suppress(OSError):  # BlockingIOError: nothing has
-            connection.recv(_MOST_UNREAD_BYTES)
+            head = connection.recv(_MOST_UNREAD_BYTES)
         with suppress(OSError):
-            connection.send(problem_reply(error))
+            connection.send(problem_reply(error, asked=head))
         connection.close()
 
     def _answer_probe(self, connection: Any, address: Any, probe: re.Match[bytes]) -> None:

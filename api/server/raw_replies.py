@@ -24,6 +24,8 @@ class AnswersUnreadable(Worker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         if not isinstance(exc, ParseException):
+            if req is not None:
+                req.uri = req.path  # it is logged, and a query may hold a text
             super().handle_error(req, client, addr, exc)
             return
         error = InvalidHeader("The request line or a header cannot be read, or is too long.")
@@ -40,9 +42,14 @@ def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
     return _written(json_reply(document), secrets.token_hex(16), keeps_alive)
 
 
-def problem_reply(error: ServingError, keeps_alive: bool = False) -> bytes:
+def problem_reply(error: ServingError, keeps_alive: bool = False, asked: bytes = b"") -> bytes:
     exchange = Exchange(secrets.token_hex(16), 0.0)
-    return _written(error_reply(exchange, error), exchange.request_id, keeps_alive)
+    reply = error_reply(exchange, error)
+    if b"/v2/" in asked[:20]:  # LanguageTool's clients show it as it comes
+        body = f"Error: {error}".encode()
+        about = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
+        reply = Reply(body, reply.status, list((dict(reply.headers) | about).items()))
+    return _written(reply, exchange.request_id, keeps_alive)
 
 
 def _written(reply: Reply, request_id: str, keeps_alive: bool) -> bytes:

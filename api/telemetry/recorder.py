@@ -52,18 +52,23 @@ class Tallies:
                 self._counts[f"{KEY}:{account.name}:{status}"] += 1
 
     def note_answer(self, exchange: Exchange, elapsed_s: float) -> None:
-        """An answer counts once for each of its sentences. The workers count the stages in between."""
-        number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
+        self.note_stages(exchange, elapsed_s)
         with self._lock:
             self._latency.observe(elapsed_s)
-            if exchange.job_ids:  # else another request's, with the same key
+            if exchange.account is not None:
+                tokens = exchange.prompt_tokens + exchange.output_tokens
+                self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
+
+    def note_stages(self, exchange: Exchange, elapsed_s: float) -> None:
+        """Once for each sentence of an answer; of a document batch by batch. Workers count the stages in between."""
+        number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
+        with self._lock:
+            if number and exchange.job_ids:  # else another request's, with the same key
                 self._counts["stage:answered"] += number
                 self._counts["stage:tokenize"] += number * tokenize_s
                 self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
                 self._counts["stage:whole"] += number * elapsed_s
-            if exchange.account is not None:
-                tokens = exchange.prompt_tokens + exchange.output_tokens
-                self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
+        exchange.num_answers = 0
 
     def note_tick(self, late_s: float) -> None:
         """The event loop came to a timer, so much later than it was due."""
@@ -139,8 +144,7 @@ def _log_other(exchange: Exchange, method: str, elapsed_s: float) -> None:
     """Log a request that never became a job: refusals and faults always, probes and questions for those who debug."""
     log = logger.debug if exchange.status < 400 else logger.info
     route = exchange.route if exchange.route != "none" else None
-    fields = {"request_id": exchange.request_id, "method": method, "route": route, "status": exchange.status}
-    key = None if exchange.account is None else exchange.account.name
-    details = {"key": key, "correlation_id": exchange.correlation_id, "slug": exchange.slug}
-    known = {name: value for name, value in details.items() if value is not None}
-    log("request", **fields, ms=round(elapsed_s * 1e3, 1), **known)
+    details = {"key": exchange.account and exchange.account.name, "correlation_id": exchange.correlation_id}
+    known = {name: value for name, value in (details | {"slug": exchange.slug}).items() if value is not None}
+    about = {"method": method, "route": route, "status": exchange.status, "ms": round(elapsed_s * 1e3, 1)}
+    log("request", request_id=exchange.request_id, **about, **known)

@@ -83,6 +83,10 @@ def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningS
         send(system.url, "POST", "/correct", MARKER.encode(), JSON),
         send(system.url, "POST", f"/{MARKER}?{MARKER}={MARKER}", b"{}", JSON),
         send(system.url, "GET", f"/requests/{MARKER * 20}!/trace"),
+        *(send(system.url, "GET", f"{path}?language=en&text={MARKER}+goed.") for path in ("/v2/check", "/v2/check/x")),
+        *(send(system.url, "GET", f"/v2/check?{query}+goed.") for query in (MARKER, f"text={MARKER}{'x' * 9_000}")),
+        send(system.url, "POST", f"/v2/check?text={MARKER}", b"language=en"),
+        send(system.url, "POST", "/v2/check", f"text={MARKER} goed.&language=en".encode(), JSON),
         send(system.url, "POST", "/correct", json.dumps({"sentence": f"{MARKER} goed."}).encode(), JSON | {
             "Accept": "text/event-stream", "Idempotency-Key": f"{MARKER}-key",
         }),
@@ -95,5 +99,6 @@ def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningS
 
     assert (line["event"], line["level"], line["process"], line["status"]) == ("request", "info", "api", 200)
     assert line["prompt_tokens"] > line["output_tokens"] > 0 and line["total_ms"] > 0
-    assert MARKER.lower() not in system.output().lower()
+    assert [reply.status for reply in replies[10:16]] == [200, 404, 400, 400, 200, 200]
+    assert MARKER.lower() not in (system.output() + send(system.url, "GET", "/metrics").body).lower()
     assert '"process": "worker"' in system.output()

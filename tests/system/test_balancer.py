@@ -41,7 +41,7 @@ class Balancer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Balancer:
-        self._process = subprocess.Popen(self.command)
+        self._process = subprocess.Popen(self.command, stderr=(self.folder / "error.log").open("wb"))
         wait_until(self._answers, 10, "the balancer answers")
         (self.folder / "access.log").write_bytes(b"")
         return self
@@ -254,3 +254,15 @@ def test_the_log_tells_the_replica_and_neither_text_nor_id(tmp_path: Path, start
     assert {line["replica"] for line in lines} == {f"127.0.0.1:{_port(replica)}"}
     assert {line["request_id"] for line in lines} == {"r1"}
     assert not any(word in str(lines) for word in ("He", "5f3b", KEY["Idempotency-Key"]))
+
+
+def test_no_log_has_the_text_that_a_query_holds(tmp_path: Path, start: StartServer, refusing: str) -> None:
+    good = start(lambda _: http(200, OK))
+
+    with Balancer(tmp_path, [refusing, _port(good)]) as balancer:
+        statuses = [send(balancer.url, "GET", "/v2/check?language=en&text=secret").status for _ in range(4)]
+        statuses.append(send(balancer.url, "GET", "/v2/check?text=secret" + "x" * 9_000).status)
+
+    assert statuses == [200] * 4 + [414]
+    assert {line["path"] for line in balancer.log()} == {"/v2/check", "other"}
+    assert "secret" not in (tmp_path / "access.log").read_text() + (tmp_path / "error.log").read_text()

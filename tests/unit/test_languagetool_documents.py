@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from urllib.parse import urlencode
 
 import pytest
@@ -20,8 +21,8 @@ from api.grammar.verbs import VerbTable
 from api.http import request_input
 from api.languagetool.form import parse_form
 from api.service.corrector import Corrector
-from scheduler.errors import DeadlineExceeded, RateLimited, RequestFailed
-from scheduler.messages import MAX_SENTENCES
+from scheduler.errors import DeadlineExceeded, NotReady, RateLimited, RequestFailed, ShuttingDown
+from scheduler.messages import MAX_SENTENCES, Completion
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
@@ -157,6 +158,55 @@ def test_a_sentence_without_an_answer_fails_the_check(
     assert check(client, "He goed").status_code == status
 
 
+class FailingMailbox(WentMailbox):
+    """Answers so many sentences; every later one fails."""
+
+    def __init__(self, num_answered: int, error: Exception) -> None:
+        super().__init__()
+        self._num_left, self._later = num_answered, error
+
+    def wait_all(self, wanted: Submission, *about: object) -> list[Completion]:
+        self.error = None if self._num_left > 0 else self._later
+        self._num_left -= 1
+        return super().wait_all(wanted, *about)
+
+
+@pytest.mark.parametrize("num_answered", [10, MAX_SENTENCES, MAX_SENTENCES + 10])
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DeadlineExceeded("x"), "after 0.001 s. Send the document in parts"),
+        (NotReady("Redis is away.", 60.0), "Redis is away."),
+        (RequestFailed("3 attempts failed."), "3 attempts failed."),
+    ],
+)
+def test_what_was_checked_is_answered_where_the_rest_fails(num_answered: int, error: Exception, words: str) -> None:
+    mailbox = FailingMailbox(num_answered, error)
+    headers = {"X-Deadline-Ms": "1"} if isinstance(error, DeadlineExceeded) else {}
+    form = {"language": "en", "text": "He goed home. " * 150}
+
+    document = client_of_mailbox(mailbox).post("/v2/check", data=form, headers=headers).get_json()
+
+    assert len(document["matches"]) == len(document["sentenceRanges"]) == num_answered
+    assert document["warnings"]["incompleteResults"] and words in document["warnings"]["incompleteResultsReason"]
+
+
+def test_a_time_that_is_over_before_anything_was_checked_is_named_with_the_remedy() -> None:
+    form = {"language": "en", "text": "He goed home. " * 150}
+    client = client_of_mailbox(FailingMailbox(0, DeadlineExceeded("x")))
+
+    response = client.post("/v2/check", data=form, headers={"X-Deadline-Ms": "1"})
+
+    line = "Error: The time was over after 0.001 s. Send the document in parts, or try again later."
+    assert (response.status_code, response.get_data(as_text=True)) == (504, line)
+
+
+def test_a_server_that_stops_leaves_the_whole_document_to_another() -> None:
+    client = client_of_mailbox(FailingMailbox(MAX_SENTENCES, ShuttingDown("bye", 1.0)))
+
+    assert check(client, "He goed home. " * 150).status_code == 503
+
+
 def test_all_batches_of_a_document_share_one_deadline(client: FlaskClient, mailbox: WentMailbox) -> None:
     form = {"language": "en", "text": "He goed home. " * 100}
 
@@ -173,6 +223,21 @@ def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
     totals = client.application.recorder.tallies.totals()
     assert totals["http:/v2/check:200"] == 1
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
+
+
+def test_every_sentence_of_a_document_counts_with_the_time_of_its_own_batch(
+    client: FlaskClient, mailbox: WentMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+
+    check(client, "He goed home. " * (2 * MAX_SENTENCES))
+
+    totals = client.application.recorder.tallies.totals()
+    num_ticks = next(ticks)
+    assert totals["stage:answered"] == 2 * MAX_SENTENCES
+    # Of two batches, one after the other, neither counts with the time of both.
+    assert totals["stage:whole"] < MAX_SENTENCES * num_ticks
 
 
 @given(st.lists(st.sampled_from("aB .!?\n\"')(\U0001f6001:-"), max_size=200).map("".join))
@@ -192,7 +257,7 @@ def test_a_long_form_lets_others_go_first() -> None:
     form = urlencode({"language": "en", "data": json.dumps({"annotation": items})}).encode()
     pauses: list[int] = []
 
-    parsed = parse_form(form, "", lambda: pauses.append(1))
+    parsed = parse_form(b"", form, "", lambda: pauses.append(1))
     num_of_the_form = len(pauses)
     document = parsed.document(lambda: pauses.append(1))
 
@@ -204,6 +269,6 @@ def test_a_long_form_lets_others_go_first() -> None:
 def test_a_form_that_is_decoded_in_steps_is_decoded_as_a_whole(text: str, step: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_module, "_STEP_BYTES", step + 2)
-        parsed = parse_form(urlencode({"language": "en", "text": text}).encode(), "", lambda: None)
+        parsed = parse_form(b"", urlencode({"language": "en", "text": text}).encode(), "", lambda: None)
 
     assert parsed.text == text

@@ -6,10 +6,15 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
+from gunicorn.workers.base import Worker
 
 from api.server.application import bind
 from api.server.probe_acceptor import ProbeAcceptor
+from api.server.raw_replies import AnswersUnreadable
 from api.service.readiness import Readiness
 from scheduler.errors import QueueFull
 from worker.mailbox.protocol import MailboxStatus
@@ -48,6 +53,27 @@ def test_a_connection_over_the_limit_is_refused_and_told_when_to_come_back() -> 
     assert head.startswith(b"HTTP/1.1 503 ")
     assert b"Retry-After: 1" in head
     assert b"urn:miniserve:problem:queue-full" in body
+
+
+def test_a_client_of_languagetool_is_refused_in_a_line_of_text() -> None:
+    with an_acceptor(refuse) as connect, connect() as client:
+        client.sendall(POST.replace(b"/correct", b"//v2/check"))
+        reply = b"".join(iter(lambda: client.recv(4096), b""))
+
+    head, _, body = reply.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 ") and b"text/plain" in head and b"Retry-After: 1" in head
+    assert body == b"Error: This replica has as many connections as it may."
+    assert b"Content-Length: %d\r\n" % len(body) in head
+
+
+def test_a_fault_of_the_server_is_logged_without_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(Worker, "handle_error", lambda self, request, *_: logged.append(request.uri))
+    request = SimpleNamespace(path="/v2/check", uri="/v2/check?text=secret")
+
+    object.__new__(AnswersUnreadable).handle_error(request, None, ("127.0.0.1", 1), AttributeError())
+
+    assert logged == ["/v2/check"]
 
 
 def test_a_connection_that_is_admitted_is_not_the_acceptors_any_more() -> None:

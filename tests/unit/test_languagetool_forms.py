@@ -1,0 +1,124 @@
+"""What clients of LanguageTool send, rightly or not, and how they are refused."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.languagetool.form import parse_form
+from tests.went_mailbox import WentMailbox, check, client_of_mailbox
+
+
+@pytest.fixture
+def client() -> FlaskClient:
+    return client_of_mailbox(WentMailbox())
+
+
+FORM = b"language=en-US&text=He+goed+home."
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["application/json", "text/json", "text/plain", "multipart/form-data", "multipart/form-data; boundary=x", "", "?"],
+)
+def test_a_form_is_read_whatever_its_media_type_says(client: FlaskClient, kind: str) -> None:
+    response = client.post("/v2/check", data=FORM, content_type=kind)
+
+    assert [match["offset"] for match in response.get_json()["matches"]] == [3]
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_form_in_parts_is_read_as_one(client: FlaskClient, as_file: bool) -> None:
+    text = "Caf\u00e9 goed & home + 100%41."
+    value = (BytesIO(text.encode()), "text.txt") if as_file else text
+
+    sent = {"data": {"language": "en-US", "text": value}, "content_type": "multipart/form-data"}
+    (match,) = client.post("/v2/check", **sent).get_json()["matches"]
+
+    assert match["sentence"] == text
+    too_many = {"language": "en-US", "text": "He goed."} | {f"f{number}": "" for number in range(64)}
+    refused = client.post("/v2/check", data=too_many, content_type="multipart/form-data")
+    assert refused.status_code == 400 and "64 fields" in refused.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("text", ["He goed & she, 50%25 + 1 = 2%.", "Caf\u00e9s+in&out", "\u00c9he&text=goed&data=x"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "text={}&language=en-US",  # LibreOffice 7.4
+        "text=It said &language=en-GB, and {}&language=en-US&level=picky",
+        "username=a&apiKey=b&text={}&language=en-US",
+        "language=en-US&text={}",
+    ],
+)
+def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> None:
+    form = parse_form(b"", body.format(text).encode(), "", lambda: None)
+
+    assert form.text is not None and form.text.endswith(text)
+    assert form.language == "en-US" and (form.api_key == "b") == ("apiKey" in body)
+
+
+def test_an_encoded_form_without_a_blank_is_no_raw_one() -> None:
+    assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en", "", lambda: None).text == "caf\u00e9 goed+x"
+
+
+def test_the_query_goes_before_the_body_and_is_enough_by_itself(client: FlaskClient) -> None:
+    query = "/v2/check?text=She+goed.&language=en-GB"
+
+    found = [client.get(query), client.post(query), client.post(query, data=FORM, content_type="application/json")]
+    mixed = client.post("/v2/check?language=en-AU", data={"text": "They goed."}).get_json()
+
+    assert [one.get_json()["matches"][0]["sentence"] for one in found] == ["She goed."] * 3
+    assert mixed["matches"][0]["sentence"] == "They goed." and mixed["language"]["code"] == "en-AU"
+
+
+@pytest.mark.parametrize("base", ["/v2/", "//v2", "//v2//"])
+def test_a_base_url_may_end_with_a_slash(client: FlaskClient, base: str) -> None:
+    statuses = [
+        client.get("/", environ_overrides={"PATH_INFO": f"{base}{path}", "QUERY_STRING": FORM.decode()}).status_code
+        for path in ("/languages", "/check")
+    ]
+
+    assert statuses == [200, 200]
+
+
+@pytest.mark.parametrize("body", [b"language=en&text=%ff", b"language=en&text=\xff", b"language=en&text=a \xff"])
+def test_what_is_no_utf_8_is_refused(client: FlaskClient, body: bytes) -> None:
+    response = client.post("/v2/check", data=body)
+
+    assert (response.status_code, response.get_data(as_text=True)) == (400, "Error: The form is not UTF-8.")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v2/v2/check", 404),
+        ("POST", "/v2/checks", 404),
+        ("POST", "/v2/languages", 405),
+        ("PUT", "/v2/check", 405),
+    ],
+)
+def test_an_error_below_v2_is_a_line_that_names_the_base_url(
+    client: FlaskClient, method: str, path: str, status: int
+) -> None:
+    response = client.open(path, method=method, base_url="https://lt.example:8443", data={"text": "He goed"})
+
+    line = response.get_data(as_text=True)
+    assert (response.status_code, response.content_type) == (status, "text/plain; charset=utf-8")
+    assert line.startswith("Error: ") and "base URL of this API is https://lt.example:8443/v2;" in line
+    assert ("Allow" in response.headers) == (status == 405)
+    strange = client.open(path, method=method, headers={"Host": "<script>"}).get_data(as_text=True)
+    assert "is /v2;" in strange and "<" not in strange
+
+
+def test_other_errors_below_v2_are_lines_of_text_too(client: FlaskClient) -> None:
+    too_large = check(client, "x" * 300_000)
+    header = client.get("/v2/languages", headers={"X-Request-ID": "x" * 200})
+    elsewhere = client.get("/v3/check")
+
+    assert [one.status_code for one in (too_large, header, elsewhere)] == [413, 400, 404]
+    assert [one.mimetype for one in (too_large, header, elsewhere)] == [
+        "text/plain", "text/plain", "application/problem+json",
+    ]  # fmt: skip
