@@ -31,7 +31,9 @@ class ObservedPolicy:
 
     def plan(self, now: float) -> StepPlan:
         self._planned_s = now
-        return self.policy.plan(now)
+        plan = self.policy.plan(now)
+        self.observer.note_held(self.policy)
+        return plan
 
     def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, Completion]]:
         finished = self.policy.commit(plan, tokens, now)

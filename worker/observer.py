@@ -30,6 +30,12 @@ class EngineObserver:
         self._committed_s = 0.0
         self._deferred_id = ""
 
+    def note_held(self, policy: ContinuousBatching) -> None:
+        """Count what runs in the iteration that was just planned; its commit retires some of it."""
+        counters = self.observations.counters
+        counters.peak_running = max(counters.peak_running, len(policy.running))
+        counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
+
     def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
         """Count an iteration that was planned at `planned_s` and ended now."""
         # A decoding sequence has run without a break since the last commit: the time between is part of its latency.
@@ -40,10 +46,6 @@ class EngineObserver:
         observations.note_iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s)
         for sequence in plan.prefills:
             observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
-        if plan.prefills:
-            counters = observations.counters
-            counters.peak_running = max(counters.peak_running, len(policy.running))
-            counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
         if self._keeps_traces:
             self._iterations.note(now - begun_s, len(plan.prefills) + len(plan.decodes))
         if (live := self.live) is not None:

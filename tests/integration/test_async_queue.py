@@ -75,6 +75,17 @@ def test_a_worker_that_is_nearly_full_reads_few_ids_of_a_long_queue(queue: Scrip
     assert queue.num_ids_read("worker", FreeCapacity(100)) < 50
 
 
+def test_the_head_of_the_second_queue_is_read_once_where_it_does_not_fit(queue: ScriptedQueue) -> None:
+    queue.enqueue([a_request("a", 10, 10_000)], a_record("a", is_async=True))
+    queue.accept(*some("w", 60))
+    queue.client.config_resetstat()
+
+    taken = queue.drain("worker", FreeCapacity(42 * 60))
+
+    assert len(taken) == 60
+    assert queue.client.info("commandstats")["cmdstat_hmget"]["calls"] < 60 + 10
+
+
 def test_the_turn_counts_over_many_small_drains(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
     api, taken = house.api(), []
     submit_async(api, *some("a", 10))

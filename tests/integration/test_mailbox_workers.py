@@ -7,8 +7,9 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from scheduler.errors import RequestFailed
-from scheduler.messages import Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
+from tests.recorded_requests import a_record
 from worker.mailbox import formats
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.protocol import MailboxDown
@@ -130,21 +131,49 @@ def test_a_lost_delivery_comes_again(house: RedisHouse, monkeypatch: pytest.Monk
     assert take(worker) == []
 
 
+def test_what_killed_a_worker_that_had_got_it_in_the_second_attempt_is_suspected(
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, one = house.api(), house.worker()
+    assert take(one) == []
+    api.submit(a_request("poison"))
+    lose_the_next_reply(one._claims, monkeypatch)
+    with pytest.raises(MailboxDown, match="cut"):
+        one.exchange((), AMPLE)
+    assert take(one) == ["poison"]
+
+    house.kill(one)
+
+    (delivery,) = house.worker().exchange((), AMPLE).deliveries
+    assert (delivery.attempt, delivery.is_suspect) == (2, True)
+
+
+ENDS = [
+    Completion("a", FinishReason.STOP, (7, 1)),
+    Completion("a", FinishReason.ERROR, error="it broke"),
+    Completion("a", FinishReason.CANCELLED),
+]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.finish_reason.value)
 def test_an_answer_whose_receipt_was_lost_is_sent_again_and_counts_once(
-    house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch
+    house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch, end: Completion
 ) -> None:
     api, worker = house.api(), house.worker()
-    ticket = api.submit(a_request("a"))
-    assert take(worker) == ["a"]
+    api.submit_recorded(a_record("a"), [a_request("a")])
+    assert eventually(lambda: take(worker)) == ["a"]
+    if end.finish_reason is FinishReason.CANCELLED:
+        api.cancel("a")
     lose_the_next_reply(worker._outgoing, monkeypatch)
     with pytest.raises(MailboxDown):
-        answer(worker, "a")
+        worker.exchange([end], NO_CAPACITY)
 
     assert take(worker) == []
 
-    assert api.wait(ticket, 5) == an_answer("a")
-    assert client.xlen("rq:results:a") == 1
+    assert api.find("a").jobs[0].state.finish_reason is end.finish_reason
+    assert client.xlen("rq:results:a") == (end.finish_reason is not FinishReason.CANCELLED)
     assert reserved(client) == (0, 0)
+    assert (worker.num_duplicates, client.hget("miniserve:counts", "duplicates")) == (0, None)
 
 
 def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) -> None:

@@ -74,6 +74,29 @@ def test_what_a_deleted_job_held_is_found_again(house: RedisHouse, client: Redis
     assert int(client.hget("miniserve:clients", "1")) == int(client.hget("miniserve:counts", "shares")) == before / 2
 
 
+@pytest.mark.parametrize("notices", ["drain", "finish", "resync", "death"])
+def test_what_a_job_held_that_is_deleted_anywhere_is_given_back(house: RedisHouse, client: Redis, notices: str) -> None:
+    worker = house.worker()
+    worker._heartbeat.stop()  # no beat puts it right before
+    for number in range(4):
+        submit(house, "1", number)
+    before = int(client.hget("miniserve:clients", "1"))
+    ids = ["1-3"] if notices == "drain" else take(worker)
+    client.delete("rq:job:1-3")  # as a dashboard does
+
+    if notices == "drain":
+        assert take(worker) == ["1-0", "1-1", "1-2"]
+    elif notices == "finish":
+        answer(worker, ids[-1])
+    elif notices == "resync":
+        worker._needs_resync = True
+        worker.exchange((), NO_CAPACITY)
+    else:
+        house.kill(worker)
+
+    assert int(client.hget("miniserve:clients", "1")) == int(client.hget("miniserve:counts", "shares")) == before / 2
+
+
 def test_shares_that_are_left_are_forgotten_when_the_queue_is_empty(house: RedisHouse, client: Redis) -> None:
     client.hset("miniserve:clients", "1", 99_999)
     client.hset("miniserve:counts", "shares", 99_999)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -11,6 +11,9 @@ from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
 from scheduler.observations import TIME_BUCKETS_S, Histogram, IterationSums, Observations
 from tests.observed_policy import ObservedPolicy
+from tests.unit.small_model import random_weights
+from worker.engine import Engine
+from worker.model.forward import MiniGPT
 
 WORD = 7
 
@@ -51,6 +54,19 @@ def test_a_value_seen_several_times_counts_as_often() -> None:
     histogram.observe(1.5, times=3)
 
     assert histogram.totals("x") == {"x:0": 0, "x:1": 3, "x:2": 0, "x:sum": 4.5}
+
+
+def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token() -> None:
+    limits = BatchLimits(kv_budget_tokens=2048, max_slots=8, max_iteration_tokens=512)
+    engine = Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
+    fingerprint = engine.model.weights.tokenizer_fingerprint
+    for name in "abcde":
+        engine.accept(replace(a_delivery(name), request=CorrectionRequest(name, (WORD,), (0,), 1, fingerprint)))
+
+    ended = engine.step()
+
+    counters = engine.observer.observations.counters
+    assert (len(ended), counters.peak_running, counters.peak_reserved_tokens) == (5, 5, 10)
 
 
 def test_the_first_iteration_counts_from_its_plan_and_those_after_it_from_the_commit_before() -> None:

@@ -71,8 +71,7 @@ class RedisWorkerMailbox:
         self._epoch = self._num_claims = self._num_read = 0
         self._async_share = AsyncShare()
         self._claim_at_s = 0.0  # before it no claim is made
-        self._num_failures = 0
-        self._retry_s = 0.0  # before it nothing is tried
+        self._num_failures, self._retry_s = 0, 0.0  # nothing is tried before that time
 
     def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
         self._heartbeat.start(is_fresh, report)
@@ -89,6 +88,8 @@ class RedisWorkerMailbox:
         self._async_share.keep(self._held)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and not (inbox := self._resync()).is_empty:
+            with suppress(MailboxDown):  # as below
+                self._send(has_read=bool(inbox.deliveries))
             return inbox
         self._confirm()
         if wait_s > 0:  # else all of it goes out in one packet
@@ -250,7 +251,7 @@ class RedisWorkerMailbox:
         self._claims.close()  # its DRAIN belongs to an epoch that is over
         self._epoch += 1
         disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
-        self._needs_resync = False
+        self._needs_resync, self._num_read = False, self._num_claims
         lost = tuple(map(bytes.decode, disowned))
         for request_id in lost:
             self._held.pop(request_id, None)

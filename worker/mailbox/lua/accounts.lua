@@ -1,6 +1,7 @@
 -- The accounts, and the last moves of an id. A script notes what it reserves, releases, counts, ends and publishes, and `close` writes all of it, each
 -- kind with one command for any number of jobs. Every script that notes something must end in `close`.
 local reserved, released, counted, ended, kept, held, outgoing = {}, {}, {}, {}, {}, {}, {}
+local must_recount = false -- the shares: a job was deleted by hand, and with it how much of one it held
 
 local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
 
@@ -59,14 +60,15 @@ local function put_back(id)
 end
 
 -- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
--- its job was deleted by hand. `tokens`: of the reservation, false for none, nil where the caller has not read it.
+-- its job was deleted by hand. `tokens`: of the reservation, false for none, nil where the caller has not read it. `share`: nil
+-- where it is not known.
 local function release(id, outcome, accepted_at, tokens, share)
   if tokens == nil then tokens = redis.call('HGET', RESERVATIONS, id) end
   if not tokens or released[id] then return end
   tokens = number(tokens) or 0
   released[id] = true
   released[#released + 1] = id
-  hold(share, -1)
+  if share == nil then must_recount = true else hold(share, -1) end
   count('reserved_tokens', -tokens)
   count('law_us', law_us())
   count(outcome or 'removed')
@@ -85,9 +87,16 @@ local function queue_publish(reply_to, line)
   end
 end
 
+local function recount_shares()
+  redis.call('DEL', CLIENTS)
+  held, counted.shares = {}, -(counts('shares').shares or 0)
+  for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do hold(read(id, 'share').share, 1) end
+end
+
 local function close()
   if #reserved > 0 then in_slices('HSET', RESERVATIONS, reserved) end
   if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end
+  if must_recount then recount_shares() end
   local unknown, sums = {}, {}
   for what in pairs(counted) do
     if not known_counts[what] then unknown[#unknown + 1] = what end
@@ -146,6 +155,6 @@ local function cancel_job(id, why, place)
   local is_expired = why == 'expired'
   if is_expired and tokens then count('expired_' .. place) end
   settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
-    accepted_at = job.accepted_at, request = job.request, tokens = tokens, share = job.share, fields = is_expired and { 'expired', 1 } })
+    accepted_at = job.accepted_at, request = job.request, tokens = tokens, share = job.share or '', fields = is_expired and { 'expired', 1 } })
   queue_publish(job.reply_to, '-' .. id)
 end

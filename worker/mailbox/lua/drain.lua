@@ -113,11 +113,13 @@ local LEAST_TOKENS = 16 -- of a request; what reserves less comes with the next 
 local most = math.min(max_jobs, math.ceil(free_tokens / LEAST_TOKENS))
 
 local async_share = math.min(math.ceil(num_async / workers), most)
-local async_ids, async_taken = nil, 0
+local async_ids, async_taken, is_async_full = nil, 0, false
 local function take_async()
+  if is_async_full then return false end -- its first would be read again for each job
   async_ids = async_ids or async_share > 0 and redis.call('LRANGE', ASYNC, 0, async_share - 1) or {}
   local id = async_ids[async_taken + 1]
-  if not id or not take(id, true) then return false end
+  is_async_full = not id or not take(id, true)
+  if is_async_full then return false end
   async_taken = async_taken + 1
   return true
 end
@@ -134,7 +136,7 @@ if depth > 0 then
   if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end
 end
 if taken == depth then
-  if is_quiet == '1' and #deliveries == 0 then async_tokens = free_tokens end
+  if is_quiet == '1' and #deliveries == 0 then async_tokens, is_async_full = free_tokens, false end
   while take_async() do end
 elseif turn >= BEFORE_ASYNC then
   take_async()

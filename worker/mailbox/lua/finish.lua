@@ -21,6 +21,14 @@ local function store(id, status, payload, error_text, ttl)
   redis.call('EXPIRE', 'rq:results:' .. id, ttl)
 end
 
+-- Whether its answer is this worker's: it comes again, because the reply to the FINISH that stored it was lost.
+local function is_repeated(id)
+  local last = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)[1]
+  for field = 1, last and #last[2] or 0, 2 do
+    if last[2][field] == 'worker_name' then return last[2][field + 1] == worker end
+  end
+end
+
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
@@ -60,7 +68,7 @@ for at = FIRST, #ARGV, STEP do
     end
   elseif not was then
     release(id) -- deleted by hand while it ran
-  else
+  elseif status ~= 'canceled' and status ~= 'expired' and not is_repeated(id) then
     duplicates = duplicates + 1
   end
 end

@@ -19,18 +19,15 @@ for id in pairs(is_placed) do
     num_changed = num_changed + 1
   end
 end
-redis.call('DEL', CLIENTS)
-count('shares', -(counts('shares').shares or 0))
+must_recount = true
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
-  local job = read(id, 'status', 'share')
-  local is_open = job.status == 'queued' or job.status == 'started' or UNDONE[job.status or '']
-  if not is_open then
+  local status = read(id, 'status').status
+  if status ~= 'queued' and status ~= 'started' and not UNDONE[status or ''] then
     release(id)
     num_changed = num_changed + 1
   elseif not is_placed[id] then
     num_changed = num_changed + requeue({ id }, nil, nil, claimer)
   end
-  if is_open then hold(job.share, 1) end
 end
 close()
 
