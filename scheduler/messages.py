@@ -1,8 +1,7 @@
 """What crosses the queue: requests on their way to a worker, completions on their way back.
 
 Plain values, JSON on the wire with a `version`; lists of ids are packed bytes in base64. A worker sees token ids and
-word numbers, never text. A reader refuses a version it does not know instead of guessing. Version 1, of releases up to
-0.7, is still read, and a request in it is answered in it: workers are upgraded before the API replicas.
+word numbers, never text. A reader refuses another version instead of guessing.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from math import inf
 from typing import Any
 
 WIRE_VERSION = 2
-_OLDEST_VERSION = 1
 EOS_ID, X2_ID = 1, 3  # the tokenizer's, the same in every vocabulary we ship; the places of words follow <x2>
 # An output id is a token in its lower bits. Where the token ends an edit, the upper ones say how certain it was, in
 # steps of the log-odds of the edit against none: no byte more for it on the wire. 0: the worker says nothing of it.
@@ -58,7 +56,6 @@ class CorrectionRequest:
     max_output_tokens: int
     tokenizer_fingerprint: str
     traceparent: str | None = None  # under which its spans belong (W3C Trace Context); None: it has none
-    version: int = WIRE_VERSION  # of the message it came in, and of its answer
 
     @property
     def reserved_tokens(self) -> int:
@@ -81,18 +78,16 @@ class CorrectionRequest:
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
-        """Raises WireError where the object is not a request of a known version."""
-        version = _checked_version(wire)
+        """Raises WireError where the object is not a request of this version."""
+        _check_version(wire)
         try:
-            is_packed = version > 1
             return cls(
                 request_id=str(wire["request_id"]),
-                prompt_ids=_unpacked("H", wire["prompt"]) if is_packed else _ids(wire["prompt_ids"]),
-                word_numbers=_unpacked("B", wire["words"]) if is_packed else _ids(wire["word_numbers"]),
+                prompt_ids=_unpacked("H", wire["prompt"]),
+                word_numbers=_unpacked("B", wire["words"]),
                 max_output_tokens=int(wire["max_output_tokens"]),
-                tokenizer_fingerprint=str(wire["tokenizer" if is_packed else "tokenizer_fingerprint"]),
+                tokenizer_fingerprint=str(wire["tokenizer"]),
                 traceparent=wire.get("traceparent"),
-                version=version,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a correction request: {error!r}") from error
@@ -118,27 +113,27 @@ class Completion:
     error: str | None = None  # for people; set only with FinishReason.ERROR, never holds user text
     trace: str = field(default="", compare=False)  # what its worker saw of it; travels outside the message
 
-    def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object."""
         timings = self.timings
         return {
-            "version": version,
+            "version": WIRE_VERSION,
             "request_id": self.request_id,
             "finish_reason": self.finish_reason.value,
-            **_output(self.output_ids, version),
+            "output": _packed("H", self.output_ids),
             "timings": {"queue_s": timings.queue_s, "prefill_s": timings.prefill_s, "decode_s": timings.decode_s},
             "error": self.error,
         }
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Completion:
-        """Raises WireError where the object is not a completion of a known version."""
-        version = _checked_version(wire)
+        """Raises WireError where the object is not a completion of this version."""
+        _check_version(wire)
         try:
             return cls(
                 request_id=str(wire["request_id"]),
                 finish_reason=FinishReason(wire["finish_reason"]),
-                output_ids=_unpacked("H", wire["output"]) if version > 1 else _ids(wire["output_ids"]),
+                output_ids=_unpacked("H", wire["output"]),
                 timings=Timings(**wire["timings"]),
                 error=wire.get("error"),
             )
@@ -153,17 +148,16 @@ class Progress:
     request_id: str
     output_ids: tuple[int, ...]
 
-    def to_wire(self, version: int = WIRE_VERSION) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object."""
-        return {"version": version, "request_id": self.request_id, **_output(self.output_ids, version)}
+        return {"version": WIRE_VERSION, "request_id": self.request_id, "output": _packed("H", self.output_ids)}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Progress:
-        """Raises WireError where the object is no progress of a known version."""
-        version = _checked_version(wire)
+        """Raises WireError where the object is no progress of this version."""
+        _check_version(wire)
         try:
-            ids = _unpacked("H", wire["output"]) if version > 1 else _ids(wire["output_ids"])
-            return cls(str(wire["request_id"]), ids)
+            return cls(str(wire["request_id"]), _unpacked("H", wire["output"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"no progress: {error!r}") from error
 
@@ -204,13 +198,6 @@ class Inbox:
         return not (self.deliveries or self.cancelled_ids or self.deferred_id)
 
 
-def _output(output_ids: Sequence[int], version: int) -> dict[str, Any]:
-    """Version 1 knows tokens only."""
-    if version > 1:
-        return {"output": _packed("H", output_ids)}
-    return {"output_ids": [output_id & ID_MASK for output_id in output_ids]}
-
-
 def _packed(kind: str, ids: Sequence[int]) -> str:
     """`ids` as bytes (`B`) or little-endian pairs of them (`H`), in base64. Raises OverflowError, TypeError."""
     return b2a_base64(_little_endian(array(kind, ids)).tobytes(), newline=False).decode()
@@ -226,14 +213,8 @@ def _little_endian(ids: array[int]) -> array[int]:
     return ids
 
 
-def _ids(numbers: Sequence[int]) -> tuple[int, ...]:
-    return tuple(map(int, numbers))
-
-
-def _checked_version(wire: Mapping[str, Any]) -> int:
+def _check_version(wire: Mapping[str, Any]) -> None:
     if not isinstance(wire, Mapping):
         raise WireError(f"a {type(wire).__name__} is no message")
-    version = wire.get("version")
-    if not isinstance(version, int) or not _OLDEST_VERSION <= version <= WIRE_VERSION:
-        raise WireError(f"message version {version!r}; this process reads {_OLDEST_VERSION} to {WIRE_VERSION}")
-    return version
+    if (version := wire.get("version")) != WIRE_VERSION:
+        raise WireError(f"message version {version!r}; this process reads {WIRE_VERSION}")

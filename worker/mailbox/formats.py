@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from scheduler.messages import WIRE_VERSION, Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
 from worker.mailbox.protocol import MAX_ATTEMPTS, MailboxLimits, ReplyMode, Submission
 
 FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
@@ -83,15 +83,15 @@ def describe(request: CorrectionRequest) -> str:
     return f"correct: {len(request.prompt_ids)} prompt tokens, at most {request.max_output_tokens} more"
 
 
-def encode_completion(completion: Completion, version: int = WIRE_VERSION) -> bytes:
+def encode_completion(completion: Completion) -> bytes:
     """Encode it as it is stored and published."""
-    wire = to_json(completion.to_wire(version))
+    wire = to_json(completion.to_wire())
     return b2a_base64(wire if completion.error is None else wire.decode().translate(_UNSAFE).encode(), newline=False)
 
 
-def encode_progress(progress: Progress, version: int | None = None) -> bytes:
+def encode_progress(progress: Progress) -> bytes:
     """Encode it as it is published."""
-    return b2a_base64(to_json(progress.to_wire(version or WIRE_VERSION)), newline=False)
+    return b2a_base64(to_json(progress.to_wire()), newline=False)
 
 
 def decode_news(payload: bytes) -> Completion | Progress:
@@ -104,13 +104,13 @@ def decode_news(payload: bytes) -> Completion | Progress:
     return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
 
 
-def finish_arguments(completion: Completion, version: int = WIRE_VERSION) -> tuple[Any, ...]:
+def finish_arguments(completion: Completion) -> tuple[Any, ...]:
     """The five arguments that FINISH takes for each completion."""
     status = _STATUS.get(completion.finish_reason, "finished")
     error_text = b""
     if status == "failed":
         error_text = b2a_base64(zlib.compress((completion.error or "failed").encode()), newline=False)
-    return completion.request_id, status, encode_completion(completion, version), error_text, completion.trace
+    return completion.request_id, status, encode_completion(completion), error_text, completion.trace
 
 
 def enqueue_words(wanted: Submission, limits: MailboxLimits) -> list[Any]:

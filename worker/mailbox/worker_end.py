@@ -22,7 +22,6 @@ from typing import Any
 from redis import Redis, ResponseError
 
 from scheduler.messages import (
-    WIRE_VERSION,
     Completion,
     Delivery,
     FinishReason,
@@ -62,7 +61,7 @@ class RedisWorkerMailbox:
         self._heartbeat = Heartbeat(RedisConnection(client), self.name, LEASE_S, self._on_lease_lost)
         self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
-        self._held: dict[str, int] = {}  # the wire version of each
+        self._held: set[str] = set()
         self._suspects: set[str] = set()  # an earlier worker died with them
         self._unsent: dict[str, tuple[Any, ...]] = {}  # what FINISH takes for each
         self._in_flight: dict[str, tuple[Any, ...]] = {}
@@ -84,7 +83,7 @@ class RedisWorkerMailbox:
         progress: Sequence[Progress] = (),
     ) -> Inbox:
         self._accept_answers(completions)
-        self._suspects &= self._held.keys()
+        self._suspects &= self._held
         self._async_share.keep(self._held)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and not (inbox := self._resync()).is_empty:
@@ -144,9 +143,9 @@ class RedisWorkerMailbox:
             if completion.request_id in self._disowned:
                 self._disowned.discard(completion.request_id)
                 continue
-            version = self._held.pop(completion.request_id, WIRE_VERSION)
+            self._held.discard(completion.request_id)
             self._claim_at_s = 0.0  # there is capacity that was not there before
-            self._unsent[completion.request_id] = formats.finish_arguments(completion, version)
+            self._unsent[completion.request_id] = formats.finish_arguments(completion)
             self._heartbeat.num_failed += completion.finish_reason is FinishReason.ERROR
             if completion.finish_reason in (FinishReason.STOP, FinishReason.LENGTH):
                 self._heartbeat.num_successful += 1
@@ -159,7 +158,7 @@ class RedisWorkerMailbox:
         if self._unsent:
             commands.append(script("finish", self.name, *chain.from_iterable(self._unsent.values())))
         if progress:
-            words = [(one.request_id, formats.encode_progress(one, self._held.get(one.request_id))) for one in progress]
+            words = [(one.request_id, formats.encode_progress(one)) for one in progress]
             commands.append(script("progress", self.name, *chain.from_iterable(words)))
         if has_read:  # only what was read can be why a worker dies: Redis learns it before the model starts
             commands.append(("ZADD", "miniserve:read", "XX", self._num_read, self.name))
@@ -240,7 +239,7 @@ class RedisWorkerMailbox:
                 self._accept_answers([Completion(request_id, FinishReason.ERROR, error=str(error))])
                 continue
             deliveries.append(delivery)
-            self._held[request_id] = delivery.request.version
+            self._held.add(request_id)
             self._async_share.note(request_id, delivery.request.reserved_tokens, bool(is_async))
             if delivery.is_suspect:
                 self._suspects.add(request_id)
@@ -253,8 +252,7 @@ class RedisWorkerMailbox:
         disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
         self._needs_resync, self._num_read = False, self._num_claims
         lost = tuple(map(bytes.decode, disowned))
-        for request_id in lost:
-            self._held.pop(request_id, None)
+        self._held.difference_update(lost)
         self._disowned.update(lost)
         if lost or deliveries:
             logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))

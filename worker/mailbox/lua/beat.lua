@@ -54,22 +54,12 @@ for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
   redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)
 end
 
--- Replicas and workers up to 0.7 keep two sums of the accounts in keys of their own. What they did since the last beat is
--- taken over; RECONCILE adds up the tokens.
-local law_of_old = number(fields_of('miniserve:law', 'us').us)
-if law_of_old then count('law_us', law_of_old) end
-local has_old = redis.call('DEL', 'miniserve:law', 'miniserve:reserved_tokens') > 0
--- And what they cancel while it runs stands in a set of its worker's; '!watch' there is of WATCH.
-local is_watched = 0
-for _, id in ipairs(redis.pcall('SMEMBERS', 'miniserve:cancel:' .. worker)) do
-  if id == '!watch' then is_watched = 1 else redis.call('HSET', inbox_key(worker), id, 'cancelled') end
-end
-redis.call('DEL', 'miniserve:cancel:' .. worker)
+local is_watched = redis.call('DEL', 'miniserve:watch:' .. worker)
 close()
 -- When the numbers differ, somebody changed the queue behind our back (a dashboard emptied it, or put a dead letter
 -- back): the caller then runs RECONCILE.
 local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
-local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed and not has_old
+local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed
 remember(now)
 return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders }

@@ -51,7 +51,7 @@ for at = FIRST, #ARGV, STEP do
       if is_cut then status = 'finished' end
       local ttl = ttl_of(status == 'failed' and failure_ttl or result_ttl)
       store(id, status, payload, error_text, ttl)
-      if is_cut then count('done_length') end
+      if is_cut and tokens then count('done_length') end
       local fields = trace ~= '' and { 'trace', trace } or {}
       if status == 'finished' then -- nobody runs it again: of `data` stays what RQ's tools show
         fields[#fields + 1] = 'data'
