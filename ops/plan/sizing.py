@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, inf
 
 from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, StageCost
@@ -88,16 +89,27 @@ class Sizer:
             reached_s = self.p95_s(goal.rate_per_s, size)
             if reached_s <= goal.p95_s:
                 return size
-            kinds = ("workers", "replicas", *(["prefill_workers"] if self.has_pools else []))
-            more = [replace(size, **{kind: getattr(size, kind) + 1}) for kind in kinds]
-            better = min(more, key=lambda one: self.p95_s(goal.rate_per_s, one))
-            if not self.p95_s(goal.rate_per_s, better) < _LEAST_GAIN * reached_s:
+            better = self._larger(goal.rate_per_s, size, reached_s)
+            if better is None:
                 break
             size = better
         raise GoalError(self._why_not(goal, size))
 
+    def _larger(self, rate_per_s: float, size: Size, reached_s: float) -> Size | None:
+        """One process more, or a quarter more of all where one is not enough; None where neither helps."""
+        kinds = ("workers", "replicas", *(["prefill_workers"] if self.has_pools else []))
+        number = {kind: getattr(size, kind) for kind in kinds}
+        quarter = replace(size, **{kind: number[kind] + ceil(number[kind] / 4) for kind in kinds})
+        if reached_s == inf and self.cores == inf:  # the queue grows, and there is room for more
+            busy = self.outcome(rate_per_s, size).busy
+            return replace(size, shards=size.shards + 1) if busy["redis"] >= max(busy.values()) else quarter
+        one = min([replace(size, **{kind: number[kind] + 1}) for kind in kinds], key=partial(self.p95_s, rate_per_s))
+        return next((more for more in (one, quarter) if self.p95_s(rate_per_s, more) < _LEAST_GAIN * reached_s), None)
+
     def _why_not(self, goal: Goal, size: Size) -> str:
         reached_s = self.p95_s(goal.rate_per_s, size)
+        if reached_s == inf and self.cores == inf:
+            return f"{goal.rate_per_s:,g} requests/s are more than {size} serves, the largest that was tried; lower --rate"
         if reached_s == inf:
             return (
                 f"{self.cores:g} cores cannot serve {goal.rate_per_s:,g} requests/s: they take "

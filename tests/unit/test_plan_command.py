@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from ops.cli import main
 from ops.plan import command, costs
-from ops.plan.sizing import Goal, GoalError, Size, Sizer
+from ops.plan.sizing import Goal, GoalError, Size, Sizer, slower
 from tests.known_costs import COSTS, SENTENCES
 
 PNG = b"\x89PNG"
@@ -62,6 +62,16 @@ def test_more_requests_need_more_processes_and_at_last_more_shards() -> None:
     assert small == Size(1, 1, 1)
     assert large.workers > small.workers and large.replicas > small.replicas and large.shards == 1
     assert huge.shards > 1
+
+
+@pytest.mark.parametrize("factor", [1, 3, 10])
+def test_where_cores_are_without_number_any_rate_has_a_plan(factor: float) -> None:
+    sizer = Sizer(slower(costs.read(costs.SHIPPED), factor), command._mix(None), num_requests=600)
+
+    for rate_per_s in (2_000.0, 20_000.0):
+        size = sizer.smallest(Goal(rate_per_s, 0.25))
+        assert size.shards * size.workers * size.replicas > rate_per_s / 1_000
+        assert sizer.p95_s(rate_per_s, size) <= 0.25
 
 
 def test_a_goal_that_no_number_of_processes_keeps_is_refused_with_the_least_there_is(calibration: Path) -> None:
