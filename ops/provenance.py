@@ -31,8 +31,13 @@ def corpus_digests(corpora: Sequence[Path]) -> dict[str, str]:
 
 
 def git_commit(folder: Path = _ROOT) -> str:
-    """The commit the code stands at, "+" behind it where files differ; "unknown" outside a repository."""
+    """The commit the code stands at, "+" behind it where files differ; "unknown" where it has no repository of its own.
+
+    An environment may lie in a repository of its user's, whose commit says nothing of the code.
+    """
     try:
+        if Path(_git(folder, "rev-parse", "--show-toplevel")).resolve() != folder.resolve():
+            return "unknown"
         commit = _git(folder, "rev-parse", "--short=10", "HEAD")
         return commit + ("+" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):

@@ -109,7 +109,7 @@ class Sizer:
     def _why_not(self, goal: Goal, size: Size) -> str:
         reached_s = self.p95_s(goal.rate_per_s, size)
         if reached_s == inf and self.cores == inf:
-            return f"{goal.rate_per_s:,g} requests/s are more than {size} serves, the largest that was tried; lower --rate"
+            return f"{goal.rate_per_s:,g} requests/s are more than the largest size that was tried serves; lower --rate"
         if reached_s == inf:
             return (
                 f"{self.cores:g} cores cannot serve {goal.rate_per_s:,g} requests/s: they take "
