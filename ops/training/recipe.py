@@ -30,6 +30,7 @@ from worker.model.weights import load_weights
 
 DEFAULT = Path(__file__).with_name("recipe.toml")
 WEIGHTS = "mini-gpt.safetensors"
+_DEVELOPMENT = Path(__file__).parents[2] / "docs" / "training" / "development"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -78,11 +79,17 @@ def _mine(weights: Path, corpora: Sequence[Path], path: Path) -> None:
 
 def _calibrate(weights: Path, corpora: Sequence[Path], most_changed: float, out: Path) -> None:
     natural.write_files(out / "natural", corpora)
-    files = [out / "natural" / name for name in natural.CALIBRATION]
-    files += sorted(Path("docs/training/development").glob("*.jsonl"))
+    files = [*(out / "natural" / name for name in natural.CALIBRATION), *development_sets()]
     run = EvaluationRun.load(Settings.from_env(os.environ), files, uncalibrated(load_weights(weights)))
     run.correct(sys.stderr)
     calibrate(run.results, most_changed, out / WEIGHTS, of=weights)
+
+
+def development_sets() -> list[Path]:
+    """Files of sentences that a calibration is made on, too. Raises ClickException where they are not there."""
+    if not (files := sorted(_DEVELOPMENT.glob("*.jsonl"))):
+        raise click.ClickException(f"there are no development sets in {_DEVELOPMENT}: make weights in a clone")
+    return files
 
 
 @click.command()
@@ -97,7 +104,8 @@ def _calibrate(weights: Path, corpora: Sequence[Path], most_changed: float, out:
 @click.option("--generators", "num_streams", type=click.IntRange(1, 64), default=1, show_default=True,
               help="As for miniserve train, 1 to 64.")  # fmt: skip
 def main(corpora: tuple[Path, ...], given: Path, recipe: Path, out: Path, **how: Any) -> None:
-    """Make weights from the CORPORA by a recipe, in the root of a clone."""
+    """Make weights from the CORPORA by a recipe, in a clone."""
     configure_blas(os.environ)
+    development_sets()  # hours before they are needed
     steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
     click.echo(follow(steps, given, corpora, out, **how))

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import ClickException
 from click.testing import CliRunner, Result
 
 from ops.cli import main
+from ops.training import recipe
 from ops.training.text import tables
 
 GOOD = "[My uncle/The nurse] {has worked|perfect_tense:works} here since [May/2015].\n"
@@ -54,3 +56,15 @@ def test_files_of_lines_are_checked(tmp_path: Path) -> None:
     assert (invoke("check-lines", str(good)).exit_code, invoke("check-lines", str(bad)).exit_code) == (0, 1)
     assert "bad.txt:2: " in invoke("check-lines", str(bad)).output
     assert "1 good lines (0 right only), 0 with faults" in invoke("check-lines", str(good)).output
+
+
+def test_a_recipe_calibrates_on_the_development_sets_wherever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = recipe.development_sets()
+
+    assert {"everyday.jsonl", "blind-1.jsonl"} <= {path.name for path in found}
+    monkeypatch.setattr(recipe, "_DEVELOPMENT", tmp_path)
+    with pytest.raises(ClickException, match="no development sets"):
+        recipe.development_sets()
