@@ -95,6 +95,10 @@ _HEALTH: dict[str, tuple[str, Callable[[Health], float]]] = {
     "api_late_seconds": ("Time that an event waits for its turn in an API process, mean of 5 s.",
                          lambda found: found.api_late_s),
     "redis_evicts": ("1 if Redis would delete requests when it is full.", lambda found: found.redis_evicts),
+    "redis_refuses_writes": ("1 if Redis takes no write, mostly because it cannot save to its disk.",
+                             lambda found: found.redis_refuses_writes),
+    "foreign_workers": ("RQ's own workers, which fail each request that they take.",
+                        lambda found: found.foreign_workers),
 }  # fmt: skip
 _STAGE_GAUGES: dict[str, tuple[str, Callable[[Stage], float]]] = {
     "stage_rate": ("Sentences per second that pass the stage (lambda), last 10 s.", lambda stage: stage.rate_per_s),

@@ -191,6 +191,7 @@ def _of_redis(url: str) -> Iterator[Finding]:
                 yield _unusable(fault)
                 return
             yield from (look(facts) for look in (_version, _eviction, _memory, _persistence))
+            yield _foreign_workers(client)
             yield _clock(client)
             yield _users(client)
     except (redis.RedisError, OSError) as error:
@@ -230,6 +231,8 @@ def _memory(facts: Mapping[str, Any]) -> Finding:
 
 def _persistence(facts: Mapping[str, Any]) -> Finding:
     name = "Redis persistence"
+    if facts.get("rdb_last_bgsave_status", "ok") != "ok":
+        return Finding(name, "its last save failed, and it may refuse writes", "look at its disk and its log")
     if not facts.get("aof_enabled"):
         return Finding(
             name, "no append-only file: a restart loses requests", "set appendonly yes, appendfsync everysec"
@@ -237,6 +240,22 @@ def _persistence(facts: Mapping[str, Any]) -> Finding:
     if facts.get("aof_last_write_status") != "ok" or facts.get("aof_last_bgrewrite_status") != "ok":
         return Finding(name, "its last write failed", "look at its disk and its log")
     return Finding(name, "append-only file, last write ok")
+
+
+def _foreign_workers(client: redis.Redis) -> Finding:
+    """RQ's own workers on our queues: they fail what they take."""
+    ours = client.zrange("miniserve:leases", 0, -1)
+    names = [key.removeprefix(b"rq:worker:") for key in client.sunion("rq:workers:correct", "rq:workers:correct-async")]
+    foreign = [name for name in sorted(names) if name not in ours and _is_alive(client, name)]
+    if foreign:
+        shown = b", ".join(foreign).decode(errors="replace")
+        return Finding("workers of RQ", f"{shown} takes requests and fails them", "stop it; start `miniserve worker`")
+    return Finding("workers of RQ", "none takes our requests")
+
+
+def _is_alive(client: redis.Redis, name: bytes) -> bool:
+    birth, death = client.hmget(b"rq:worker:" + name, "birth", "death")
+    return birth is not None and death is None
 
 
 def _clock(client: redis.Redis) -> Finding:

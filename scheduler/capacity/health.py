@@ -29,6 +29,8 @@ class Health:
     leaked_tokens: int = 0  # reserved in KV caches beyond what the running sequences can hold
     api_late_s: float = 0.0  # mean time that an event waits for its turn in an API process
     redis_evicts: bool = False  # it would delete requests when it is full
+    redis_refuses_writes: bool = False  # mostly because it cannot save to its disk
+    foreign_workers: int = 0  # RQ's own, which fail each request that they take
 
 
 def health_of(observed: Observed) -> Health:
@@ -42,6 +44,8 @@ def health_of(observed: Observed) -> Health:
         leaked_tokens=_leaked_tokens(observed),
         api_late_s=latest.loop_late_s / latest.loop_ticks if latest.loop_ticks > 0 else 0.0,
         redis_evicts=observed.redis_max_memory_bytes > 0 and observed.redis_policy not in ("", EVICTS_NOTHING),
+        redis_refuses_writes=bool(observed.redis_refuses),
+        foreign_workers=len(observed.foreign_workers),
     )
 
 

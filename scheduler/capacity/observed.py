@@ -66,3 +66,5 @@ class Observed:
     redis_max_memory_bytes: int = 0  # 0: no limit
     redis_kept_bytes: int = 0  # of requests that are open and of what is kept of others, as admission counts them
     redis_policy: str = "noeviction"  # what it does when it is full
+    redis_refuses: str = ""  # its words where it takes no write
+    foreign_workers: tuple[str, ...] = ()  # RQ's own, which fail each request that they take

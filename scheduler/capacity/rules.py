@@ -12,15 +12,13 @@ from enum import Enum
 from scheduler.capacity.health import Health
 from scheduler.capacity.measure import AUDIT_S, Capacity, Goals
 from scheduler.capacity.observed import Observed
-from scheduler.capacity.window import Window, last_seconds, rising
+from scheduler.capacity.window import last_seconds, rising
 
 RUNBOOK = "docs/operations.md"
 REDIS_UNREACHABLE = "redis-unreachable"
 # For a Redis without maxmemory: more than a full queue and ten minutes of kept answers take.
 ASSUMED_MAX_MEMORY_BYTES = 1 << 30
 NO_PROGRESS_AFTER_S = 2.0
-MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
-MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
 
 
 class Severity(Enum):
@@ -68,7 +66,9 @@ class Rule:
 
     def sentence(self, value: float, situation: Situation, is_raised: bool = True) -> str:
         text = self.raised if is_raised else self.cleared
-        return text.format(value=value, limit=self.bars.raise_above, remedy=_more_workers(situation))
+        foreign = situation.observed.foreign_workers[:3] if situation.observed is not None else ()
+        found = {"remedy": _more_workers(situation), "names": "".join(f", {name}" for name in foreign)}
+        return text.format(value=value, limit=self.bars.raise_above, **found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,16 @@ def _outage_rules() -> tuple[Rule, ...]:
             cleared="Redis answers again.",
         ),
         Rule(
+            "redis-refuses-writes", Severity.CRITICAL,
+            Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=2.0),
+            read=_of_health(lambda health: float(health.redis_refuses_writes)),
+            raised="Redis takes no write (1; the limit is 0), mostly because it cannot save: free space on its disk.",
+            cleared="Redis takes writes again.",
+        ),
+        Rule(
             "no-live-worker", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=1.0),
-            read=_workers_missing,
+            read=_missing(lambda observed: observed.workers),
             raised="{value:.0f} worker is missing, none is live: start one. Accepted and new "
                    "requests wait for it, and end in 504 at their deadline.",
             cleared="A worker is live again.",
@@ -118,7 +125,7 @@ def _outage_rules() -> tuple[Rule, ...]:
         Rule(
             "no-live-api", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=5.0, clear_after_s=1.0),
-            read=_apis_missing,
+            read=_missing(lambda observed: observed.num_api_replicas),
             raised="{value:.0f} API process is missing, none reports: start one. No request is accepted meanwhile.",
             cleared="An API process reports again.",
         ),
@@ -188,9 +195,16 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
 def _health_rules() -> tuple[Rule, ...]:
     return (
         Rule(
+            "foreign-worker", Severity.WARNING,
+            Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=5.0),
+            read=_of_health(lambda health: float(health.foreign_workers)),
+            raised="RQ's own workers take requests and fail them ({value:g}{names}; limit {limit:g}): stop them.",
+            cleared="No worker of RQ's takes requests any more.",
+        ),
+        Rule(
             "redis-memory-high", Severity.CRITICAL,
             Bars(raise_above=0.8, clear_at=0.7, raise_after_s=5.0, clear_after_s=15.0),
-            read=_of_observed(_memory_used),
+            read=_memory_used,
             raised="Redis uses {value:.0%} of its memory, the limit is {limit:.0%}: raise its maxmemory, "
                    "or keep answers for less long. When it is full no request is accepted.",
             cleared="Redis uses {value:.0%} of its memory.",
@@ -222,10 +236,6 @@ def _health_rules() -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
-def _of_observed(value: Callable[[Observed], float]) -> Callable[[Situation], float | None]:
-    return lambda situation: None if situation.observed is None else value(situation.observed)
-
-
 def _of_workers(value: Callable[[Capacity], float]) -> Callable[[Situation], float | None]:
     """Nothing where none is live: that is an alert of its own, and "add a worker" would be a second voice for it."""
 
@@ -237,16 +247,15 @@ def _of_workers(value: Callable[[Capacity], float]) -> Callable[[Situation], flo
     return read
 
 
-def _workers_missing(situation: Situation) -> float | None:
-    if situation.observed is None or situation.is_starting:
-        return None
-    return float(not situation.observed.workers)
+def _missing(of: Callable[[Observed], object]) -> Callable[[Situation], float | None]:
+    """1 where none is seen. Nothing at a start, and where Redis refuses writes: who cannot write cannot report."""
 
+    def read(situation: Situation) -> float | None:
+        if situation.observed is None or situation.is_starting or situation.health.redis_refuses_writes:
+            return None
+        return float(not of(situation.observed))
 
-def _apis_missing(situation: Situation) -> float | None:
-    if situation.observed is None or situation.is_starting:
-        return None
-    return float(not situation.observed.num_api_replicas)
+    return read
 
 
 def _of_health(value: Callable[[Health], float]) -> Callable[[Situation], float | None]:
@@ -267,7 +276,9 @@ def _waited_s(situation: Situation) -> float | None:
     )
 
 
-def _memory_used(observed: Observed) -> float:
+def _memory_used(situation: Situation) -> float | None:
+    if (observed := situation.observed) is None:
+        return None
     return observed.redis_memory_bytes / (observed.redis_max_memory_bytes or ASSUMED_MAX_MEMORY_BYTES)
 
 
@@ -276,19 +287,14 @@ def _judged_residual(situation: Situation) -> float | None:
     if (observed := situation.observed) is None or situation.capacity is None:
         return None
     window = last_seconds(rising(observed.history, observed.now), AUDIT_S)
-    return situation.capacity.residual if is_steady(window) else 0.0
-
-
-def is_steady(window: Window) -> bool:
-    """Enough came, and about as many ended: a queue that grows or drains is far from any long-run average."""
-    return window.accepted >= MIN_SAMPLES and abs(window.accepted - window.ended) <= MOST_UNSTEADY * window.accepted
+    return situation.capacity.residual if window.is_steady else 0.0
 
 
 def _more_workers(situation: Situation) -> str:
     if situation.observed is None or situation.capacity is None:
         return "add a worker"
     num_live, num_needed = len(situation.observed.workers), situation.capacity.workers_needed
-    if num_needed <= num_live:  # what waits now has come already
-        return f"add a worker, or lower the load ({num_live} live)"
     missing = num_needed - num_live
+    if missing <= 0:  # what waits now has come already
+        return f"add a worker, or lower the load ({num_live} live)"
     return f"add {missing} worker{'s' if missing > 1 else ''} ({num_needed} needed, {num_live} live)"

@@ -9,6 +9,8 @@ from operator import gt
 from scheduler.capacity.observed import Moment
 
 _SLACK_S = 0.5  # moments are a second apart, more or less: a window takes the one next to its begin
+MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
+MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
 _SHORTEST_S = 0.1  # shorter ones give no rate: what the processes count comes in four times a second
 
 
@@ -33,6 +35,11 @@ class Window:
 
     def per_second(self, number: float) -> float:
         return number / self.seconds if self.seconds >= _SHORTEST_S else 0.0
+
+    @property
+    def is_steady(self) -> bool:
+        """Enough came, and about as many ended: a queue that grows or drains is far from any long-run average."""
+        return self.accepted >= MIN_SAMPLES and abs(self.accepted - self.ended) <= MOST_UNSTEADY * self.accepted
 
 
 def rising(history: Sequence[Moment], now: Moment) -> list[Moment]:

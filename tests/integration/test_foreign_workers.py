@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
+from ops.run.doctor import examine
+from scheduler.capacity.alerts import Alerts
+from scheduler.capacity.measure import Goals
 from scheduler.errors import Cancelled
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import (
@@ -102,6 +106,38 @@ def test_a_worker_of_rq_beside_ours_loses_no_request(house: RedisHouse, client: 
     assert [api.wait(wanted, 60).request_id for wanted in waiting] == [f"r{number}" for number in range(6)]
     eventually(lambda: not client.zcard("rq:wip:correct") and not client.zcard("rq:failed:correct"))
     assert api.status().reserved_tokens == 0
+
+
+@pytest.fixture
+def foreign_worker(redis_url: str) -> Iterator[str]:
+    """The name of a worker of RQ's that listens on our queue."""
+    name = "somebody-elses"
+    process = subprocess.Popen(
+        [RQ, "worker", "--name", name, "-u", redis_url, "correct-async"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with Redis.from_url(redis_url) as client:
+        eventually(lambda: client.hget(f"rq:worker:{name}", "birth"), within_s=60)
+    yield name
+    process.kill()
+    process.wait()
+
+
+def test_a_worker_of_rq_is_named_by_log_alert_and_doctor(
+    house: RedisHouse, redis_url: str, foreign_worker: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.worker()
+
+    observed = house.api().observe()
+    changes = Alerts(Goals(slo_wait_s=0.5, deadline_s=30.0)).evaluate(observed, None, 0.0)
+    (finding,) = [each for each in examine({}, redis_url) if each.check == "workers of RQ"]
+
+    assert observed.foreign_workers == (foreign_worker,)
+    assert [change.alert.rule.name for change in changes if foreign_worker in change.alert.sentence] == [
+        "foreign-worker"
+    ]
+    assert foreign_worker in finding.found and finding.remedy
+    assert foreign_worker in caplog.text
 
 
 def fail_as_rq_does(client: Redis, job_id: str) -> None:

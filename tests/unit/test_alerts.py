@@ -63,6 +63,8 @@ def situation(name: str) -> tuple[Observed | None, Capacity | None]:
     return {
         "redis-unreachable": (None, None),
         "no-live-worker": (replace(WELL, workers=()), CALM),
+        "redis-refuses-writes": (replace(WELL, workers=(), redis_refuses="MISCONF Redis is configured to save"), CALM),
+        "foreign-worker": (replace(WELL, foreign_workers=("host.12",)), CALM),
         "no-live-api": (replace(WELL, num_api_replicas=0), CALM),
         "no-progress": (replace(WELL, num_waiting=2, oldest_waiting_s=3.5), CALM),
         "answers-failing": ended(done=94, failed=6),

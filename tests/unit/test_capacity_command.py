@@ -55,7 +55,8 @@ def test_the_advice_names_the_next_step(changes: dict[str, float], end: str) -> 
 def test_nothing_is_enough_while_answers_fail_or_nothing_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"failing_ratio 1.0": "100% of the answers are 5xx", "stuck_seconds 9.0": "no live worker answers one",
               "api_late_seconds 0.4": "the API is the bottleneck", "leaked_tokens 96": "96 tokens of the KV caches",
-              "redis_evicts 1": "Redis deletes requests"}  # fmt: skip
+              "redis_evicts 1": "Redis deletes requests", "redis_refuses_writes 1": "Redis takes no write",
+              "foreign_workers 1": "RQ's own workers"}  # fmt: skip
     for series, said in broken.items():
         monkeypatch.setattr(command, "scrape", lambda url, api_key, series=series: parse(f"{TEXT}miniserve_{series}\n"))
 

@@ -23,7 +23,8 @@ GAUGES = {
     "number_in_system",
     "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
     "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",
-    "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts", "pool_workers", "pool_utilization",
+    "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts",
+    "redis_refuses_writes", "foreign_workers", "pool_workers", "pool_utilization",
     "pool_workers_needed", "stage_rate", "stage_number", "stage_time_seconds", "stage_utilization",
     "stage_predicted_wait_seconds", "stages_time_seconds", "stages_residual",
 }  # fmt: skip

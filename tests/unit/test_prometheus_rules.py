@@ -15,11 +15,10 @@ from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
 from scheduler.capacity.measure import AUDIT_S
 from scheduler.capacity.rules import (
     ASSUMED_MAX_MEMORY_BYTES,
-    MIN_SAMPLES,
-    MOST_UNSTEADY,
     Rule,
     rules,
 )
+from scheduler.capacity.window import MIN_SAMPLES, MOST_UNSTEADY
 from scheduler.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,4 +93,4 @@ def test_the_runbook_has_no_entry_for_an_alert_that_is_none() -> None:
 
 
 def test_the_operations_page_stays_short() -> None:
-    assert len(RUNBOOK.splitlines()) <= 275
+    assert len(RUNBOOK.splitlines()) <= 295

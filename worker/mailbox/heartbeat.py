@@ -134,6 +134,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
         self._watched_until_s = 0.0
         self._num_workers = 1
+        self._foreign = ""  # names of RQ's own workers
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
         self._reporter = Reporter()
@@ -183,7 +184,8 @@ class Heartbeat:
             news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
-        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders = checked(reply)
+        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders, foreign = checked(reply)
+        self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
         if is_watched:
             self._watched_until_s = time.monotonic() + _WATCHED_S
         if lost_lease and not is_first:
@@ -200,6 +202,16 @@ class Heartbeat:
             num_changed = self._connection.ask_one(script("reconcile", *claimer))
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
+
+    def _note_foreign(self, names: str) -> None:
+        """RQ's own workers, as far as they are known; one line for each change."""
+        if names == self._foreign:
+            return
+        self._foreign = names
+        if names:
+            logger.warning("RQ's own workers take requests and fail them; stop them, ours take these back: %s", names)
+        else:
+            logger.warning("no worker of RQ's takes requests any more")
 
     def _reported(self) -> WorkerReport:
         """A fault in its own report must not cost a worker its lease: then the last report is sent again."""

@@ -64,7 +64,7 @@ class SystemReader(RedisObserver):
 def observed_of(reply: list[Any]) -> Observed:
     """Read OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
-    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy, foreign, refused = reply[8:]
     counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
         now=_moment(moments[-1]) or Moment(0.0),
@@ -84,6 +84,8 @@ def observed_of(reply: list[Any]) -> Observed:
         redis_max_memory_bytes=max_memory,
         redis_kept_bytes=kept,
         redis_policy=policy.decode(),
+        redis_refuses=refused.decode(errors="replace"),
+        foreign_workers=tuple(name.decode(errors="replace") for name in foreign),
     )
 
 

@@ -43,6 +43,11 @@ class StatusClient:
             if self._reports is not None and other:
                 self._reports.note_reply(other[0])
             status = replies.status_of(checked(reply))
-            return replace(status, refusal=REDIS_FULL) if isinstance(taken, OutOfMemoryError) else status
+            refusal = (
+                REDIS_FULL
+                if isinstance(taken, OutOfMemoryError)
+                else refusal_of(taken if isinstance(taken, Exception) else None)
+            )
+            return replace(status, refusal=refusal) if refusal else status
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))

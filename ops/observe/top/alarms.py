@@ -32,6 +32,8 @@ def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> t
             leaked_tokens=int(_gauge(later, "leaked_tokens")),
             api_late_s=_gauge(later, "api_late_seconds"),
             redis_evicts=bool(_gauge(later, "redis_evicts")),
+            redis_refuses_writes=bool(_gauge(later, "redis_refuses_writes")),
+            foreign_workers=int(_gauge(later, "foreign_workers")),
         ),
         new_dead_letters=int(max(0.0, _gauge(later, "dead_letters") - _gauge(earlier, "dead_letters"))),
     )

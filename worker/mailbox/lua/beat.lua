@@ -1,7 +1,8 @@
 -- BEAT: renew this worker's lease and registration, take the work of dead workers back, forget what has expired.
 -- ARGV: worker, lease s, number of sequences held, rate in reserved tokens/s, seconds since its last iteration, then fields
 -- and values of its RQ worker hash.
--- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches, decode workers }
+-- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches, decode workers, names of
+-- RQ's own workers }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
@@ -62,4 +63,4 @@ local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
 local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed
 remember(now)
-return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders }
+return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders, foreign_workers() }

@@ -41,6 +41,17 @@ local function memory_facts()
     string.match(facts, 'maxmemory_policy:([%w-]+)') or ''
 end
 
+-- RQ's own workers on our queues. One that was killed leaves its name behind, and its hash for a while.
+local function foreign_workers()
+  local names = {}
+  for _, key in ipairs(redis.call('SUNION', 'rq:workers:correct', 'rq:workers:correct-async')) do
+    local name, facts = string.match(key, '^rq:worker:(.*)$'), fields_of(key, 'birth', 'death')
+    if name and facts.birth and not facts.death and not redis.call('ZSCORE', LEASES, name) then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
 -- Drop the seconds that are over. Also what no script wrote.
 local function forget_kept(now)
   local gone, seconds, bytes_at, room, room_at = {}, {}, {}, 0, now

@@ -31,6 +31,7 @@ for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
   oldest_running = math.max(oldest_running, age((owner_of(member))))
 end
 local used_memory, max_memory, policy = memory_facts()
+local refused = redis.pcall('DEL', 'miniserve:nothing') -- Redis refuses it as it refuses any other write
 local num_open, sums = redis.call('HLEN', RESERVATIONS), counts('kept_bytes', 'reserved_tokens')
 return {
   moments,
@@ -48,4 +49,6 @@ return {
   max_memory,
   (sums.kept_bytes or 0) + bytes_of(num_open, sums.reserved_tokens or 0),
   policy,
+  foreign_workers(),
+  type(refused) == 'table' and refused.err or '',
 }
