@@ -46,7 +46,7 @@ class FakeCorrector(Corrector):
         super().__init__(TextPipeline(self._tokenizer, VerbTable.load()), self, Settings())  # type: ignore[arg-type]
         self.timeout_s = inf
 
-    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
+    def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
     def enqueue(

@@ -33,7 +33,7 @@ class WentMailbox(FakeMailbox):
         self.refusal: QueueFull | None = None
         self.output = tuple(self.tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)]))
 
-    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | None:
+    def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
     def enqueue(self, wanted: Submission) -> None:

@@ -84,8 +84,7 @@ class CorrectionEndpoint:
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
         exchange.client = self.client_of(exchange, environ)
-        is_newcomer = environ.get("miniserve.is_newcomer", False)
-        refusal = self._corrector.mailbox.known_refusal(exchange.client, is_newcomer)
+        refusal = self._corrector.mailbox.known_refusal(exchange.client)
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""

@@ -60,13 +60,13 @@ class ShardedMailbox(WaitingMailbox):
         """Where what must be in one place is kept: a learner, a session."""
         return self.shards[by_home(name, self.shards)[0]]
 
-    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | RateLimited | None:
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         asked = [one for one in self.shards.values() if one.is_live]
         if client in self._limited and asked:
             asked = [self._limiting(client)]
         refusals = []
         for shard in asked:
-            refusal = shard.mailbox.known_refusal(client, is_newcomer)
+            refusal = shard.mailbox.known_refusal(client)
             if refusal is None:
                 return None
             refusals.append(refusal)

@@ -179,7 +179,7 @@ def test_what_a_key_may_not_use_now_is_refused_to_its_editor_without_asking_redi
     form = {"text": "He goed home", "language": "en-US", "apiKey": KEY}
     client.post("/v2/check", data=form, headers=headers)
     used_up, (job,) = RateLimited("used up", 1.0), corrector.jobs
-    corrector.known_refusal = lambda client="", is_newcomer=False: used_up if client == job.exchange.client else None
+    corrector.known_refusal = lambda client="": used_up if client == job.exchange.client else None
 
     refused = client.post("/v2/check", data=form, headers=headers)
     others = client.post("/v2/check", data=form | {"apiKey": OTHER}, headers=headers and bearer(OTHER))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from scheduler.errors import RateLimited
-from worker.mailbox.admission import KnownFullness, rate_limited
+from worker.mailbox.admission import KnownFullness
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -92,46 +89,3 @@ def test_a_burst_beyond_the_queue_is_refused_before_redis_has_refused_any_of_it(
     assert fullness.refusal(num_waiting=20) is not None
     assert refusal is not None and refusal.retry_after_s >= 1
     assert "10 of 10 requests" in str(refusal)
-
-
-def test_in_a_crowd_half_of_the_queue_is_for_those_who_were_refused_before(fullness: KnownFullness) -> None:
-    fullness.backlog = 500, 100.0
-    assert fullness.refusal(num_waiting=4, is_newcomer=True) is None
-
-    refusal = fullness.refusal(num_waiting=5, is_newcomer=True)
-
-    assert refusal is not None and 5 <= refusal.retry_after_s <= 10
-    assert "5 of 10 requests and 500 of 1,000 reserved tokens" in str(refusal)
-    assert fullness.refusal(num_waiting=9) is None
-
-
-def test_a_crowd_that_is_refused_at_once_comes_back_over_as_many_seconds_as_it_fills_queues(
-    fullness: KnownFullness, clock: Clock
-) -> None:
-    fullness.backlog = 500, 1000.0
-    refusals = [fullness.refusal(num_open=10) for _ in range(50)]
-
-    returns = Counter(refusal.retry_after_s for refusal in refusals if refusal is not None)
-    clock.now_s += 0.11
-    later = fullness.refusal(num_open=10)
-
-    assert returns.total() == 50 and max(returns.values()) <= 10  # half of the queue, in each of two seconds
-    assert set(returns) <= set(range(1, 13))
-    assert later is not None and later.retry_after_s <= 2
-
-
-def test_however_many_are_refused_at_once_none_is_sent_away_for_much_longer(clock: Clock) -> None:
-    fullness = KnownFullness(MailboxLimits(max_requests=1, max_tokens=1000), clock)
-
-    assert max(fullness.note(1, 500, 1000.0).retry_after_s for _ in range(100)) <= 12
-
-
-def test_a_client_that_holds_its_share_is_refused_at_once_for_a_moment_and_no_other_is(
-    fullness: KnownFullness, clock: Clock
-) -> None:
-    fullness.note_client("greedy", 0.25, lambda: rate_limited(500, 400, 100.0))
-    refusals = fullness.refusal("greedy"), fullness.refusal("other")
-    clock.now_s += 0.26
-
-    assert (isinstance(refusals[0], RateLimited), refusals[1]) == (True, None)
-    assert fullness.refusal("greedy") is None

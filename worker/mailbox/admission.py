@@ -23,12 +23,10 @@ _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
 _BURST = 2
-_NEWCOMERS = 0.5  # of the queue: the rest is for those who were refused before
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 _LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_CLIENTS = 1024
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
-_TOGETHER_S, _MOST_LATER_S = 0.1, 10  # Retry-After has whole seconds: refused at one moment, back at one moment
 
 
 class KnownFullness:
@@ -45,7 +43,6 @@ class KnownFullness:
         self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
         self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
         self._refused: dict[str, tuple[float, Callable[[], RateLimited]]] = {}  # by client: until when, and the words
-        self._together = 0.0, 0  # until when, and how many were refused before the last
 
     def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
         """Redis has refused with these numbers; returns the refusal in words."""
@@ -55,14 +52,7 @@ class KnownFullness:
             now, (until, _, known) = self._clock(), self._known
             whom = client if now > until or known == client else None
             self._known = now + holds_s, (requests, tokens, tokens_per_s), whom
-        return self._full(requests, tokens, tokens_per_s)
-
-    def _full(self, requests: int, tokens: int, tokens_per_s: float) -> QueueFull:
-        """The refusal. As many as half of the queue, which is kept for them, come back together, others later."""
-        now, (until, number) = self._clock(), self._together
-        until, number = self._together = (until, number + 1) if now < until else (now + _TOGETHER_S, 0)
-        later_s = min(int(number / (self._limits.max_requests * (1 - _NEWCOMERS))), _MOST_LATER_S)
-        return queue_full(requests, tokens, tokens_per_s, self._limits, later_s)
+        return queue_full(requests, tokens, tokens_per_s, self._limits)
 
     def note_client(self, client: str, holds_s: float, words: Callable[[], RateLimited]) -> RateLimited:
         """Note that a client holds its share, or has used what its key allows, and will for so long."""
@@ -71,23 +61,20 @@ class KnownFullness:
         self._refused[client] = self._clock() + min(holds_s, _LIMIT_HOLDS_S), words
         return words()
 
-    def refusal(
-        self, client: str = "", num_waiting: int = 0, num_open: int = 0, is_newcomer: bool = False
-    ) -> QueueFull | RateLimited | None:
+    def refusal(self, client: str = "", num_waiting: int = 0, num_open: int = 0) -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; None where Redis is to be asked.
 
         `num_waiting` are waited for in this process, and Redis has accepted `num_open` of them. Where these fill the
-        queue it would refuse, too, but later. The others may be as many again: it may refuse them, and have room. A
-        newcomer in a crowd leaves room for those who come back, or these find none for as long as the crowd lasts.
+        queue it would refuse, too, but later. The others may be as many again: it may refuse them, and have room.
         """
         now, (until, numbers, known) = self._clock(), self._known
         if (refused := self._refused.get(client)) and now < refused[0]:
             return refused[1]()
         most = self._limits.max_requests
-        if num_open >= most or num_waiting >= (_NEWCOMERS if is_newcomer else _BURST) * most:
+        if num_open >= most or num_waiting >= _BURST * most:
             requests, (tokens, rate) = min(num_waiting, most), self.backlog
-            return self._full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate)
-        return self._full(*numbers) if now < until and known in (client, None) else None
+            return queue_full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate, self._limits)
+        return queue_full(*numbers, self._limits) if now < until and known in (client, None) else None
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
@@ -113,9 +100,9 @@ def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
     return random.randint(math.ceil(seconds), math.floor(max(2 * seconds, math.ceil(seconds))))
 
 
-def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits, later_s: int = 0) -> QueueFull:
+def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
     """The refusal, with its numbers."""
-    seconds = retry_after_s(tokens, tokens_per_s) + later_s
+    seconds = retry_after_s(tokens, tokens_per_s)
     return QueueFull(
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
         f"reserved tokens; try again in {seconds} s.",

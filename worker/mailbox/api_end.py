@@ -55,9 +55,9 @@ class RedisApiMailbox(WaitingMailbox):
         refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
-    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | RateLimited | None:
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         here = len(self._waiters), len(self._waiters.open_ids)
-        return None if self._is_closed else self._fullness.refusal(client, *here, is_newcomer)
+        return None if self._is_closed else self._fullness.refusal(client, *here)
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
         ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s

@@ -204,11 +204,8 @@ class ApiMailbox(Protocol):
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
         return status
 
-    def known_refusal(self, client: str = "", is_newcomer: bool = False) -> QueueFull | RateLimited | None:
-        """The refusal of any request of this client that comes now; known without asking, for some ms after one.
-
-        `is_newcomer`: more have come at once than the queue takes, and this one was not refused before.
-        """
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
+        """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
     def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
