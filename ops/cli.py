@@ -123,7 +123,8 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
 @with_settings(
     "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
     "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING, is_redis_required=True, takes_shards=True,
+    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING, is_redis_required=True,
+    takes_shards=True,
 )  # fmt: skip
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""

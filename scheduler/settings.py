@@ -103,6 +103,9 @@ class Settings:
     request_timeout_s: float = _setting(30.0, "Longest wait for an answer before 504, in s.", Range(0.1, 600))
     max_queue_requests: int = _setting(2048, "Requests accepted and unfinished before 503.", Range(1, 1_000_000))
     max_queue_tokens: int = _setting(131_072, "Their reserved tokens before 503.", Range(160, 100_000_000))
+    keep_alive_s: float = _setting(
+        130.0, "How long an idle connection stays open, in s; longer than a proxy keeps its own.", Range(1, 3600)
+    )
     max_body_bytes: int = _setting(262_144, "Longest request body, in bytes.", Range(1024, 16_777_216))
     kv_budget_tokens: int = _setting(4096, "KV cache of one worker, in tokens.", Range(160, 1_000_000))
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))

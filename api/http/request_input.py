@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import select
+import socket
+import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
-from socket import socket
 from typing import Any
 
 from gevent.monkey import get_original
@@ -27,6 +29,9 @@ MAX_HEADER_CHARACTERS = 1024
 _ONLY_TENANT = "default"
 _poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
 _POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
+_TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
+_LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
+_CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 # Those that are parsed and have no smaller bound of their own; lines of one name count together.
 _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST", "HTTP_IF_NONE_MATCH")
 
@@ -134,21 +139,58 @@ def client_number(name: str) -> str:
     return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
 
 
-def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
-    """Returns a check whether the client closed its connection; None where the server does not give us the socket."""
+def hang_up_detector(environ: Mapping[str, Any], is_stream: bool = False) -> Callable[[], bool] | None:
+    """Returns a check whether the client has left; None where the server does not give us the socket."""
     connection = environ.get("gunicorn.socket")
-    return None if connection is None else partial(has_left, connection)
+    if connection is None:
+        return None
+    may_ask = not is_stream and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"  # a stream finds out by its comments
+    return _HangUpDetector(connection) if may_ask else partial(has_left, connection)
 
 
-def has_left(connection: socket) -> bool:
-    """Whether the client has closed its end, also where what it has sent is still unread, or we have closed ours."""
-    return connection.fileno() < 0 or is_ready(connection, _POLLRDHUP)
+class _HangUpDetector:
+    """Called now and then while a client waits for its answer. docs/http.md says what it can know, and why."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._has_asked = False
+
+    def __call__(self) -> bool:
+        """A client that sends no more is asked once: where nobody reads, its kernel answers with a reset."""
+        if has_left(self._connection):
+            return True
+        if not self._has_asked and sends_no_more(self._connection):
+            self._has_asked = True
+            if not _has_closed_with_request(self._connection):
+                with suppress(OSError):  # the next look sees why
+                    self._connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return False
 
 
-def is_ready(connection: socket, event: int) -> bool:
+def has_left(connection: socket.socket) -> bool:
+    """Whether the connection was reset, or is closed on both sides."""
+    return connection.fileno() < 0 or bool(_events(connection) & (select.POLLHUP | select.POLLERR))
+
+
+def sends_no_more(connection: socket.socket) -> bool:
+    """Whether the client has closed its sending side, also where what it has sent is still unread."""
+    return connection.fileno() < 0 or bool(_events(connection))
+
+
+def _events(connection: socket.socket) -> int:
     poll = _poll()
-    poll.register(connection.fileno(), event)
-    return bool(poll.poll(0))
+    poll.register(connection.fileno(), _POLLRDHUP)
+    return sum([events for _, events in poll.poll(0)])
+
+
+def _has_closed_with_request(connection: socket.socket) -> bool:
+    """By the kernel's times, so that it does not matter how late we look."""
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_RECEIVED.size)
+    except OSError:  # not TCP
+        return True
+    last_data_ms, last_packet_ms = _LAST_RECEIVED.unpack(info)
+    return bool(last_data_ms - last_packet_ms < _CLOSES_WITH_REQUEST_MS)
 
 
 def _declared_length(environ: Mapping[str, Any]) -> int | None:

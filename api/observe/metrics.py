@@ -208,7 +208,7 @@ def _labelled_counters(counts: Mapping[str, float], totals: Mapping[str, float])
     yield _labelled("admission_rejections", "HTTP requests refused at once.", "type", refusals)
     responses = CounterMetricFamily(
         _PREFIX + "http_responses",
-        "HTTP responses but those of the acceptor: probes, and 503 where a process has too many connections or ends.",
+        "HTTP responses, but those to probes.",
         labels=("route", "status"),
     )
     of_keys = CounterMetricFamily(

@@ -28,7 +28,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
 
-from api.server.open_files import KEEPALIVE_S, allow_connections
+from api.server.open_files import allow_connections
 from scheduler.settings import AUTO, Settings
 from scheduler.urls import hide_password
 from worker.mailbox.protocol import ApiMailbox
@@ -177,7 +177,7 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
         "threads": _HANDLER_THREADS if settings.mode == "threaded" else 1,
         "worker_connections": MAX_CONNECTIONS,
         "backlog": _BACKLOG,
-        "keepalive": KEEPALIVE_S,
+        "keepalive": math.ceil(settings.keep_alive_s),
         "limit_request_line": 8190,  # the most that gunicorn takes: older clients of LanguageTool send a text in it
         # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
         "graceful_timeout": math.ceil(settings.grace_s) + 3,

@@ -7,7 +7,6 @@ sends in small pieces lets others go first after each of them.
 from __future__ import annotations
 
 import math
-import select
 import time
 from contextlib import suppress
 from typing import Any
@@ -18,8 +17,7 @@ from gevent.lock import Semaphore
 from gunicorn.http.body import Body
 from gunicorn.http.errors import LimitRequestHeaders
 
-from api.http.request_input import body_too_large, has_left, is_ready
-from api.server.open_files import KEEPALIVE_S
+from api.http.request_input import body_too_large
 from api.server.raw_replies import CLIENT_STALL_S
 
 HEAD_S = 10.0  # from the first byte of a request to the end of its head
@@ -53,18 +51,17 @@ def let_others_go_first() -> None:
 class ClientSocket(socket.socket):
     """Used by the one greenlet that serves the connection."""
 
-    __slots__ = ("_has_begun", "_is_body", "_left_bytes", "_max_body_bytes", "_until_s", "is_asked", "refused_s")
+    __slots__ = ("_has_begun", "_is_body", "_keep_alive_s", "_left_bytes", "_max_body_bytes", "_until_s", "is_asked")
 
-    def __init__(self, *, fileno: int, max_body_bytes: int) -> None:
+    def __init__(self, *, fileno: int, max_body_bytes: int, keep_alive_s: float) -> None:
         super().__init__(fileno=fileno)
         self.settimeout(CLIENT_STALL_S)  # of a client that does not read
-        self._max_body_bytes = max_body_bytes
-        self.refused_s = 0.0  # how long its last answer asked the client to stay away
+        self._max_body_bytes, self._keep_alive_s = max_body_bytes, keep_alive_s
         self.expect_head()
 
     def expect_head(self, unread_bytes: int = 0) -> None:
         """A request may come, behind what is left of the one before."""
-        self._until_s = time.monotonic() + KEEPALIVE_S
+        self._until_s = time.monotonic() + self._keep_alive_s
         self._left_bytes = MAX_HEAD_BYTES + unread_bytes
         self._has_begun = self._is_body = self.is_asked = False
 
@@ -103,10 +100,6 @@ class ClientSocket(socket.socket):
             self._until_s = time.monotonic() + HEAD_S
         self._has_begun = True
         return data
-
-    def has_bytes(self) -> bool:
-        """Whether the client has sent something that was not read, and is still there."""
-        return is_ready(self, select.POLLIN) and not has_left(self)
 
     def linger(self) -> None:
         """Let the client read its answer: a connection closed with unread bytes would take it back."""

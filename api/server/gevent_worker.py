@@ -14,12 +14,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import gevent
 import structlog
-from gevent.event import Event
 from gevent.monkey import get_original
 from gunicorn import SERVER
 from gunicorn.http import wsgi
@@ -30,14 +29,15 @@ from gunicorn.workers.ggevent import GeventWorker
 import worker.mailbox.waiters  # noqa: F401  before gevent patches: its lock is the kernel's
 from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS
-from api.http.request_input import has_left
+from api.http.request_input import sends_no_more
 from api.server.client_socket import MAX_UNREAD_BYTES, ClientSocket, unread_bytes
-from api.server.open_files import Places, num_connections
+from api.server.open_files import RETRY_S, Places, num_connections
 from api.server.probe_acceptor import ProbeAcceptor
-from api.server.raw_replies import AnswersUnreadable, problem_reply
+from api.server.raw_replies import AnswersUnreadable, refusal
 from api.service.readiness import Readiness
 from api.telemetry.line_writer import STDERR
-from scheduler.errors import RateLimited
+from scheduler.errors import QueueFull, RateLimited, ServingError
+from worker.mailbox.admission import shutting_down
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
 LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet
@@ -45,8 +45,6 @@ _LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach
 _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
 _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
 _STATUS_TIMEOUT_S = 0.5
-_REFUSED = (429, 503)
-_EARLY_S = 3.0  # that a refused client waits longer that did not wait by itself
 
 _NOSNIFF, _NO_STORE = (f"{name}: {value}\r\n" for name, value in SECURITY_HEADERS)
 logger = structlog.get_logger(__name__)
@@ -132,17 +130,18 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         client.linger()
 
     def handle_request(self, listener_name: Any, req: Any, sock: ClientSocket, addr: Any) -> None:
-        if self._places.are_many and has_left(sock):
-            raise StopIteration  # in an overload answers to nobody would delay those to clients that wait
         self.num_in_flight += 1
         sock.expect_body(req._expected_100_continue, unread_bytes(req.body))
         req._expected_100_continue = False  # gunicorn would say 100 before anything has been checked
         client = None
         try:
+            if self._places.are_many and sends_no_more(sock):
+                # In an overload most of these have left, and answers to nobody would delay those to clients that wait.
+                raise QueueFull("This replica is busy, and your side of the connection is closed; try again.", RETRY_S)
             client = self._places.enter(addr[0], req.headers)
             may_go_on = self._respond(listener_name, req, sock, addr)
-        except RateLimited as error:
-            sock.sendall(problem_reply(error, asked=req.path.encode()))
+        except (QueueFull, RateLimited) as error:
+            sock.sendall(refusal(self.wsgi.recorder, error, req.path.encode()))
             may_go_on = False
         finally:
             self._places.exit(client)
@@ -152,21 +151,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
             if num_unread:
                 sock.linger()
             raise StopIteration
-        self._hold_back(sock, addr)
         sock.expect_head(int(num_unread))
-
-    def _hold_back(self, sock: ClientSocket, addr: Any) -> None:
-        """In a crowd a refused client is not read early, or refusals take all the time; an early one waits longer."""
-        wait_s = sock.refused_s
-        if wait_s and self._is_in_crowd(addr):
-            self._is_stopping.wait(wait_s / 2)
-            if sock.has_bytes():
-                self._is_stopping.wait(wait_s / 2 + _EARLY_S)
-
-    def _is_in_crowd(self, addr: Any, times: int = 1) -> bool:
-        """Whether so many times more connections are open than the queue takes requests; not one of a proxy."""
-        most = times * self.wsgi.settings.max_queue_requests
-        return self._places.num_taken > most and not self._places.is_proxy(addr[0])
 
     def _respond(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """Does what gunicorn's own does, but for hooks, the access log, files and a bound on requests.
@@ -175,7 +160,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         """
         response, environ = wsgi.create(req, sock, addr, listener_name, self.cfg, OneWriteResponse)
         environ["wsgi.multithread"] = True
-        environ["miniserve.is_newcomer"] = not sock.refused_s and self._is_in_crowd(addr, 2)
         if not self.alive or self._places.are_scarce:
             response.force_close()
         body: Any = ()
@@ -194,8 +178,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         finally:
             if hasattr(body, "close"):
                 body.close()
-        is_refused = response.status_code in _REFUSED
-        sock.refused_s = float(dict(response.headers).get("Retry-After", 0.0)) if is_refused else 0.0
         return not response.should_close()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -206,7 +188,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         from worker.mailbox.connection import connect
         from worker.mailbox.status_client import StatusClient
 
-        self._is_stopping = Event()
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
@@ -237,7 +218,6 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
     def _stop(self, acceptor: ProbeAcceptor, grace_s: float) -> None:
         """Readiness goes off, requests that wait are answered, and after the grace the rest gets 503."""
         self._readiness.is_stopping = True
-        self._is_stopping.set()
         self._wait_while(lambda: self._places.num_taken, min(LINGER_S, grace_s))
         self._wait_for_answers(grace_s)
         acceptor.close()
@@ -254,20 +234,29 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         self._arrivals: deque[tuple[int, Any]] = deque()
         self._wake_up = gevent.get_hub().loop.async_()  # the one thing of a loop that another thread may use
         self._wake_up.start(self._take_arrivals)  # before the acceptor runs: nobody would hear its first call
-        return ProbeAcceptor(self.sockets, self._readiness, self._admit, max_idle)
+        return ProbeAcceptor(self.sockets, self._readiness, self._admit, max_idle, self.wsgi.settings.keep_alive_s)
 
-    def _admit(self, descriptor: int, address: Any) -> None:
-        """Take a connection, called by the acceptor's thread. Raises QueueFull, RateLimited."""
-        self._places.take(address[0])
+    def _admit(self, descriptor: int, address: Any) -> Callable[[bytes], bytes] | None:
+        """Take a connection, or return its refusal; called by the acceptor's thread."""
+        try:
+            if self._readiness.is_stopping:
+                raise shutting_down()
+            self._places.take(address[0])
+        except ServingError as error:
+            return partial(refusal, self.wsgi.recorder, error)
         self._arrivals.append((descriptor, address))
         self._wake_up.send()
+        return None
 
     def _take_arrivals(self) -> None:
         """Spawn a greenlet for each connection that was admitted, called by the event loop itself."""
         while self._arrivals:
             descriptor, address = self._arrivals.popleft()
             try:
-                client = ClientSocket(fileno=descriptor, max_body_bytes=self.wsgi.settings.max_body_bytes)
+                settings = self.wsgi.settings
+                client = ClientSocket(
+                    fileno=descriptor, max_body_bytes=settings.max_body_bytes, keep_alive_s=settings.keep_alive_s
+                )
                 gevent.spawn(self.handle, self.sockets[0], client, address)
             except Exception:  # one connection must not take the places of all others with it
                 self._places.leave(address[0])

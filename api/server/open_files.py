@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
 
-KEEPALIVE_S = 75  # longer than the idle time of common balancers, so that they never reuse a connection just closed
 _OTHER_FILES = 256
 _SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it likes
 _MANY_FROM = 0.1  # so many are open only where requests wait for their turn in this process
 _SHARE = 0.05  # of the places, for one client from there on
-_RETRY_S = 1.0
+RETRY_S = 1.0
 
 
 def num_connections(wanted: int) -> int:
@@ -67,7 +66,7 @@ class Places:
         """Raises QueueFull, RateLimited."""
         with self._lock:
             if self.is_full:
-                raise QueueFull("This replica has as many connections as it may; try again.", _RETRY_S)
+                raise QueueFull("This replica has as many connections as it may; try again.", RETRY_S)
             if not self.is_proxy(address):
                 self._hold(self._addresses.of(address))
             self.num_taken += 1
@@ -99,7 +98,7 @@ class Places:
             raise RateLimited(
                 f"Your address holds {self._held[client]:,} connections of a replica that is nearly full; at most "
                 f"{self._share:,} are allowed then. Close some, or try again.",
-                _RETRY_S,
+                RETRY_S,
             )
         self._held[client] += 1
 

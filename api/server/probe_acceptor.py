@@ -22,10 +22,8 @@ from typing import Any
 import structlog
 from gevent.monkey import get_original
 
-from api.server.raw_replies import CLIENT_STALL_S, probe_reply, problem_reply
+from api.server.raw_replies import probe_reply
 from api.service.readiness import Readiness
-from scheduler.errors import ServingError
-from worker.mailbox.admission import shutting_down
 
 logger = structlog.get_logger(__name__)
 
@@ -45,13 +43,16 @@ _CLOSE = re.compile(rb"\r\nconnection: close", re.IGNORECASE)
 # Under load this thread waits for the interpreter after every call to the kernel, at most for so long.
 _SWITCH_S = 0.0005
 
-Admit = Callable[[int, Any], None]  # takes the file descriptor of a connection with its client's address, or refuses it
+# Takes the file descriptor of a connection with its client's address, or returns the refusal of what was sent on it.
+Admit = Callable[[int, Any], Callable[[bytes], bytes] | None]
 
 
 class ProbeAcceptor:
     """`run` is the target of a thread; another thread may call `close`."""
 
-    def __init__(self, listeners: Sequence[Any], readiness: Readiness, admit: Admit, max_idle: int) -> None:
+    def __init__(
+        self, listeners: Sequence[Any], readiness: Readiness, admit: Admit, max_idle: int, keep_alive_s: float
+    ) -> None:
         self._listeners = {}
         for listener in listeners:
             own = _Socket(listener.family, listener.type, 0, fileno=os.dup(listener.fileno()))
@@ -59,7 +60,7 @@ class ProbeAcceptor:
             self._listeners[own.fileno()] = own
         self._readiness = readiness
         self._admit = admit
-        self._max_idle = max_idle
+        self._max_idle, self._keep_alive_s = max_idle, keep_alive_s
         self._idle: dict[int, tuple[Any, Any, float]] = {}  # connection, address, since when; oldest first
         self._poll = _poll()
         self._is_closed = False
@@ -84,11 +85,11 @@ class ProbeAcceptor:
     def _refuse_backlog(self, listener: Any) -> None:
         while True:
             try:
-                connection, _ = listener.accept()
+                connection, address = listener.accept()
             except OSError:  # BlockingIOError: nobody is left
                 return
             connection.setblocking(False)
-            self._refuse(connection, shutting_down())
+            self._hand_over(connection, address)
 
     def _poll_once(self) -> None:
         for descriptor, _ in self._poll.poll(_CHECK_IDLE_EVERY_S * 1e3):
@@ -98,7 +99,7 @@ class ProbeAcceptor:
                 self._poll.unregister(descriptor)
                 connection, address, _ = self._idle.pop(descriptor)
                 self._dispatch(connection, address)
-        self._close_stalled()
+        self._close_idle_for_long()
 
     def _accept(self, listener: Any) -> None:
         try:
@@ -124,26 +125,20 @@ class ProbeAcceptor:
             connection.close()
         elif probe is not None and not _NOT_PLAIN.search(head):
             self._answer_probe(connection, address, probe)
-        elif self._readiness.is_stopping:
-            self._refuse(connection, shutting_down())
         else:
             self._hand_over(connection, address)
 
     def _hand_over(self, connection: Any, address: Any) -> None:
-        try:
-            self._admit(connection.fileno(), address)
-        except ServingError as error:
-            self._refuse(connection, error)
-        else:
+        """To the server, or refused: what has arrived is read, or closing the connection would take the reply back."""
+        refuse = self._admit(connection.fileno(), address)
+        if refuse is None:
             connection.detach()  # the server closes it
-
-    def _refuse(self, connection: Any, error: ServingError) -> None:
-        """Read what has arrived, too: closing a connection with unread bytes would take the reply back."""
+            return
         head = b""
         with suppress(OSError):  # BlockingIOError: nothing has
             head = connection.recv(_MOST_UNREAD_BYTES)
         with suppress(OSError):
-            connection.send(problem_reply(error, asked=head))
+            connection.send(refuse(head))
         connection.close()
 
     def _answer_probe(self, connection: Any, address: Any, probe: re.Match[bytes]) -> None:
@@ -168,11 +163,11 @@ class ProbeAcceptor:
         self._idle[connection.fileno()] = connection, address, time.monotonic()
         self._poll.register(connection.fileno(), _POLLIN)
 
-    def _close_stalled(self) -> None:
+    def _close_idle_for_long(self) -> None:
         now = time.monotonic()
         while self._idle:
             descriptor, (_, _, since_s) = next(iter(self._idle.items()))
-            if now - since_s < CLIENT_STALL_S:
+            if now - since_s < self._keep_alive_s:
                 return
             self._close_idle(descriptor)
 

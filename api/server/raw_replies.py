@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -14,7 +15,8 @@ from gunicorn.workers.base import Worker
 from api.http.replies import SECURITY_HEADERS, Reply, error_reply, json_reply
 from api.service.exchange import Exchange
 from api.service.readiness import Readiness
-from scheduler.errors import InvalidHeader, ServingError
+from api.telemetry.recorder import RequestRecorder
+from scheduler.errors import InvalidHeader, Overloaded, ServingError
 
 CLIENT_STALL_S = 30.0  # a client that neither sends nor reads for so long is cut off
 
@@ -30,7 +32,7 @@ class AnswersUnreadable(Worker):
             return
         error = InvalidHeader("The request line or a header cannot be read, or is too long.")
         with suppress(OSError):  # the client has left
-            client.sendall(problem_reply(error))
+            client.sendall(refusal(self.wsgi.recorder, error))
 
 
 def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
@@ -38,18 +40,22 @@ def probe_reply(path: str, readiness: Readiness, keeps_alive: bool) -> bytes:
     try:
         document = {"status": "ok"} if path == "/healthz" else readiness.document()
     except ServingError as error:
-        return problem_reply(error, keeps_alive)
+        exchange = Exchange(secrets.token_hex(16), 0.0)
+        return _written(error_reply(exchange, error), exchange.request_id, keeps_alive)
     return _written(json_reply(document), secrets.token_hex(16), keeps_alive)
 
 
-def problem_reply(error: ServingError, keeps_alive: bool = False, asked: bytes = b"") -> bytes:
-    exchange = Exchange(secrets.token_hex(16), 0.0)
+def refusal(recorder: RequestRecorder, error: ServingError, asked: bytes = b"") -> bytes:
+    """The reply to a request that comes to no application; it is logged and counted as those that do."""
+    exchange = Exchange(secrets.token_hex(16), time.perf_counter(), status=error.status)
+    exchange.is_shed = isinstance(error, Overloaded)
     reply = error_reply(exchange, error)
+    recorder.finish(exchange, "-")
     if b"/v2/" in asked[:20]:  # LanguageTool's clients show it as it comes
         body = f"Error: {error}".encode()
         about = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
         reply = Reply(body, reply.status, list((dict(reply.headers) | about).items()))
-    return _written(reply, exchange.request_id, keeps_alive)
+    return _written(reply, exchange.request_id, keeps_alive=False)
 
 
 def _written(reply: Reply, request_id: str, keeps_alive: bool) -> bytes:

@@ -6,6 +6,7 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from api.grammar.pipeline import Correction
+from api.http import request_input
 from api.http.app import Api
 from api.http.correct import Environ
 from api.http.lines import EVENT_HEADERS
@@ -28,6 +29,7 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         accept = environ.get("HTTP_ACCEPT", "")
         if EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
+        exchange.has_left = request_input.hang_up_detector(environ, is_stream=True)
         stream = event_stream(exchange, follow(corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True

@@ -97,6 +97,17 @@ def test_an_unreadable_request_is_answered_with_a_problem_document(other: Runnin
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"].endswith("invalid-header")
 
 
+def test_a_client_that_closes_its_sending_side_is_answered_in_every_mode(other: RunningSystem) -> None:
+    body = b'{"sentence": "He goed to school"}'
+    head = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", other.port), timeout=30) as connection:
+        connection.sendall(head % len(body) + body)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+
+    assert answer.startswith(b"HTTP/1.1 200") and b"He went to school" in answer
+
+
 def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, request: pytest.FixtureRequest) -> None:
     has_queue = request.node.callspec.params["other"] in QUEUE_MODES
 

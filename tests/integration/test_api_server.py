@@ -141,17 +141,6 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
     eventually(lambda: not any(map(is_running, below)), within_s=5.0)
 
 
-def test_a_client_that_hangs_up_cancels_its_request(shared_api: ApiProcess, worker: WorkerMailbox) -> None:
-    body = json.dumps({"sentence": "He went home"})
-    with shared_api.connect() as connection:
-        head = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-        connection.sendall(f"{head}\r\n\r\n{body}".encode())
-        request_id = take_one(worker).request.request_id
-
-    cancelled = eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).cancelled_ids)
-    assert cancelled == (request_id,)
-
-
 @pytest.mark.parametrize("num_chunks", [5, 160])
 def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess, num_chunks: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", shared_api.port, timeout=10)
@@ -194,7 +183,11 @@ def test_an_unreadable_head_gets_a_problem_document(shared_api: ApiProcess, head
     start, _, body = reply.partition(b"\r\n\r\n")
     assert start.startswith(b"HTTP/1.1 400")
     assert b"application/problem+json" in start
-    assert json.loads(body)["type"].endswith("invalid-header")
+    problem = json.loads(body)
+    assert problem["type"].endswith("invalid-header")
+    shared_api.wait_for_line(rf"request .*request_id={problem['request_id']} .*status=400", 10)
+    counted = 'miniserve_http_responses_total{route="none",status="400"}'
+    eventually(lambda: counted in send(shared_api.url, "GET", "/metrics").body)
 
 
 def test_64_clients_at_once_all_get_their_own_answer(shared_api: ApiProcess, worker: WorkerMailbox) -> None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.mailbox_house import AMPLE, RedisHouse, an_answer, take_one
+from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.recorded_requests import counts
 from tests.running_system import ApiProcess, descendants, post_sentence, send
 
@@ -192,6 +192,29 @@ def test_heads_that_never_end_from_one_address_leave_places_for_others(redis_url
         assert b"rate-limited" in _first(refused[0])
 
 
+def test_a_client_behind_a_proxy_that_holds_its_share_is_refused_and_that_is_recorded(
+    redis_url: str, house: RedisHouse
+) -> None:
+    request = REQUEST.replace(b"Host: x", b"Host: x\r\nX-Forwarded-For: 10.0.0.1")
+    with ExitStack() as stack:
+        options = "--api-processes", "1", "--trusted-proxies", "127.0.0.0/8"
+        api = stack.enter_context(ApiProcess(redis_url, *options, max_files=400))  # 108 places: 5 for one client
+        for _ in range(90):
+            stack.enter_context(_begin_head(api))
+        *waiting, last = (stack.enter_context(api.connect()) for _ in range(6))
+        for connection in waiting:
+            connection.sendall(request)
+        eventually(lambda: house.api().status().reserved_requests == 5)
+
+        last.sendall(request)
+
+        status, _, problem = parsed(last.recv(65_536))
+        assert (status, problem["type"]) == (429, "urn:miniserve:problem:rate-limited")
+        api.wait_for_line(rf"request .*request_id={problem['request_id']} .*status=429", 10)
+        counted = 'miniserve_http_responses_total{route="none",status="429"} 1.0'
+        eventually(lambda: counted in send(api.url, "GET", "/metrics").body)
+
+
 def _begin_head(api: ApiProcess) -> socket.socket:
     connection = api.connect("127.0.0.2")
     connection.sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")
@@ -213,7 +236,7 @@ def _is_refused(connection: socket.socket) -> bool:
 REQUEST = POST + b'Content-Length: 28\r\n\r\n{"sentence": "He went home"}'
 
 
-def test_requests_whose_clients_have_left_an_overloaded_replica_are_not_queued(
+def test_requests_whose_clients_may_have_left_an_overloaded_replica_are_refused_and_not_queued(
     redis_url: str, house: RedisHouse
 ) -> None:
     with ExitStack() as stack:
@@ -225,12 +248,18 @@ def test_requests_whose_clients_have_left_an_overloaded_replica_are_not_queued(
             for _ in range(5):
                 with api.connect() as leaving:
                     leaving.sendall(REQUEST)
+            closing = stack.enter_context(api.connect())
+            closing.sendall(REQUEST)
+            closing.shutdown(socket.SHUT_WR)
             waiting = stack.enter_context(api.connect())
             waiting.sendall(REQUEST)
         worker = house.worker()
         worker.exchange([an_answer(take_one(worker).request.request_id)], AMPLE)
 
         assert parsed(waiting.recv(65_536))[0] == 200
+        status, headers, problem = parsed(read_all(closing))
+        assert (status, problem["type"]) == (503, "urn:miniserve:problem:queue-full")
+        assert headers["retry-after"] == "1"
     assert counts(redis_url)["accepted"] == 1
 
 

@@ -12,6 +12,7 @@ from redis import Redis
 from api.grammar.edit_script import EOS_ID
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from tests.integration.test_leaving_clients import ask, reset
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
 from tests.running_system import ApiProcess, post_sentence
 from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
@@ -64,12 +65,10 @@ def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
 def test_a_client_that_hangs_up_cancels_every_sentence(
     api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
 ) -> None:
-    body = json.dumps({"sentence": TEXT})
-    with api.connect() as connection:
-        head = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-        connection.sendall(f"{head}\r\n\r\n{body}".encode())
-        taken = take_all(worker, 3)
-        worker.exchange([an_answer(taken[1], EOS_ID)], NO_CAPACITY)
+    connection = ask(api, body=json.dumps({"sentence": TEXT}))
+    taken = take_all(worker, 3)
+    worker.exchange([an_answer(taken[1], EOS_ID)], NO_CAPACITY)
+    reset(connection)
 
     told: set[str] = set()
     eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(told) == 2)

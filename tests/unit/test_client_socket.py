@@ -12,7 +12,7 @@ from gunicorn.http.body import Body, ChunkedReader, LengthReader
 from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.unreader import IterUnreader
 
-from api.http.request_input import has_left
+from api.http.request_input import has_left, sends_no_more
 from api.server import client_socket
 from api.server.client_socket import ClientSocket, unread_bytes
 from scheduler.errors import BodyTooLarge
@@ -23,7 +23,7 @@ MAX_BODY_BYTES = 1024
 @pytest.fixture
 def ends() -> Iterator[tuple[ClientSocket, socket.socket]]:
     ours, theirs = socket.socketpair()
-    with ClientSocket(fileno=ours.detach(), max_body_bytes=MAX_BODY_BYTES) as server, theirs:
+    with ClientSocket(fileno=ours.detach(), max_body_bytes=MAX_BODY_BYTES, keep_alive_s=75) as server, theirs:
         yield server, theirs
 
 
@@ -54,23 +54,24 @@ def test_a_body_has_a_lifetime(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> N
             gevent.sleep(0.001)
 
 
-def test_a_client_has_left_when_either_end_is_closed(ends: Ends) -> None:
+def test_a_client_that_has_closed_its_sending_side_has_not_left(ends: Ends) -> None:
     server, client = ends
-    assert not has_left(server)
+    assert not sends_no_more(server)
 
+    client.shutdown(socket.SHUT_WR)
+    assert sends_no_more(server) and not has_left(server)
     client.close()
     assert has_left(server)
     server.close()
-    assert has_left(server)
+    assert sends_no_more(server) and has_left(server)
 
 
-def test_an_idle_connection_has_a_lifetime_of_its_own(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_has_a_lifetime_of_its_own(ends: Ends) -> None:
     server, _ = ends
-    monkeypatch.setattr(client_socket, "KEEPALIVE_S", 0.02)
-    server.expect_head()
+    idle = ClientSocket(fileno=server.detach(), max_body_bytes=MAX_BODY_BYTES, keep_alive_s=0.02)
 
-    with pytest.raises(TimeoutError):
-        server.recv(8192)
+    with idle, pytest.raises(TimeoutError):
+        idle.recv(8192)
 
 
 def test_head_and_body_have_a_bound_each(ends: Ends) -> None:

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from gunicorn.workers.base import Worker
 
 from api.server.application import bind
 from api.server.probe_acceptor import ProbeAcceptor
-from api.server.raw_replies import AnswersUnreadable
+from api.server.raw_replies import AnswersUnreadable, refusal
 from api.service.readiness import Readiness
 from scheduler.errors import QueueFull
 from worker.mailbox.protocol import MailboxStatus
 
 POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+Refuse = Callable[[bytes], bytes]
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def refuse(*_: Any) -> None:
-    raise QueueFull("This replica has as many connections as it may.", 1.0)
+def refuse(*_: Any) -> Refuse:
+    return partial(refusal, Mock(), QueueFull("This replica has as many connections as it may.", 1.0))
 
 
 @contextmanager
-def an_acceptor(admit: Callable[[int, Any], None], max_idle: int = 8) -> Iterator[Callable[..., socket.socket]]:
+def an_acceptor(
+    admit: Callable[[int, Any], Refuse | None], max_idle: int = 8, keep_alive_s: float = 75
+) -> Iterator[Callable[..., socket.socket]]:
     """How to connect to it, from an address."""
     listener = bind("127.0.0.1", 0)
     acceptor = ProbeAcceptor(
-        [listener], Readiness(lambda: MailboxStatus(redis_ok=True, live_workers=1)), admit, max_idle
+        [listener], Readiness(lambda: MailboxStatus(redis_ok=True, live_workers=1)), admit, max_idle, keep_alive_s
     )
     thread = threading.Thread(target=acceptor.run)
     thread.start()
@@ -53,6 +59,17 @@ def test_a_connection_over_the_limit_is_refused_and_told_when_to_come_back() -> 
     assert head.startswith(b"HTTP/1.1 503 ")
     assert b"Retry-After: 1" in head
     assert b"urn:miniserve:problem:queue-full" in body
+
+
+@pytest.mark.parametrize("first", [b"", HEALTHZ], ids=["opened in advance", "asked for a probe only"])
+def test_an_idle_connection_is_closed_when_its_time_is_over_and_not_before(first: bytes) -> None:
+    with an_acceptor(refuse, keep_alive_s=0.3) as connect, connect() as client:
+        opened_s = time.monotonic()
+        client.sendall(first)
+        said = b"".join(iter(lambda: client.recv(4096), b""))
+
+        assert said.count(b"200 OK") == bool(first)
+        assert time.monotonic() - opened_s >= 0.3  # later on a busy machine, and never earlier
 
 
 def test_a_client_of_languagetool_is_refused_in_a_line_of_text() -> None:
@@ -114,7 +131,8 @@ def test_who_opens_one_more_makes_room_with_a_connection_of_its_own() -> None:
 
 def test_a_connection_not_yet_accepted_at_the_end_gets_a_503_and_is_not_reset() -> None:
     listener = bind("127.0.0.1", 0)
-    acceptor = ProbeAcceptor([listener], Readiness(lambda: MailboxStatus(redis_ok=True)), lambda *_: None, max_idle=8)
+    ready = Readiness(lambda: MailboxStatus(redis_ok=True))
+    acceptor = ProbeAcceptor([listener], ready, refuse, max_idle=8, keep_alive_s=75)
 
     with socket.create_connection(listener.getsockname(), timeout=10) as client:
         client.sendall(POST)
@@ -122,5 +140,4 @@ def test_a_connection_not_yet_accepted_at_the_end_gets_a_503_and_is_not_reset() 
         listener.close()
         reply = b"".join(iter(lambda: client.recv(4096), b""))
 
-    assert reply.startswith(b"HTTP/1.1 503 ")
-    assert b"urn:miniserve:problem:shutting-down" in reply
+    assert reply.startswith(b"HTTP/1.1 503 ") and reply.endswith(b"}\n")
