@@ -29,6 +29,12 @@ def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None
     assert queue.observe().totals == {"prompt_tokens": 9, "iteration:t": 0.75}
 
 
+def test_a_moment_is_known_to_the_microsecond(queue: ScriptedQueue) -> None:
+    queue.now_s = 7.123457
+
+    assert queue.observe().now.at_s == START_S + 7.123457
+
+
 def test_what_several_processes_counted_adds_up(queue: ScriptedQueue) -> None:
     reporters = [Reporter() for _ in range(3)]
 

@@ -6,7 +6,7 @@ local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_t
 redis.call('XLEN', 'miniserve:live') -- no other script would put it away where it is no stream
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
-moments[#moments + 1] = cjson.encode(moment(now))
+moments[#moments + 1] = moment(now)
 
 local workers, held_waiting = {}, 0
 for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
