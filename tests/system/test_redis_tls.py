@@ -117,6 +117,30 @@ def _asked(line: RedisConnection) -> list | None:
         return None
 
 
+@pytest.fixture
+def open_server(certificates: Path, tmp_path: Path) -> Iterator[str]:
+    """The URL of a Redis over TLS that asks for no password."""
+    port = free_port()
+    command = [system_tools.find("redis-server"), "--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1",
+               "--tls-cert-file", str(certificates / "tls.crt"), "--tls-key-file", str(certificates / "tls.key"),
+               "--tls-ca-cert-file", str(certificates / "ca.crt"), "--tls-auth-clients", "no",
+               "--dir", str(tmp_path), "--save", ""]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    yield f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={certificates / 'ca.crt'}"
+    process.kill()
+    process.wait()
+
+
+def test_the_first_command_of_a_pool_meets_no_session_ticket(open_server: str) -> None:
+    line = RedisConnection(connect(open_server))
+    eventually(lambda: _asked(line), within_s=30.0)
+    line.close()
+
+    for _ in range(100):  # one in two failed
+        with connect(open_server) as client:
+            assert client.ping()
+
+
 @pytest.mark.parametrize("authority", ["stranger.crt", "", "missing.crt"])
 def test_a_server_whose_certificate_proves_nothing_is_not_talked_to(
     server: GuardedRedis, certificates: Path, authority: str

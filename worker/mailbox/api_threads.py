@@ -221,8 +221,8 @@ class Listener:
         self._connection.connect()
         self._connection.send_command("SUBSCRIBE", self._channel)
         while not self._stopping.is_set():
-            # Without a bound: it would cost a timer for each message. `push_request`: as a URL with protocol=3 has it.
-            kind, _, payload = self._connection.read_response(timeout=None, push_request=True)
+            # Without a bound: it would cost a timer for each message.
+            kind, _, payload = self._connection.read_response(timeout=None)
             if kind == b"message":
                 self._on_message(payload)
             elif kind == b"subscribe":
