@@ -43,6 +43,10 @@ class ScriptedQueue:
         self.client.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
         return self.client.eval(self._by_digest[digest], 0, *arguments)
 
+    def send(self, wanted: Sequence[Submission], channel: str = "api") -> Any:
+        words = [formats.enqueue_words(one, self.limits) for one in wanted]
+        return self.run(enqueue_command(channel, self.limits, words))
+
     def accept(self, *request_ids: str, within_s: float | None = None, channel: str = "api") -> str:
         return self.enqueue([a_request(request_id) for request_id in request_ids], within_s=within_s, channel=channel)
 
@@ -56,7 +60,7 @@ class ScriptedQueue:
         wanted = a_bare_submission(requests, within_s)
         if record is not None:
             wanted = replace(record, requests=tuple(requests), within_s=within_s)
-        (reply,) = self.run(enqueue_command(channel, self.limits, [wanted]))
+        (reply,) = self.send([wanted], channel)
         return reply[0].decode()
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+import threading
+from dataclasses import replace
 
-from scheduler.errors import NotReady
-from tests.mailbox_house import AMPLE, RedisHouse, SubmittingRedisMailbox, a_request, an_answer, take
+import pytest
+from hiredis import pack_command
+from redis import Redis
+
+from scheduler.errors import NotReady, RequestFailed
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    SubmittingRedisMailbox,
+    a_request,
+    an_answer,
+    answer,
+    eventually,
+    take,
+)
+from tests.recorded_requests import a_record
 from worker.mailbox import api_end, api_threads
 from worker.mailbox.connection import Command, RedisConnection, connect
+from worker.mailbox.protocol import Submission
 
 
 class Oddity(BaseException):
@@ -62,3 +78,69 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
 
     assert api.wait(ticket, 5) == an_answer("a")
     api.close()
+
+
+def hold_packets(api: SubmittingRedisMailbox) -> tuple[threading.Event, list[int]]:
+    """They go out once the event is set. Their sizes in bytes."""
+    may_go, sizes, ask = threading.Event(), [], api._sender._connection.ask
+
+    def ask_later(*commands: Command) -> list:
+        may_go.wait(30)
+        sizes.append(sum(len(pack_command(command)) for command in commands))
+        return ask(*commands)
+
+    api._sender._connection.ask = ask_later
+    return may_go, sizes
+
+
+def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:
+    api = house.api()
+    may_go, sizes = hold_packets(api)
+    for number in range(40):
+        record = replace(a_record(f"r{number}"), document="x" * 40_000)
+        api.submit_recorded(record, [a_request(record.request_id)])
+        api.keep_trace(record.request_id, "y" * 10_000)
+    may_go.set()
+
+    assert eventually(lambda: api.status().queue_depth == 40)
+    assert len(sizes) > 5
+    assert max(sizes) < 256 * 1024 + 50_000
+
+
+def test_a_request_that_cannot_be_written_fails_alone_in_its_packet(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    may_go, _ = hold_packets(api)
+    first, bad, last = (
+        api.submit_recorded(a_record(name), [a_request(name, size)])
+        for name, size in (("first", 10), ("bad", 300), ("last", 10))  # a word's number is one byte
+    )
+    may_go.set()
+    eventually(lambda: answer(worker, *take(worker)) and not api.status().reserved_requests)
+
+    assert [api.wait(one, 5).request_id for one in (first, last)] == ["first", "last"]
+    with pytest.raises(RequestFailed):
+        api.wait(bad, 5)
+
+
+def lose(client: Redis, wanted: Submission) -> None:
+    """As a Redis that comes back without its last moments."""
+    client.delete(f"rq:job:{wanted.request_id}", "rq:queue:correct")
+    client.hdel("miniserve:reservations", wanted.request_id)
+    wanted.run_id = "of the Redis before"
+
+
+def test_what_redis_has_lost_is_sent_again_with_what_is_left_of_its_time_and_paid_for_once(
+    house: RedisHouse, redis_url: str
+) -> None:
+    api, client = house.api(), Redis.from_url(redis_url)
+    record = a_record("r", client="1", limits="0.01 0")
+    wanted = api.submit_recorded(record, [a_request("r")], within_s=1000.0)
+    eventually(lambda: wanted.run_id)
+    deadline, used = float(client.hget("rq:job:r", "deadline")), client.get("miniserve:limit:1")
+
+    wanted.since_s -= 400.0  # so long ago
+    lose(client, wanted)
+
+    assert eventually(lambda: client.exists("rq:job:r"))
+    assert deadline - float(client.hget("rq:job:r", "deadline")) == pytest.approx(400.0, abs=100.0)
+    assert client.get("miniserve:limit:1") == used

@@ -27,7 +27,6 @@ from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import api_threads, worker_end
 from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, RedisConnection, connect, script
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
 from worker.mailbox.worker_end import RedisWorkerMailbox
@@ -145,8 +144,9 @@ def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
 def test_of_requests_that_one_script_enqueues_each_is_refused_by_itself(queue: ScriptedQueue) -> None:
     jobs = [tuple(map(a_request, ids)) for ids in (("a", "b"), ("c", "d"), ("e",), ("f",))]
     wanted = [a_bare_submission(each) for each in jobs]
+    queue.limits = MailboxLimits(max_requests=3)
 
-    replies = queue.run(enqueue_command("api", MailboxLimits(max_requests=3), wanted))
+    replies = queue.send(wanted)
 
     assert [reply[0] for reply in replies] == [b"accepted", b"full", b"accepted", b"full"]
     queue.beat("w")

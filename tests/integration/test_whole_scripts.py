@@ -14,7 +14,9 @@ from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import formats
 from worker.mailbox.api_threads import enqueue_command
 from worker.mailbox.connection import Command, script
-from worker.mailbox.protocol import Submission
+from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission
+
+LIMITS = MailboxLimits()
 
 
 def wanted(name: str, **about: object) -> Submission:
@@ -22,7 +24,7 @@ def wanted(name: str, **about: object) -> Submission:
 
 
 def send(queue: ScriptedQueue, *some: Submission) -> list[bytes]:
-    return [reply[0] for reply in queue.run(enqueue_command("api", queue.limits, list(some)))]
+    return [reply[0] for reply in queue.send(some)]
 
 
 def test_a_key_repeated_as_its_record_ends_harms_no_other_request(queue: ScriptedQueue) -> None:
@@ -41,8 +43,8 @@ def test_a_key_repeated_as_its_record_ends_harms_no_other_request(queue: Scripte
 
 @pytest.mark.parametrize(
     "fault",
-    [{"limits": "no numbers"}, {"within_s": -1.0}, {"requests": (a_request("bad", 0, -1),)}],
-    ids=["limits", "time", "tokens"],
+    [{"limits": "no numbers"}, {"requests": (a_request("bad", 0, -1),)}],
+    ids=["limits", "tokens"],
 )
 def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fault: dict[str, object]) -> None:
     replies = send(queue, wanted("before"), wanted("bad", **fault), wanted("behind"))
@@ -53,13 +55,21 @@ def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fa
     queue.observe()
 
 
+def test_a_report_of_more_numbers_than_lua_unpacks_is_added_up_once(queue: ScriptedQueue) -> None:
+    words = [word for number in range(10_000) for word in (f"field-{number}", number)]
+
+    for _ in range(2):  # the reply to the first was lost
+        queue.run(script("report", "process", 1, "1", *words))
+
+    assert queue.client.hmget("miniserve:totals", "field-1", "field-9999") == [b"1", b"9999"]
+
+
 def packets(worker: str) -> dict[str, Command]:
     """One of each script that writes, for the queue of the test below."""
+    new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)
     answers = [Completion("running", FinishReason.STOP, (7, 1)), Completion("lost", FinishReason.ERROR, error="x")]
     return {
-        "enqueue": enqueue_command(
-            "api", ScriptedQueue(None).limits, [wanted("new"), wanted("later", manner=formats.ReplyMode.ASYNC)]
-        ),
+        "enqueue": enqueue_command("api", LIMITS, [formats.enqueue_words(one, LIMITS) for one in new]),
         "finish": script("finish", worker, *[word for one in answers for word in formats.finish_arguments(one)]),
         "drain": script("drain", worker, 2000, 1, 1000, 64, 1, "0", 0, 1000, 1, 9),
         "cancel": script("cancel", "", "cancelled", "waiting", "running"),

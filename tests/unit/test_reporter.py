@@ -111,3 +111,17 @@ def test_the_sums_are_exact_once_the_last_report_is_taken_whatever_was_lost(seed
             reporter.note_reply(0)
 
     assert sums.totals == sum(counted, Counter()), f"seed {seed}"
+
+
+def test_a_report_is_bounded_and_what_does_not_fit_comes_with_the_next_ones() -> None:
+    reporter, sums, totals = Reporter(), Sums(), {f"field-{number}": 1.0 for number in range(5000)}
+    sizes = []
+
+    for _ in range(4):
+        report = report_of(reporter, totals)
+        sums.take(report)
+        sizes.append(len(words_of(report)[3]))
+        reporter.note_reply(0)
+
+    assert sizes == [2000, 2000, 1000, 0]
+    assert sums.totals == totals

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
+_MOST_LOOK_UPS = 256  # in one command
 
 
 class RedisApiMailbox(WaitingMailbox):
@@ -177,8 +178,9 @@ class RedisApiMailbox(WaitingMailbox):
 
     def _look_for(self, jobs: Sequence[tuple[str, Submission]]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
-        asked = [job for job in jobs if job[1].run_id]
-        if asked:
+        accepted = [job for job in jobs if job[1].run_id]
+        for first in range(0, len(accepted), _MOST_LOOK_UPS):
+            asked = accepted[first : first + _MOST_LOOK_UPS]
             command = script("check", *(job_id for job_id, _ in asked))
             self._sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
@@ -195,7 +197,7 @@ class RedisApiMailbox(WaitingMailbox):
             elif state == b"gone":
                 lost[id(wanted)] = wanted
         for wanted in lost.values():  # Redis was restarted and has lost its last moments
-            wanted.may_be_known = True
+            wanted.may_be_known, wanted.limits = True, ""  # it was let in, and its key has paid for it
             self._sender.post(wanted, SUBMIT_PATIENCE_S, self._note_second_reply)
 
     def _note_second_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:

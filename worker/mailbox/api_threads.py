@@ -9,9 +9,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from redis import Redis, ResponseError
@@ -23,9 +23,9 @@ from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, O
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
+_MAX_BYTES = 262_144  # and another command that is longer goes alone
 _PAUSE_S = 0.05
 _LATER_S = 0.25  # the longest time that a command which is not urgent waits for a packet
-_MOST_LATER = 4096  # commands kept while Redis is away; the oldest are dropped
 _LAST_CALLS_S = 0.5  # after `stop`
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
@@ -53,7 +53,6 @@ class Sender:
         self._channel = channel
         self._limits = limits
         self._calls: deque[Call | Submission] = deque()
-        self._later: deque[Command] = deque(maxlen=_MOST_LATER)
         self._wake = threading.Event()
         self._stop_at_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="mailbox-sender", daemon=True)
@@ -86,7 +85,7 @@ class Sender:
 
     def post_later(self, command: Command) -> None:
         """Send with the next packet, ahead of what is in it; it is lost with the connection."""
-        self._later.append(command)
+        self._calls.appendleft(Call(command))
 
     def stop(self) -> None:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
@@ -100,33 +99,45 @@ class Sender:
         while self._calls or not self._is_over():
             self._wake.wait(_LATER_S)
             self._wake.clear()
-            while self._calls or self._later:
-                calls = [self._calls.popleft() for _ in range(min(len(self._calls), _MAX_COMMANDS))]
+            while self._calls:
+                packet = self._next_packet()
                 try:
-                    self._send(calls)
+                    self._send(packet)
                 except BaseException:  # nothing must end the thread that all requests go through
                     logger.exception("a packet could not be sent")
-                    for call in calls:
+                    for call, _ in packet:
                         _settle(call, MailboxDown("a packet could not be sent"), "")
         self._connection.close()
 
-    def _send(self, calls: list[Call | Submission]) -> None:
-        commands: list[Command] = [self._later.popleft() for _ in range(len(self._later))]
-        num_later = len(commands)
-        groups: list[list[Any]] = []  # of each command
-        for kind, some in groupby(calls, key=type):
-            if kind is Submission:
-                groups.append(list(some))
-                commands.append(enqueue_command(self._channel, self._limits, groups[-1]))
+    def _next_packet(self) -> list[tuple[Call | Submission, Command]]:
+        """What waits and fits into one, each with its words."""
+        packet: list[tuple[Call | Submission, Command]] = []
+        num_bytes = 0
+        while self._calls and len(packet) < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
+            call = self._calls.popleft()
+            try:
+                words = enqueue_words(call, self._limits) if isinstance(call, Submission) else call.command
+            except BaseException as error:  # as above
+                logger.exception("a request cannot be written; the others go out")
+                _settle(call, [b"fault", repr(error).encode()], "")
             else:
-                groups += [[call] for call in some]
-                commands += [call.command for (call,) in groups[len(commands) - num_later :]]
+                packet.append((call, words))
+                num_bytes += sum([len(word) for word in words if isinstance(word, (str, bytes))])
+        return packet
+
+    def _send(self, packet: list[tuple[Call | Submission, Command]]) -> None:
+        commands: list[Command] = []
+        groups: list[tuple[Any, ...]] = []  # of each command
+        for kind, some in groupby(packet, key=lambda one: type(one[0])):
+            calls, words = zip(*some, strict=True)
+            groups += [calls] if kind is Submission else [(call,) for call in calls]
+            commands += [enqueue_command(self._channel, self._limits, words)] if kind is Submission else words
         try:
             replies = self._connection.ask(*commands)
         except MailboxDown as error:
-            self._try_again(calls, error)
+            self._try_again([call for call, _ in packet], error)
             return
-        for group, reply in zip(groups, replies[num_later:], strict=True):
+        for group, reply in zip(groups, replies, strict=True):
             is_shared = isinstance(group[0], Submission) and not isinstance(reply, Exception)
             for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
                 _settle(call, own, self._connection.run_id)
@@ -144,10 +155,10 @@ class Sender:
             time.sleep(_PAUSE_S)
 
 
-def enqueue_command(channel: str, limits: MailboxLimits, wanted: list[Submission]) -> Command:
-    """ENQUEUE for all of them. Its reply has one entry for each."""
+def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[Command]) -> Command:
+    """ENQUEUE for all of them, each as its words. Its reply has one entry for each."""
     bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
-    return script("enqueue", *bounds, *[word for one in wanted for word in enqueue_words(one, limits)])
+    return script("enqueue", *bounds, *chain.from_iterable(wanted))
 
 
 def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:

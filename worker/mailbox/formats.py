@@ -11,6 +11,7 @@ import re
 import zlib
 from binascii import a2b_base64, b2a_base64
 from math import ceil, inf
+from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -113,17 +114,18 @@ def finish_arguments(completion: Completion) -> tuple[Any, ...]:
     return completion.request_id, status, encode_completion(completion), error_text, completion.trace
 
 
-def enqueue_words(wanted: Submission, limits: MailboxLimits) -> list[Any]:
-    """What ENQUEUE takes for one request."""
+def enqueue_words(wanted: Submission, limits: MailboxLimits) -> tuple[Any, ...]:
+    """What ENQUEUE takes for one request. Sent again it has what is left of its time."""
     within_s, ttl_s, requests = wanted.within_s, wanted.ttl_s(limits), wanted.requests
     # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
     record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
     is_own_job = len(requests) == 1 and requests[0].request_id == wanted.request_id
     words: list[Any] = [len(requests), "1" if wanted.may_be_known else "", ttl_s]
-    words.append("" if within_s is None else f"{within_s:.3f}")
+    spent_s = monotonic() - wanted.since_s if wanted.since_s else 0.0
+    words.append("" if within_s is None else f"{max(0.0, within_s - spent_s):.3f}")
     words += ["1" if wanted.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
     words += [wanted.request_id, wanted.document, wanted.digest, wanted.tokenizer_fingerprint]
     words += ["" if is_own_job and not wanted.is_kept else "1", record_ttl_s, wanted.key, wanted.client, wanted.limits]
     for request in requests:
         words += [request.request_id, request.reserved_tokens, encode_request(request), describe(request)]
-    return words
+    return tuple(words)

@@ -15,6 +15,7 @@ import hashlib
 import logging
 import os
 import platform
+import random
 import re
 import secrets
 import socket
@@ -39,6 +40,7 @@ LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
 _WATCHED_S = 3.0  # after the last word of one who watches
+_MOST_FIELDS = 2000  # of a report
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
@@ -95,19 +97,20 @@ class Reporter:
     def command(self, totals: Mapping[str, float]) -> Command:
         """The report to send now; `note_reply` learns what came of it. `totals` only grow."""
         if self._sent is None:
-            self._sent = dict(totals)
             taken = self._taken
-            news = {
-                name: value - taken.get(name, 0) for name, value in self._sent.items() if value != taken.get(name, 0)
-            }
-            self._words = [word for name, difference in news.items() for word in (name, repr(difference))]
+            news = [(name, value) for name, value in totals.items() if value != taken.get(name, 0)]
+            if len(news) > _MOST_FIELDS:  # any of them, so that each has its turn
+                news = random.sample(news, _MOST_FIELDS)
+            self._sent = dict(news)
+            self._words = [word for name, value in news for word in (name, repr(value - taken.get(name, 0)))]
         return script("report", self._process, self._number, "1" if self._is_api else "", *self._words)
 
     def note_reply(self, reply: Any) -> None:
         """Take the reply to that command. What Redis refused is sent again."""
         if not isinstance(reply, ResponseError):
             assert self._sent is not None
-            self._taken, self._sent = self._sent, None
+            self._taken |= self._sent
+            self._sent = None
             self._number += 1
 
 

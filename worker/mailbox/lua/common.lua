@@ -140,7 +140,6 @@ end
 -- How often its worker died while it held nothing else.
 local function attempts_of(text) return number(text, 0, 99) or 0 end
 
-
 -- Whether a tool of RQ's has failed or stopped a job that has no answer: what our scripts end has no reservation. Such a job
 -- still waits.
 local UNDONE = { failed = true, stopped = true }
@@ -153,10 +152,10 @@ local function push_front(ids, first)
   for at = #ids, first or 1, -1 do redis.call('LPUSH', QUEUE, ids[at]) end
 end
 
--- Lua's unpack fails near 8,000 values.
+local SLICE = 1000 -- Lua's unpack fails near 8,000 values
 local function in_slices(command, key, values)
-  for first = 1, #values, 1000 do
-    redis.call(command, key, unpack(values, first, math.min(first + 999, #values)))
+  for first = 1, #values, SLICE do
+    redis.call(command, key, unpack(values, first, math.min(first + SLICE - 1, #values)))
   end
 end
 

@@ -1,5 +1,6 @@
 -- What a worker gets of jobs.
 local MAX_DATA_BYTES = 65536 -- as in formats.py; without this one a worker would read any length
+local MOST_BYTES = 4 * 1048576 -- then the next claim takes more: nobody else is served meanwhile
 
 -- A job that may be run. `group`: with whom, of one that a worker died with; nil of any other, and those run with each other.
 -- `needed_s`: it is late if less is left until its deadline.

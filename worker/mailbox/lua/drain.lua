@@ -32,7 +32,7 @@ if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 
   push_front(claimed)
   return { 1, {}, 0, '', { 0, 0 }, {} }
 end
-if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
+in_slices('HDEL', inbox_key(worker), cancelled)
 
 local started, deliveries, ids, tokens_of = {}, {}, {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
@@ -77,9 +77,9 @@ end
 local MOST_SUSPECTS = 32 -- of a group that comes as one: the root of a thousand
 
 -- What comes next is taken until something must wait: ids behind it, too, for nobody is overtaken.
-local must_wait, deferred, group = 0, '', nil
+local must_wait, deferred, group, bytes = 0, '', nil, 0
 local function take(id, is_async)
-  if must_wait == 1 or #deliveries >= max_jobs then return false end
+  if must_wait == 1 or #deliveries >= max_jobs or bytes >= MOST_BYTES then return false end
   local job = load(id)
   if not job then return true end
   if job.group and num_held > 0 or #deliveries > 0 and job.group ~= group then
@@ -92,7 +92,7 @@ local function take(id, is_async)
     return false
   end
   group = job.group
-  free_tokens = free_tokens - job.tokens
+  free_tokens, bytes = free_tokens - job.tokens, bytes + math.min(#job.data, MAX_DATA_BYTES)
   turn = is_async and 0 or turn + 1
   if is_async then async_tokens = async_tokens - job.tokens end
   start(id, job)

@@ -33,10 +33,6 @@ local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after
 local SHARE, FREE_SHARE, OTHERS_S = 7 / 16, 1 / 16, 10
 local least_cost = math.ceil(max_tokens / max_requests)
 local shares = {}
-if num_open == 0 and (sums.shares or 0) ~= 0 then -- left by a job that was deleted by hand
-  redis.call('DEL', CLIENTS)
-  count('shares', -sums.shares)
-end
 
 local function share_of(client)
   if not shares[client] then shares[client] = number(fields_of(CLIENTS, client)[client]) or 0 end
@@ -54,21 +50,6 @@ local function note_client(client)
   if client == '' or tonumber(client) == last then return end
   counted.last_client = tonumber(client) - (sums.last_client or 0)
   if last ~= 0 then counted.client_changed_at = math.floor(now) - (sums.client_changed_at or 0) end
-end
-
--- What is known of the jobs of a request.
-local function known_jobs(first, stop)
-  local reply_to_of, num_known, num_running = {}, 0, 0
-  for at = first, stop, JOB_WORDS do
-    local id = ARGV[at]
-    local known = read(id, 'status', 'reply_to')
-    if known.status and known.status ~= 'canceled' then -- one that was cancelled begins again
-      reply_to_of[id] = known.reply_to or ''
-      num_known = num_known + 1
-      if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
-    end
-  end
-  return reply_to_of, num_known, num_running
 end
 
 -- The refusal of its new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
@@ -164,15 +145,17 @@ local function plan(first, stop)
     if found.digest and found.digest ~= digest then return { 'conflict' } end
     if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
   end
-  local reply_to_of, num_known, num_running = {}, 0, 0
-  if may_be_known == '1' then reply_to_of, num_known, num_running = known_jobs(first_job, stop) end
   note_client(client)
-  local jobs, ids, num_new, new_tokens, new_cost = {}, {}, 0, 0, 0
+  local jobs, ids, num_known, num_running, num_new, new_tokens, new_cost = {}, {}, 0, 0, 0, 0, 0
   for at = first_job, stop, JOB_WORDS do
     local id, tokens, data, description = unpack(ARGV, at, at + 3)
-    local job = { id = id, tokens = checked(tokens, 1), data = data, description = description, reply_to = reply_to_of[id] }
-    jobs[#jobs + 1], ids[#ids + 1] = job, job.id
-    if not job.reply_to then
+    local job = { id = id, tokens = checked(tokens, 1), data = data, description = description }
+    local known = may_be_known == '1' and read(id, 'status', 'reply_to') or {}
+    jobs[#jobs + 1], ids[#ids + 1] = job, id
+    if known.status and known.status ~= 'canceled' then -- one that was cancelled begins again
+      job.reply_to, num_known = known.reply_to or '', num_known + 1
+      if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
+    else
       num_new, new_tokens, new_cost = num_new + 1, new_tokens + job.tokens, new_cost + math.max(least_cost, job.tokens)
     end
   end

@@ -4,17 +4,18 @@ local process, serial, is_api = unpack(ARGV, 1, 3)
 local now = clock()
 local key = 'miniserve:reported:' .. process
 if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
-  local fields, sums = {}, {}
-  for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
-  -- One command for all of them: of one HINCRBY for each a bad one would leave a half, to be added again and again.
-  if #fields > 0 then
+  local sums = {}
+  -- All are added up before the first is written: a bad one would leave a half, to be added again and again.
+  for first = 4, #ARGV, 2 * SLICE do
+    local stop, fields = math.min(first + 2 * SLICE - 1, #ARGV), {}
+    for at = first, stop, 2 do fields[#fields + 1] = ARGV[at] end
     local known = fields_of(TOTALS, unpack(fields))
-    for at, field in ipairs(fields) do
-      sums[2 * at - 1] = field
-      sums[2 * at] = string.format('%.17g', (number(known[field]) or 0) + tonumber(ARGV[2 * at + 3]))
+    for at = first, stop, 2 do
+      sums[#sums + 1] = ARGV[at]
+      sums[#sums + 1] = string.format('%.17g', (number(known[ARGV[at]]) or 0) + tonumber(ARGV[at + 1]))
     end
-    redis.call('HSET', TOTALS, unpack(sums))
   end
+  in_slices('HSET', TOTALS, sums)
   redis.call('SET', key, serial, 'EX', 3600)
 end
 if is_api == '1' then

@@ -15,7 +15,7 @@ end
 for id in pairs(inbox) do
   if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
 end
-if #cancelled > 0 then redis.call('HDEL', inbox_key(worker), unpack(cancelled)) end
+in_slices('HDEL', inbox_key(worker), cancelled)
 
 local function take_from_owner(id, owner)
   redis.call('ZREM', WIP, id .. ':' .. owner)
@@ -33,7 +33,6 @@ local function take_over(id, owner, job)
   return row
 end
 
-local MOST_BYTES = 4 * 1048576 -- then the next claim takes more: nobody else is served meanwhile
 local deliveries, must_wait, deferred, group, bytes = {}, 0, '', nil, 0
 while #deliveries < max_jobs and bytes < MOST_BYTES do
   local member = redis.call('LINDEX', OFFERS, 0)
