@@ -11,9 +11,6 @@ TEST_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
-# Drills take longer than the 150 s after which a test counts as hung elsewhere; in full they have limits of their own, 15 minutes at most.
-PATIENT := -o faulthandler_timeout=450
-MOST_PATIENT := -o faulthandler_timeout=960
 # An editor and its plug-in for LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
 UP_OPTIONS ?=
@@ -58,9 +55,9 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	  quill@1.3.7 quill-languagetool@1.0.7
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
-	@$(PYTEST) $(PATIENT) -m alone tests/system
+	@$(PYTEST) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
-	@$(PYTEST_PARALLEL) -n 2 --dist loadfile $(PATIENT) -m 'not alone' tests/system
+	@$(PYTEST_PARALLEL) -n 2 --dist loadfile -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 
 pictures: install ## draw the pictures of / and /ops and of the dashboard for the documents
@@ -73,7 +70,7 @@ test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 
 test-nightly: install ## the drills in full, three quarters of an hour, and the tests of the training
 	@./ops/deploy/system_tools.sh
-	@$(PYTEST) $(MOST_PATIENT) tests/nightly
+	@$(PYTEST) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 
 test-training: install ## the tests of the training and of its sentences; installs PyTorch

@@ -11,6 +11,8 @@ from hypothesis import settings
 from redis import Redis
 
 from ops.run import embedded_redis
+from tests.pace import patient
+from worker.mailbox import api_end, worker_end
 from worker.model.blas import configure_blas
 
 configure_blas(os.environ)  # before anything imports numpy
@@ -34,6 +36,13 @@ def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A MINISERVE_ variable of the developer's shell must not change a test, nor what runs it."""
     for name in [name for name in os.environ if name.startswith("MINISERVE_") or name in _OF_THE_RUNNER]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _mailboxes_in_this_process_are_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's end that the machine is too busy to run keeps its lease. A test that is about a death ends one."""
+    monkeypatch.setattr(worker_end, "LEASE_S", patient(worker_end.LEASE_S))
+    monkeypatch.setattr(api_end, "STATUS_PATIENCE_S", patient(api_end.STATUS_PATIENCE_S))
 
 
 @pytest.fixture(scope="session")

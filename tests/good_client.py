@@ -12,7 +12,7 @@ class GoodClient:
     """Asks for one correction after the other on a connection that is kept."""
 
     def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(GOOD, 0))
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, source_address=(GOOD, 0))
 
     def ask(self, number: int) -> tuple[int, str]:
         body = json.dumps({"sentence": f"He goed to {number} schools"})

@@ -22,6 +22,7 @@ from scheduler.messages import (
     Progress,
 )
 from scheduler.trace_parts import FoundTrace
+from tests.pace import patient
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import Heartbeat
@@ -77,8 +78,11 @@ class SubmittingMailbox(WaitingMailbox):
         self.enqueue(wanted)
         return wanted
 
-    def wait(self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Completion:
-        return self.wait_all(wanted, timeout_s, has_left)[0]
+    def wait(self, wanted: Submission, timeout_s: float = patient(20)) -> Completion:
+        return self.wait_all(wanted, timeout_s)[0]
+
+    def wait_all(self, wanted: Submission, timeout_s: float = patient(20), *more: object, **options: object) -> list:
+        return super().wait_all(wanted, timeout_s, *more, **options)
 
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]
@@ -115,8 +119,8 @@ def answer(worker: WorkerMailbox, *request_ids: str) -> Inbox:
 
 
 def eventually(what: Callable[[], T], within_s: float = 5.0, every_s: float = 0.01) -> T:
-    """The first true value of `what`; fails when the time is over."""
-    deadline = time.monotonic() + within_s
+    """The first true value of `what`; fails when the time is over, as this machine counts it."""
+    deadline = time.monotonic() + patient(within_s)
     while not (value := what()):
         assert time.monotonic() < deadline, f"still {value!r} after {within_s:g} s"
         time.sleep(every_s)
@@ -127,7 +131,7 @@ def unblocked(call: Callable[[], T], within_s: float = 30.0) -> T:
     """What it returns or raises; fails where it is still blocked when the time is over."""
     pool = ThreadPoolExecutor(1)
     try:
-        return pool.submit(call).result(within_s)
+        return pool.submit(call).result(patient(within_s))
     finally:
         pool.shutdown(wait=False)
 
@@ -137,18 +141,15 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
     return eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).deliveries, within_s)[0]
 
 
-def end_deadline(redis_url: str, job_id: str) -> None:
-    """Let the deadline of a job be over, at any speed of the machine."""
-    with Redis.from_url(redis_url) as client:
-        client.hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
-
-
 class House(Protocol):
     """Mailboxes that share one queue."""
 
     def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox: ...
 
     def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox: ...
+
+    def end_deadline(self, job_id: str) -> None:
+        """The deadline of a job is over, at any speed of the machine."""
 
     def kill(self, worker: WorkerMailbox) -> None:
         """The worker dies without a word, and the others have noticed."""
@@ -198,6 +199,9 @@ class RedisHouse:
         mailbox.exchange((), NO_CAPACITY)  # registers the epoch of its claims
         return mailbox
 
+    def end_deadline(self, job_id: str) -> None:
+        self.connect().hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
+
     def kill(self, worker: RedisWorkerMailbox) -> None:
         self.mailboxes.remove(worker)
         worker._heartbeat.stop()
@@ -228,6 +232,9 @@ class MemoryHouse:
         worker = self.api().worker_end()
         worker.open(lambda: True, report)
         return worker
+
+    def end_deadline(self, job_id: str) -> None:
+        self.api()._queue.jobs[job_id].deadline_s = 0.0
 
     def kill(self, worker: InMemoryWorkerMailbox) -> None:
         worker.give_up()

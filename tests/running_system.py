@@ -22,8 +22,9 @@ import psutil
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from tests.pace import patient
 
-START_PATIENCE_S = 40.0
+START_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def send(
 ) -> Reply:
     """One request on a connection of its own."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=patient(60))
     try:
         connection.request(method, path, body, dict(headers or {}))
         response = connection.getresponse()
@@ -73,8 +74,8 @@ def status_of(url: str, path: str) -> int:
 
 
 def wait_until(is_true: Callable[[], bool], within_s: float, what: str | Callable[[], str]) -> None:
-    """Poll until a deadline; an AssertionError names what did not happen."""
-    deadline = time.monotonic() + within_s
+    """Poll until a deadline, which a slow machine puts off; an AssertionError names what did not happen."""
+    deadline = time.monotonic() + patient(within_s)
     while not is_true():
         assert time.monotonic() < deadline, f"not within {within_s:g} s: {what if isinstance(what, str) else what()}"
         time.sleep(0.02)
@@ -125,19 +126,20 @@ class Server:
         limit = ["sh", "-c", f'ulimit -n {max_files} && exec "$@"', "sh"] if max_files is not None else []
         self.process = subprocess.Popen(
             [*limit, *processes.miniserve_command(*command, "--port", str(self.port))],
-            stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
+            stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL,
+            env={**os.environ, "MINISERVE_REQUEST_TIMEOUT_S": str(patient(30)), **(env or {})},
         )  # fmt: skip
 
     def __enter__(self) -> Self:
         try:
-            wait_until(self._is_up, START_PATIENCE_S, self.output)
+            wait_until(self._is_up, START_S, self.output)
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        processes.stop(self.process, 30)
+        processes.stop(self.process, patient(30))
         self._log.close()
 
     def _is_up(self) -> bool:
@@ -149,7 +151,7 @@ class Server:
         return processes.said(self._log)
 
     def wait_for_line(self, pattern: str, within_s: float) -> re.Match[str]:
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patient(within_s)
         while not (found := re.search(pattern, self.output(), re.MULTILINE)):
             is_over = self.process.poll() is not None or time.monotonic() > deadline
             assert not is_over, f"no line {pattern!r} in:\n{self.output()}"
@@ -157,7 +159,7 @@ class Server:
         return found
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10, source_address=(source, 0))
+        return socket.create_connection(("127.0.0.1", self.port), timeout=patient(10), source_address=(source, 0))
 
     def status_of(self, path: str) -> int:
         return status_of(self.url, path)

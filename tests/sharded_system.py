@@ -16,6 +16,7 @@ from api.http.request_input import idempotency_digest
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.shards import MARK_DIGITS, by_home, mark_of
+from tests.pace import patient
 from tests.running_system import ApiProcess, Reply, all_at_once, post_sentence, real_worker, send, wait_until
 
 NUM = 3
@@ -83,7 +84,7 @@ class Clients:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         for thread in self._threads:
-            thread.join(40)
+            thread.join(patient(40))
 
     def _run(self) -> None:
         while not self._is_over.is_set():

@@ -33,5 +33,5 @@ class WebhookReceiver(PostReceiver):
         self.content_types.append(request.headers["Content-Type"])
         status = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if status == 0:
-            self.release.wait(30)
+            self.release.wait()
         return status or 200

@@ -41,7 +41,7 @@ def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: Ho
     one.exchange([an_answer("b", 2)], NO_CAPACITY)
     one.exchange([an_answer("a", 1)], NO_CAPACITY)
 
-    assert [completion.output_ids for completion in api.wait_all(wanted, 5)] == [(1,), (2,), (3,)]
+    assert [completion.output_ids for completion in api.wait_all(wanted)] == [(1,), (2,), (3,)]
     assert reserved(api) == (0, 0, 0)
 
 
@@ -93,8 +93,8 @@ def test_sent_twice_they_run_once(house: House) -> None:
     assert take(worker) == ["a", "b", "c"]
     answer(worker, "a", "b", "c")
 
-    assert api.wait_all(first, 5) == [an_answer("a"), an_answer("b")]
-    assert api.wait_all(second, 5) == [an_answer("a"), an_answer("b"), an_answer("c")]
+    assert api.wait_all(first) == [an_answer("a"), an_answer("b")]
+    assert api.wait_all(second) == [an_answer("a"), an_answer("b"), an_answer("c")]
 
 
 def test_those_refused_are_not_attached_to_what_runs_already(house: House) -> None:
@@ -145,7 +145,7 @@ def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
     answer(worker, "b")
 
     with pytest.raises(Cancelled, match="client left"):
-        api.wait_all(wanted, 5, has_left=lambda: True)
+        api.wait_all(wanted, has_left=lambda: True)
 
     assert _told_to_drop(worker) == {"a"}
     eventually(lambda: reserved(api) == (0, 0, 0))
@@ -157,7 +157,7 @@ def test_the_cancellation_of_one_ends_all(house: House) -> None:
 
     api.cancel("b")
     with pytest.raises(Cancelled):
-        api.wait_all(wanted, 5)
+        api.wait_all(wanted)
 
     eventually(lambda: reserved(api) == (0, 0, 0))
     assert take(worker) == []
@@ -173,7 +173,7 @@ def test_what_another_waits_for_is_not_cancelled_with_the_others(house: House) -
     eventually(lambda: reserved(api) == (1, 42, 1))
     assert take(worker) == ["b"]
     answer(worker, "b")
-    assert api.wait(shared, 5) == an_answer("b")
+    assert api.wait(shared) == an_answer("b")
 
 
 def _told_to_drop(worker: WorkerMailbox) -> set[str]:

@@ -96,7 +96,7 @@ def test_the_same_request_sent_twice_runs_once(house: House) -> None:
     assert take(worker) == ["same"]
     answer(worker, "same")
 
-    assert api.wait(first, 5) == api.wait(second, 5)
+    assert api.wait(first) == api.wait(second)
     assert api.status().reserved_requests == 0
 
 
@@ -192,7 +192,7 @@ def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> N
     api.close()
 
     with pytest.raises(ShuttingDown):
-        api.wait(ticket, 5)
+        api.wait(ticket)
     with pytest.raises(ShuttingDown):
         api.submit(a_request("b"))
 
@@ -215,6 +215,6 @@ def test_the_request_of_who_is_told_of_the_shutdown_is_cancelled(house: House) -
 
     api.close()
     with pytest.raises(ShuttingDown):
-        api.wait(ticket, 5)
+        api.wait(ticket)
 
     eventually(lambda: not other.status().reserved_requests)

@@ -126,12 +126,12 @@ def test_a_group_that_does_not_fit_comes_in_parts(house: House) -> None:
 def test_suspects_that_are_cancelled_or_late_do_not_run_and_the_others_of_their_group_do(house: House) -> None:
     api, one = house.api(), house.worker()
     api.submit_all([a_request(name) for name in ("a", "cancelled", "b")])
-    late = api.submit(a_request("late"), within_s=1.0)
+    late = api.submit(a_request("late"), within_s=600.0)
     assert take(one) == ["a", "cancelled", "b", "late"]
     house.kill(one)
     api.cancel("cancelled")
-    with pytest.raises(Exception, match="1 s"):
-        api.wait(late, 1.0)
+    with pytest.raises(Exception, match="within 0.1 s"):
+        api.wait(late, 0.1)
     two = house.worker()
 
     assert take(two) == ["a"]
@@ -188,9 +188,9 @@ def test_a_request_that_kills_its_workers_takes_nobody_along(
     for name in names:
         if name == poison:
             with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
-                api.wait(tickets[name], 5)
+                api.wait(tickets[name])
         else:
-            assert api.wait(tickets[name], 5) == an_answer(name)
+            assert api.wait(tickets[name]) == an_answer(name)
     assert nothing_is_reserved(api)
 
 
@@ -207,7 +207,7 @@ def test_what_an_engine_failed_on_comes_again_as_if_the_worker_had_died(house: H
         answer(worker, delivery.request.request_id)
 
     assert found == ["a", "b"]
-    assert [api.wait(ticket, 5).request_id for ticket in (done, *others)] == ["done", "a", "b"]
+    assert [api.wait(ticket).request_id for ticket in (done, *others)] == ["done", "a", "b"]
     assert nothing_is_reserved(api)
 
 
@@ -221,7 +221,7 @@ def test_a_request_that_is_called_off_while_its_engine_fails_does_not_come_again
 
     assert take(worker) == []
     with pytest.raises(Cancelled):
-        api.wait(ticket, 5)
+        api.wait(ticket)
     assert nothing_is_reserved(api)
 
 
@@ -236,5 +236,5 @@ def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) 
     assert take(house.worker()) == []
 
     with pytest.raises(RequestFailed, match="gave up after 3 attempts"):
-        api.wait(ticket, 5)
+        api.wait(ticket)
     assert nothing_is_reserved(api)

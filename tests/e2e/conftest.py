@@ -25,4 +25,4 @@ def _leaves_the_system_as_it_was(request: pytest.FixtureRequest) -> Iterator[Non
     before = (running.pids("api"), running.pids("worker"), running.pids("redis"))
     yield
     assert (running.pids("api"), running.pids("worker"), running.pids("redis")) == before
-    assert running.readiness() == 200
+    running.wait_until_ready()

@@ -59,7 +59,7 @@ def test_a_client_that_hangs_up_in_the_middle_disturbs_nobody(system: RunningSys
         b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
         b"\x16\x03\x01\x00",
     ):
-        with socket.create_connection(("127.0.0.1", system.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", system.port)) as connection:
             connection.sendall(part)
 
     assert post_sentence(system.url, "He went home.").status == 200

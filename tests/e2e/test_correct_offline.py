@@ -11,11 +11,12 @@ import pytest
 
 from ops.run import processes
 from tests.many_sentences import sentences
+from tests.pace import patient
 
 
 def _correct(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [*processes.miniserve_command("correct"), *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True)
 
 
 def test_a_sentence_is_printed_corrected_with_the_explanation_below() -> None:
@@ -108,10 +109,10 @@ def test_a_person_who_types_gets_each_answer_at_once() -> None:
         for sentence in (b"He goed to school\n", b"She went home.\n"):
             typing.stdin.write(sentence)
             typing.stdin.flush()
-            assert select.select([typing.stdout], [], [], 30)[0]
+            assert select.select([typing.stdout], [], [], patient(30))[0]
             assert typing.stdout.readline()
         typing.stdin.close()
-        assert typing.wait(10) == 0
+        assert typing.wait() == 0
 
 
 @pytest.mark.parametrize("arguments", ["'He goed home'", "-"])
@@ -130,13 +131,13 @@ def test_a_closed_input_is_one_line_and_status_1() -> None:
 
 def _in_shell(arguments: str, redirection: str) -> subprocess.CompletedProcess[bytes]:
     command = f"{shlex.join(processes.miniserve_command('correct'))} {arguments} {redirection}"
-    return subprocess.run(["/bin/sh", "-c", command], input=b"He went home.\n" * 3, capture_output=True, timeout=60)
+    return subprocess.run(["/bin/sh", "-c", command], input=b"He went home.\n" * 3, capture_output=True)
 
 
 def test_a_reader_that_leaves_early_ends_it_quietly() -> None:
     command = processes.miniserve_command("correct", "-")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as filtering:
         filtering.stdout.close()
-        _, complaint = filtering.communicate(b"He went home.\n" * 500, timeout=30)
+        _, complaint = filtering.communicate(b"He went home.\n" * 500)
 
     assert b"Traceback" not in complaint

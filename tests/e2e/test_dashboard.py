@@ -94,7 +94,7 @@ def test_the_dashboard_stops_in_time_whoever_is_connected() -> None:
 
         system.signal(signal.SIGTERM)
 
-        assert system.process.wait(60) == 0
+        assert system.process.wait() == 0
         assert "killed" not in system.output()
         for connection in connections:
             connection.close()

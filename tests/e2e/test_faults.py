@@ -14,13 +14,14 @@ from click.testing import CliRunner
 from ops.cli import main
 from scheduler.settings import FAULT_NAMES
 from tests.exposed_metrics import families_of
+from tests.pace import patient
 from tests.running_system import Reply, RunningSystem, post_sentence, send, wait_until
 
 SHORT = "He goed to school"
 LONG = "Yesterday my brother goed to the big market near the station because they wanted it " * 4
 OPTIONS = {
     "unbounded-queue": ("--max-queue-requests", "4"),
-    "leaked-slot": ("--kv-budget-tokens", "512", "--request-timeout-s", "2"),
+    "leaked-slot": ("--kv-budget-tokens", "512", "--request-timeout-s", str(patient(1))),
 }
 
 
@@ -80,9 +81,8 @@ def stops_answering_with_tokens_reserved_and_nothing_running(running: RunningSys
     num_answered = sum(1 for _ in islice(rounds, 50))
 
     assert 0 < num_answered < 50
-    values = metrics_of(running)
-    assert values["miniserve_num_requests_running", ""] == 0
-    assert values["miniserve_kv_cache_usage_perc", ""] > 0.8
+    wait_until(lambda: metrics_of(running)["miniserve_num_requests_running", ""] == 0, 5, "nothing runs")
+    assert metrics_of(running)["miniserve_kv_cache_usage_perc", ""] > 0.8
 
 
 SYMPTOMS: dict[str, Callable[[RunningSystem], None]] = {

@@ -35,14 +35,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _pip(*arguments: str) -> None:
     command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def _run(installed: Path, *command: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(installed)}
-    return subprocess.run(
-        command, cwd=installed.parent, env=env, check=True, capture_output=True, text=True, timeout=60
-    ).stdout
+    return subprocess.run(command, cwd=installed.parent, env=env, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_console_script_corrects_a_sentence(installed: Path) -> None:

@@ -36,9 +36,7 @@ def changes_of(receiver: WebhookReceiver, alert: str) -> list[str]:
 
 
 def capacity(*arguments: str) -> dict[str, float]:
-    done = subprocess.run(
-        processes.miniserve_command("capacity", "--json", *arguments), capture_output=True, text=True, timeout=30
-    )
+    done = subprocess.run(processes.miniserve_command("capacity", "--json", *arguments), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -64,12 +62,12 @@ def test_a_stopped_worker_is_told_while_the_replica_is_unready_and_cleared_when_
 
     os.kill(worker, signal.SIGSTOP)
     try:
-        wait_until(lambda: since() == ["raised"], 20, "the alert")
+        wait_until(lambda: "raised" in since(), 20, "the alert")
         wait_until(lambda: watched.readiness() == 503, 20, "not ready")
     finally:
         os.kill(worker, signal.SIGCONT)
 
-    wait_until(lambda: since() == ["raised", "cleared"], 20, "the all-clear")
+    wait_until(lambda: since()[-1] == "cleared", 20, "the all-clear")
     watched.wait_until_ready()
 
 

@@ -47,6 +47,6 @@ def test_a_system_that_nobody_listens_to_serves_and_ends(full_pipe: int, number:
         wait_until(lambda: post_sentence(url, "He goed home").status == 200, 30, "another worker")
 
         system.send_signal(number)
-        assert system.wait(20) == 0
+        assert system.wait() == 0
     finally:
         processes.stop(system, 20)

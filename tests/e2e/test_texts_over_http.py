@@ -35,7 +35,7 @@ def test_the_offline_command_answers_a_text_as_the_server_does(system: RunningSy
 
     done = subprocess.run(
         processes.miniserve_command("correct", "--json", "-"),
-        input=f"{line}\nHe goed.\n", capture_output=True, text=True, timeout=60, check=True,
+        input=f"{line}\nHe goed.\n", capture_output=True, text=True, check=True,
     )  # fmt: skip
 
     served = post_sentence(system.url, line).body

@@ -21,7 +21,7 @@ from tests.running_system import ApiProcess, Reply, all_at_once, real_worker, se
 KEY, LINE = new_key("school")
 SLOW, SLOW_LINE = new_key("slow")
 GUEST, GUEST_LINE = new_key("guest")
-TEXT = f"{LINE}\n{SLOW_LINE} requests_per_s=4\n{GUEST_LINE}\n"
+TEXT = f"{LINE}\n{SLOW_LINE} requests_per_s=0.5\n{GUEST_LINE}\n"
 BODY = json.dumps({"sentence": "He goed home"}).encode()
 
 
@@ -82,12 +82,11 @@ def test_a_revoked_key_is_refused_on_every_replica_and_comes_back(replicas: list
 
 
 def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiProcess]) -> None:
-    replies: list[tuple[float, Reply]] = []
+    replies: list[Reply] = []
 
     def ask(replica: ApiProcess) -> None:
         for _ in range(30):
-            began_s = time.monotonic()
-            replies.append((began_s, correct(replica, SLOW)))
+            replies.append(correct(replica, SLOW))
 
     began_s = time.monotonic()
     threads = [Thread(target=ask, args=(replica,)) for replica in replicas * 2]
@@ -97,10 +96,9 @@ def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiPr
         thread.join()
     lasted_s = time.monotonic() - began_s
 
-    done = sum(reply.status == 200 for _, reply in replies)
-    refused = [reply for _, reply in replies if reply.status != 200]
-    assert done <= 4 * (lasted_s + 1) + 1e-3
-    assert done >= min(4, len(replies))
+    done = sum(reply.status == 200 for reply in replies)
+    refused = [reply for reply in replies if reply.status != 200]
+    assert 1 <= done <= 1 + 0.5 * lasted_s
     assert refused and all((reply.status, reply.slug) == (429, "rate-limited") for reply in refused)
     assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
 
@@ -208,7 +206,7 @@ def test_metrics_count_by_the_name_of_the_key(replicas: list[ApiProcess]) -> Non
 
 def test_who_has_no_key_is_refused_before_the_body_is_read(replicas: list[ApiProcess]) -> None:
     parts = urlsplit(replicas[0].url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port)
     connection.putrequest("POST", "/correct")
     connection.putheader("Content-Type", "application/json")
     connection.putheader("Content-Length", "100000")

@@ -21,6 +21,7 @@ from ops.run import processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
+from tests.pace import patient
 from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, send
 from worker.mailbox.protocol import WorkerMailbox
 
@@ -33,7 +34,7 @@ def worker(house: RedisHouse) -> WorkerMailbox:
 @pytest.fixture
 def api(redis_url: str) -> Iterator[ApiProcess]:
     """A replica that the test may stop."""
-    with ApiProcess(redis_url, "--grace-s", "10") as process:
+    with ApiProcess(redis_url, "--grace-s", "600") as process:
         yield process
 
 
@@ -51,7 +52,7 @@ def answer(worker: WorkerMailbox, delivery: Delivery) -> None:
 def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_url: str) -> None:
     command = processes.miniserve_command("api", "--port", str(shared_api.port), "--redis-url", redis_url)
 
-    second = subprocess.run(command, capture_output=True, text=True, timeout=15)
+    second = subprocess.run(command, capture_output=True, text=True)
 
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
@@ -74,7 +75,7 @@ def test_sigterm_ends_an_idle_replica_at_once_despite_open_connections(api: ApiP
 
         api.process.send_signal(signal.SIGTERM)
 
-        assert api.process.wait(3) == 0
+        assert api.process.wait(patient(20)) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -92,17 +93,17 @@ def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
         assert not waiting.done()
         answer(worker, delivery)
 
-        assert waiting.result(5).status == 200
+        assert waiting.result().status == 200
     assert (refused.status, refused.slug, refused.headers["Retry-After"]) == (503, "shutting-down", "1")
     assert refused.headers["Connection"] == "close"
     assert alive.status == 200
-    assert api.process.wait(5) == 0
+    assert api.process.wait() == 0
 
 
 def test_readiness_goes_off_on_a_connection_that_was_used_before_the_stop(
     api: ApiProcess, worker: WorkerMailbox
 ) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", api.port)
     connection.request("GET", "/nowhere")
     assert connection.getresponse().read()
     with ThreadPoolExecutor() as pool:
@@ -116,7 +117,7 @@ def test_readiness_goes_off_on_a_connection_that_was_used_before_the_stop(
 
         assert (reply.status, json.loads(reply.read())["type"].rpartition(":")[2]) == (503, "shutting-down")
         answer(worker, delivery)
-        assert waiting.result(5).status == 200
+        assert waiting.result().status == 200
 
 
 def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: WorkerMailbox) -> None:
@@ -126,10 +127,10 @@ def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: 
 
         api.process.send_signal(signal.SIGTERM)
 
-        reply: Reply = waiting.result(5)
+        reply: Reply = waiting.result()
         assert (reply.status, reply.slug) == (503, "shutting-down")
         assert int(reply.headers["Retry-After"]) >= 1
-        assert api.process.wait(5) == 0
+        assert api.process.wait() == 0
 
 
 def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProcess) -> None:
@@ -143,7 +144,7 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
 
 @pytest.mark.parametrize("num_chunks", [5, 160])
 def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess, num_chunks: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port)
     chunks = (b" " * 65_536 for _ in range(num_chunks))
 
     connection.request("POST", "/correct", chunks, {"Content-Type": "application/json"}, encode_chunked=True)
@@ -226,7 +227,7 @@ def _answer_all(worker: WorkerMailbox, stop: threading.Event) -> None:
 def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
     shared_api: ApiProcess, head: str, body: bytes
 ) -> None:
-    with socket.create_connection(("127.0.0.1", shared_api.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", shared_api.port)) as client:
         start = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{head}\r\n\r\n"
         client.sendall(start.encode() + body)
         client.shutdown(socket.SHUT_WR)
@@ -243,7 +244,7 @@ def test_a_replica_that_is_stopped_again_and_again_never_ends_by_a_fault(redis_u
 
             api.signal(signal.SIGTERM)
 
-            assert api.process.wait(10) == 0
+            assert api.process.wait() == 0
             assert [line for line in api.output().splitlines() if "[info" not in line] == []
 
 
@@ -268,7 +269,7 @@ sys.exit("the process went on without its helper")
 
 
 def test_a_helper_that_dies_ends_its_process_and_the_log_says_which() -> None:
-    ended = subprocess.run([sys.executable, "-c", DYING_HELPER], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", DYING_HELPER], capture_output=True, text=True)
 
     assert ended.returncode == os.EX_SOFTWARE
     assert "helper died" in ended.stdout + ended.stderr and "in the helper" in ended.stdout + ended.stderr

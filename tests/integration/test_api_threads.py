@@ -63,7 +63,7 @@ def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monk
     worker.exchange([an_answer("a")], AMPLE)
     worker.exchange([an_answer("b")], AMPLE)
 
-    assert [api.wait(ticket, 5).request_id for ticket in (first, second)] == ["a", "b"]
+    assert [api.wait(ticket).request_id for ticket in (first, second)] == ["a", "b"]
 
 
 def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
@@ -76,7 +76,7 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
 
     worker.exchange([an_answer("a")], AMPLE)
 
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
     api.close()
 
 

@@ -68,7 +68,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     house = House(tmp_path)
     yield house
     (tmp_path / "end").touch()
-    house.process.wait(10)
+    house.process.wait()
     os.killpg(house.process.pid, 9)  # the follower, which a container's end would take along
 
 

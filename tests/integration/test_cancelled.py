@@ -70,7 +70,7 @@ def test_what_a_worker_claimed_and_never_started_is_cancelled_at_once(house: Red
     assert api.cancel("a") is CancelResult.CANCELLED
 
     with pytest.raises(Cancelled):
-        api.wait(ticket, 5)
+        api.wait(ticket)
     assert nothing_is_reserved(api)
     assert take(stopped) == []
 
@@ -85,7 +85,7 @@ def test_what_was_cancelled_when_its_worker_died_does_not_wait_for_the_next_one(
 
     assert api.status().reserved_requests == 1
     with pytest.raises(Cancelled):
-        api.wait(tickets[0], 5)
+        api.wait(tickets[0])
     assert take(house.worker()) == ["b"]
 
 
@@ -107,7 +107,7 @@ def test_a_client_hears_at_once_of_a_job_that_is_dropped_when_it_is_its_turn(
     worker.exchange((), NO_CAPACITY)
 
     with pytest.raises(kind):
-        api.wait(ticket, 5)
+        api.wait(ticket)
     eventually(lambda: nothing_is_reserved(api))
 
 

@@ -35,9 +35,7 @@ RQ = str(Path(sys.executable).with_name("rq"))
 
 def run_rq(redis_url: str, *words: str) -> None:
     """One of RQ's commands, to its end."""
-    subprocess.run(
-        [RQ, *words, "-u", redis_url], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=True
-    )
+    subprocess.run([RQ, *words, "-u", redis_url], stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_a_field_that_is_no_number_harms_no_other_request(
     answer(worker, *taken)
     answer(worker, *take(worker))  # what came in a second delivery
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     assert eventually(lambda: api.status().reserved_requests == 0)
     assert 0 <= measure(api.observe(), Goals(0.5, 30.0)).utilization < 10
 
@@ -67,9 +67,9 @@ def test_a_job_that_is_no_hash_counts_as_deleted(house: RedisHouse, client: Redi
 
     answer(worker, *(taken or take(worker)))
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     with pytest.raises(RemovedByOperator):
-        api.wait(bad, 5)
+        api.wait(bad)
     assert api.status().reserved_requests == 0
 
 
@@ -80,7 +80,7 @@ def test_a_result_that_is_no_stream_is_replaced_by_the_answer(house: RedisHouse,
 
     answer(worker, *take(worker))
 
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
     assert client.xlen("rq:results:a") == 1
 
 
@@ -106,9 +106,9 @@ def test_a_job_that_grows_when_it_is_read_fails_before_it_does(house: RedisHouse
     assert take(worker) == ["good"]
     answer(worker, "good")
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     with pytest.raises(ServingError, match="longer than"):
-        api.wait(bad, 5)
+        api.wait(bad)
 
 
 @pytest.mark.parametrize("field", ["open", "jobs", "maker", "document"])
@@ -124,7 +124,7 @@ def test_a_record_that_is_broken_harms_only_who_asks_for_it(
 
     answer(worker, *take(worker))
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     found = api.find("bad")
     assert found is None or found.jobs
 
@@ -140,7 +140,7 @@ def test_a_record_of_another_type_harms_only_who_asks_for_it(house: RedisHouse, 
 
     answer(worker, *take(worker))
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     found = api.find("bad")
     assert found is None or found.jobs
 
@@ -240,7 +240,7 @@ def test_a_key_of_all_that_has_another_type_is_put_away_by_whoever_looks(
     second = api.submit(a_request("b"))
     eventually(lambda: answer(worker, *take(worker)) and api.status().num_done >= (1 if "counts" in key else 2))
 
-    assert {api.wait(each, 5).request_id for each in (first, second)} == {"a", "b"}
+    assert {api.wait(each).request_id for each in (first, second)} == {"a", "b"}
 
 
 def test_nothing_is_put_away_because_a_user_may_not_ask_for_its_length(house: RedisHouse, client: Redis) -> None:

@@ -249,7 +249,7 @@ def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(
         taken += len(batch)
 
     assert taken == accepted + 1 > 50
-    assert api.wait(waiting, 5).request_id == "waiting"
+    assert api.wait(waiting).request_id == "waiting"
     redis.config_set("maxmemory", "0")
 
 

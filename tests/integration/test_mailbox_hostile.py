@@ -25,9 +25,9 @@ def test_a_job_that_no_number_or_stack_can_hold_fails_alone(house: RedisHouse, r
     assert take(worker) == ["good"]
     answer(worker, "good")
 
-    assert api.wait(good, 5).request_id == "good"
+    assert api.wait(good).request_id == "good"
     with pytest.raises(RequestFailed):
-        api.wait(bad, 5)
+        api.wait(bad)
 
 
 def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: RedisHouse, redis_url: str) -> None:
@@ -42,7 +42,7 @@ def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: 
 
     assert delivered == ["good"]
     with pytest.raises(RequestFailed):
-        api.wait(bad, 5)
+        api.wait(bad)
 
 
 def _cut_the_next_packet(worker: RedisWorkerMailbox) -> None:
@@ -74,7 +74,7 @@ def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house
     eventually(lambda: _exchange_quietly(worker))
     answer(worker, *delivered)
 
-    assert api.wait(ticket, 5).request_id == "a"
+    assert api.wait(ticket).request_id == "a"
     worker.close()
 
 
@@ -98,11 +98,11 @@ def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse
     take(worker)
     answer(worker, "a")
 
-    assert api.wait(ticket, 5).request_id == "a"
+    assert api.wait(ticket).request_id == "a"
     second = api.submit(a_request("b"))
     take(worker)
     answer(worker, "b")
-    assert api.wait(second, 5).request_id == "b"
+    assert api.wait(second).request_id == "b"
 
 
 def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house: RedisHouse) -> None:
@@ -114,7 +114,7 @@ def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house:
     try:
         inbox = worker.exchange([an_answer("a")], AMPLE)
         answer(worker, *ids_of(inbox))
-        answered = [api.wait(ticket, 5).request_id for ticket in tickets]
+        answered = [api.wait(ticket).request_id for ticket in tickets]
     finally:
         redis.config_set("maxmemory", "0")
 
@@ -137,7 +137,7 @@ def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: Re
     try:
         worker._needs_resync = True
         eventually(work)
-        answered = [api.wait(ticket, 5).request_id for ticket in tickets]
+        answered = [api.wait(ticket).request_id for ticket in tickets]
     finally:
         redis.config_set("maxmemory", "0")
         worker.close()

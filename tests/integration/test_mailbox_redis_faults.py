@@ -37,7 +37,7 @@ def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: 
         assert take(worker) == ["over-a-socket"]
         worker.exchange([an_answer("over-a-socket")], AMPLE)
 
-        assert api.wait(ticket, 5).request_id == "over-a-socket"
+        assert api.wait(ticket).request_id == "over-a-socket"
     finally:
         house.close()
         relay.close()
@@ -118,7 +118,7 @@ def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
     late = [submit_until_accepted(api, f"late{number}") for number in range(5)]
     loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop), daemon=True)
     loop.start()
-    answered = [api.wait(ticket, 15).request_id for ticket in early + late]
+    answered = [api.wait(ticket).request_id for ticket in early + late]
     worker_stop.set()
     loop.join()
 
@@ -140,7 +140,7 @@ def test_answers_of_several_iterations_without_redis_all_go_out(
     reborn.append(embedded_redis.start(tmp_path, private_redis.port))
 
     assert eventually(lambda: _came_again(worker)) == ([],)
-    assert [api.wait(ticket, 5).request_id for ticket in tickets] == list("abc")
+    assert [api.wait(ticket).request_id for ticket in tickets] == list("abc")
 
 
 def _came_again(worker: WorkerMailbox) -> tuple[list[str]] | None:
@@ -166,7 +166,7 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
     stop = threading.Event()
     loop = threading.Thread(target=work_until_stopped, args=(worker, stop), daemon=True)
     loop.start()
-    answers = [api.wait(ticket, 15).request_id for ticket in (waiting, running)]
+    answers = [api.wait(ticket).request_id for ticket in (waiting, running)]
     stop.set()
     loop.join()
 
@@ -184,7 +184,7 @@ def test_answers_arrive_although_every_subscription_is_cut(
     for name in names:
         client.client_kill_filter(_type="pubsub")
         worker.exchange([an_answer(name)], AMPLE)
-    answered = [api.wait(ticket, 10).request_id for ticket in tickets]
+    answered = [api.wait(ticket).request_id for ticket in tickets]
 
     assert answered == names
 
@@ -197,7 +197,7 @@ def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redi
 
     worker.exchange([an_answer("a")], AMPLE)
 
-    assert api.wait(ticket, 3) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHouse, redis_url: str) -> None:
@@ -210,7 +210,7 @@ def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHo
 
     for ticket in (queued, running):
         with pytest.raises(RemovedByOperator):
-            api.wait(ticket, 5)
+            api.wait(ticket)
 
     worker.exchange([an_answer("running")], AMPLE)  # it did not know; nobody minds
     eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))

@@ -54,7 +54,7 @@ def test_the_work_of_a_worker_that_died_is_taken_over_soon(house: RedisHouse) ->
     answer(two, "a")
 
     assert (delivery.request.request_id, delivery.attempt) == ("a", 2)
-    assert [api.wait(ticket, 5).request_id for ticket in tickets] == ["a", "b"]
+    assert [api.wait(ticket).request_id for ticket in tickets] == ["a", "b"]
     assert api.status().live_workers == 1
 
 
@@ -84,7 +84,7 @@ def test_a_loop_that_hangs_loses_its_work_and_is_told_when_it_wakes(house: Redis
 
     assert told.cancelled_ids == ("a",)
     assert one.num_duplicates == 0  # its late answer was not even sent
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
     eventually(lambda: api.status().live_workers == 2)
 
 
@@ -97,7 +97,7 @@ def test_the_late_answer_of_a_worker_that_was_stopped_is_dropped(house: RedisHou
     one.exchange([an_answer("a", 1)], AMPLE)
     answer(two, "a")
 
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
     assert (one.num_duplicates, client.hget("miniserve:counts", "duplicates")) == (1, "1")
 
 
@@ -114,7 +114,7 @@ def test_a_request_lost_and_got_again_by_the_same_worker_runs_on(house: RedisHou
 
     assert told.cancelled_ids == ("a",)
     assert ids_of(again) == ["a"]
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_a_lost_delivery_comes_again(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
 
     for name in broken:
         with pytest.raises(RequestFailed):
-            api.wait(tickets[name], 5)
+            api.wait(tickets[name])
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
     assert reserved(client) == (1, 42)
 

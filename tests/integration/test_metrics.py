@@ -127,7 +127,7 @@ def test_who_stops_in_order_reports_to_the_last(private_redis: EmbeddedRedis) ->
             assert post_sentence(api.url, GOED).status == 200
         for process in (api.process, worker):
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait() == 0
 
     totals = observed(url).totals
     assert (totals["http:/correct:200"], totals["iteration:requests"]) == (4, 4)

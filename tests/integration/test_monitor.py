@@ -81,7 +81,7 @@ def test_a_signal_ends_the_monitor_with_status_0_and_it_is_no_longer_healthy(
 
         monitor.process.send_signal(number)
 
-        assert monitor.process.wait(20) == 0
+        assert monitor.process.wait() == 0
         assert '"stopped"' in monitor.said()
         assert not monitor.is_healthy()
 
@@ -93,4 +93,4 @@ def test_a_signal_ends_the_monitor_while_redis_is_away_and_the_webhook_hangs(tmp
 
         monitor.process.terminate()
 
-        assert monitor.process.wait(20) == 0
+        assert monitor.process.wait() == 0

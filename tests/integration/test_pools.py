@@ -32,7 +32,7 @@ def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> N
 
     assert handoffs(taken.deliveries) == {"a": b"state of a"}
     assert (told.cancelled_ids, late.cancelled_ids) == (("a",), ())
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
     assert (reader.num_duplicates, writer.num_duplicates) == (1, 0)
     assert pools.places() == {"queue": [], "wip": []}
     assert pools.client.keys("miniserve:hand*") == []
@@ -70,7 +70,7 @@ def test_what_a_prefill_worker_dies_with_is_read_again(pools: Pools) -> None:
     offer(other, "a")
     assert handoffs(writer.exchange((), AMPLE).deliveries) == {"a": b"state of a"}
     answer(writer, "a")
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_what_a_decode_worker_dies_with_is_read_again(pools: Pools) -> None:
@@ -86,7 +86,7 @@ def test_what_a_decode_worker_dies_with_is_read_again(pools: Pools) -> None:
     other = pools.decode()
     assert take(other) == ["a"]
     answer(other, "a")
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_the_answer_of_a_decode_worker_that_was_thought_dead_is_dropped(pools: Pools) -> None:
@@ -102,7 +102,7 @@ def test_the_answer_of_a_decode_worker_that_was_thought_dead_is_dropped(pools: P
     assert take(other) == ["a"]
     answer(other, "a")
 
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_what_was_taken_and_given_back_before_its_worker_heard_of_it_is_offered_again(pools: Pools) -> None:
@@ -119,7 +119,7 @@ def test_what_was_taken_and_given_back_before_its_worker_heard_of_it_is_offered_
     assert (ids_of(told), told.cancelled_ids) == ([], ())
     assert take(other) == ["a"]
     answer(other, "a")
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_a_request_that_kills_three_workers_is_given_up_whichever_they_are(pools: Pools) -> None:
@@ -135,7 +135,7 @@ def test_a_request_that_kills_three_workers_is_given_up_whichever_they_are(pools
     assert take(pools.prefill()) == []
 
     with pytest.raises(RequestFailed, match="3 attempts"):
-        api.wait(ticket, 5)
+        api.wait(ticket)
 
 
 def test_a_cancelled_request_is_taken_by_nobody(pools: Pools) -> None:
@@ -177,7 +177,7 @@ def test_a_request_cancelled_while_it_decodes_leaves_its_decode_worker(pools: Po
 
 def test_a_request_whose_deadline_is_over_is_not_taken_over(pools: Pools) -> None:
     api, reader, writer = pools.api(), pools.prefill(), pools.decode()
-    ticket = api.submit(a_request("a"), within_s=0.3)
+    ticket = api.submit(a_request("a"), within_s=600.0)
     assert take(reader) == ["a"]
     offer(reader, "a")
     with pytest.raises(DeadlineExceeded):
@@ -255,7 +255,7 @@ def test_what_a_first_token_ended_is_answered_by_the_prefill_worker(pools: Pools
 
     answer(reader, "a")
 
-    assert api.wait(ticket, 5) == an_answer("a")
+    assert api.wait(ticket) == an_answer("a")
 
 
 def test_one_pool_without_the_other_is_not_ready(pools: Pools) -> None:

@@ -208,5 +208,5 @@ def test_a_request_goes_through_both_pools_by_the_rights_of_workers(guarded: Gua
     assert handoffs((take_one(writer),)) == {"handed": b"state of handed"}
     answer(writer, "handed")
 
-    assert api.wait(ticket, 5) == an_answer("handed")
+    assert api.wait(ticket) == an_answer("handed")
     assert eventually(lambda: reader.exchange((), AMPLE, wait_s=0.05).cancelled_ids) == ("handed",)

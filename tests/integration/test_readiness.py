@@ -77,7 +77,7 @@ def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiPr
         waiting = pool.submit(post_sentence, api.url, "They was late.")
         eventually(lambda: hanging.poll() is not None, within_s=15)
         with real_worker(redis_url):
-            assert waiting.result(20).body["corrected"] == "They were late."
+            assert waiting.result().body["corrected"] == "They were late."
 
 
 def test_readyz_shows_what_the_workers_self_test_found(api: ApiProcess, redis_url: str) -> None:
@@ -206,7 +206,7 @@ def test_probes_are_answered_while_many_clients_press(api: ApiProcess, redis_url
 def test_one_connection_takes_probes_and_requests_in_turn(api: ApiProcess, house: RedisHouse) -> None:
     take(house.worker())
     eventually(lambda: send(api.url, "GET", "/readyz").status == 200)
-    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", api.port)
     connection.connect()
     wire = connection.sock
     statuses = []

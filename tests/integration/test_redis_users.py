@@ -88,7 +88,7 @@ def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(house: Gua
     worker.exchange((), AMPLE, progress=[Progress("r", (7,))])
     answer(worker, "r")
 
-    assert api.wait(accepted, 5) == an_answer("r")
+    assert api.wait(accepted) == an_answer("r")
     assert api.find("r").jobs[0].state == an_answer("r")
     assert api.status().live_workers == 1
 
@@ -98,7 +98,7 @@ def test_traces_are_kept_and_found_by_the_rights_of_api_and_worker(house: Guarde
     accepted = api.submit_recorded(a_record("traced"), [a_request("traced")])
     delivery = take_one(worker)
     worker.exchange([replace(an_answer("traced"), trace=WORKERS_PART)], NO_CAPACITY)
-    api.wait_all(accepted, 5)
+    api.wait_all(accepted)
     api.keep_trace("traced", REPLICAS_PART)
 
     found = eventually(lambda: _complete(api.trace("traced")))
@@ -136,7 +136,7 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     assert take(worker) == ["dead"]
     worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
     with pytest.raises(RequestFailed):
-        api.wait(ticket, 5)
+        api.wait(ticket)
 
     letters = DeadLetters(server.client("api"))
     letters.requeue("dead")

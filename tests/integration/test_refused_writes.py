@@ -35,7 +35,7 @@ def refuse_writes(server: EmbeddedRedis) -> None:
 def get(url: str, body: bytes | None = None) -> tuple[int, str]:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -60,7 +60,7 @@ def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProce
         eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
         worker.exchange((), NO_CAPACITY)
 
-        assert status_of(waiting.result(10)) == (409, "cancelled")
+        assert status_of(waiting.result()) == (409, "cancelled")
 
 
 def test_an_answer_that_is_found_again_has_the_times_of_its_run(api: ApiProcess, house: RedisHouse) -> None:

@@ -28,7 +28,6 @@ from tests.mailbox_house import (
     a_request,
     an_answer,
     answer,
-    end_deadline,
     eventually,
     take,
     take_one,
@@ -136,7 +135,7 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"), within_s=30.0)
     assert take(worker) == ["a"]
-    end_deadline(redis_url, "a")
+    house.end_deadline("a")
     worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
 
     Job.fetch("a", connection=client).requeue()  # as the dashboard does, with RQ's default serializer
@@ -153,7 +152,7 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
 def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -> None:
     command = [str(Path(sys.executable).with_name("rq")), "info", "-u", redis_url, "--raw"]
 
-    printed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     assert "queue correct 1, 1 executing, 1 finished, 1 failed" in printed
     assert f"worker {one_of_each} (" in printed
@@ -177,7 +176,7 @@ def dashboard(redis_url: str) -> Iterator[str]:
 def get(url: str) -> bytes | None:
     """None until the server is up; an error status fails the test."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url) as response:
             return response.read()
     except HTTPError:
         raise

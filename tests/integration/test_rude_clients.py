@@ -167,7 +167,7 @@ def test_an_answer_and_metrics_have_the_headers_once(api: ApiProcess, house: Red
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, "He went home")
         worker.exchange([an_answer(take_one(worker).request.request_id)], AMPLE)
-        answer = waiting.result(10)
+        answer = waiting.result()
     with api.connect() as client:
         client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         head = read_all(client).partition(b"\r\n\r\n")[0].lower()

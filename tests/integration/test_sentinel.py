@@ -18,11 +18,12 @@ from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
+from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
 from worker.mailbox.connection import RedisConnection, connect, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 
-FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
+FAILOVER_S = 20.0
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_what_only_the_dead_primary_knew_is_sent_again_to_the_next(fleet: RedisF
     stop = threading.Event()
     loop = threading.Thread(target=work_until_stopped, args=(worker, ["running"], stop), daemon=True)
     loop.start()
-    answered = [api.wait(ticket, FAILOVER_S).request_id for ticket in (*known, *lost)]
+    answered = [api.wait(ticket).request_id for ticket in (*known, *lost)]
     stop.set()
     loop.join()
 
@@ -176,7 +177,7 @@ def test_what_only_the_dead_primary_knew_is_sent_again_to_the_next(fleet: RedisF
 
 def ask_until_answered(url: str, sentence: str) -> tuple[Reply, int]:
     """As a client that obeys Retry-After; with the number of refusals."""
-    until_s, num_refused = time.monotonic() + FAILOVER_S + 10, 0
+    until_s, num_refused = time.monotonic() + patient(FAILOVER_S + 10), 0
     while True:
         reply = post_sentence(url, sentence)
         if reply.status != 503 or time.monotonic() > until_s:

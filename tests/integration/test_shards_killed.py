@@ -72,7 +72,7 @@ def test_what_waits_at_a_shard_that_goes_away_is_begun_again_on_others(tmp_path:
 
             kill(first)
             with real_worker(others[0].url), real_worker(others[1].url):
-                replies = [one.result(60) for one in (batch, *texts_alone)]
+                replies = [one.result() for one in (batch, *texts_alone)]
 
     assert [reply.status for reply in replies] == [200] * 7
     assert [result.get("corrected") for result in replies[0].body["results"]] == [

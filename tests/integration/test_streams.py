@@ -28,7 +28,7 @@ class Stream:
     """An event stream, read as it comes."""
 
     def __init__(self, api: ApiProcess, sentence: str = SENTENCE, **headers: str) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", api.port)
         told = {"Content-Type": "application/json", "Accept": "text/event-stream"} | headers
         self.connection.request("POST", "/correct", json.dumps({"sentence": sentence}), told)
 

@@ -55,7 +55,7 @@ def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
         waiting = pool.submit(post_sentence, api.url, TEXT)
         taken = take_all(worker, 3)
         worker.exchange([an_answer(request_id, EOS_ID) for request_id in reversed(taken)], NO_CAPACITY)
-        reply = waiting.result(10)
+        reply = waiting.result()
 
     assert (reply.status, reply.body["corrected"], reply.body["edits"]) == (200, TEXT, [])
     assert taken == [f"{reply.body['request_id']}-{number}" for number in (1, 2, 3)]
@@ -86,7 +86,7 @@ def test_a_sentence_that_fails_is_the_answer_and_the_others_are_cancelled(
         taken = take_all(worker, 3)
         failure = Completion(taken[2], FinishReason.ERROR, error="it broke")
         told = set(worker.exchange([failure], NO_CAPACITY).cancelled_ids)  # the others may follow at once
-        reply = waiting.result(10)
+        reply = waiting.result()
 
     assert (reply.status, reply.slug) == (502, "request-failed")
     eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(told) == 2)
@@ -110,7 +110,7 @@ def test_a_full_queue_refuses_the_whole_text_and_keeps_nothing_of_it(
             assert not list(client.scan_iter(f"rq:job:{reply.body['request_id']}*"))
         taken = take_all(worker, 6)
         worker.exchange([an_answer(request_id, EOS_ID) for request_id in taken], NO_CAPACITY)
-        assert waiting.result(10).status == 200
+        assert waiting.result().status == 200
     assert take(worker) == []
     assert is_empty(outside)
 

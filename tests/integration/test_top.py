@@ -131,9 +131,7 @@ def test_the_screen_follows_the_size_of_the_terminal(serve: StartServer) -> None
 
 
 def _once(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TOP, "--every", "0.1", *options], capture_output=True, text=True, timeout=60, env={**os.environ, **env}
-    )
+    return subprocess.run([*TOP, "--every", "0.1", *options], capture_output=True, text=True, env={**os.environ, **env})
 
 
 def test_without_a_terminal_one_picture_is_printed_without_control_characters(

@@ -12,7 +12,7 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from scheduler.phases import Phase
 from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step
 from scheduler.traces import request_text
-from tests.mailbox_house import RedisHouse, a_request, an_answer, end_deadline, eventually, take, take_one
+from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
 
@@ -104,7 +104,7 @@ def test_what_was_dropped_at_its_deadline_says_how_far_it_came(house: RedisHouse
     api, worker = house.api(), house.worker()
     api.submit_recorded(a_record("rq", is_async=True), [a_request("rq")], within_s=30.0)
     take_one(worker)
-    end_deadline(redis_url, "rq")
+    house.end_deadline("rq")
     late = Completion("rq", FinishReason.EXPIRED, trace="1,3,11,1,expired,10000,5000;5100:4")
     worker.exchange([late], NO_CAPACITY)
 

@@ -120,7 +120,7 @@ def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None
 
 def run(mailbox: FakeMailbox, asked: tuple[Exchange, BatchBody]) -> Sequence[Correction | ServingError]:
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
-    return correct_batch(Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0)), *asked)
+    return correct_batch(Corrector(pipeline, mailbox, Settings(request_timeout_s=300.0)), *asked)
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
@@ -132,7 +132,7 @@ def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
     assert mailbox.submissions == [["id-1", "id-3-1", "id-3-2"]]
     assert "anna" not in str([request.to_wire() for request in mailbox.requests])
     assert [type(outcome) for outcome in outcomes] == [Correction, InvalidRequest, Correction, SentenceTooLong]
-    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
+    assert mailbox.deadlines == [pytest.approx(300, abs=100)]
     assert asked[0].timings == Timings(1.1, 0.2, 3.3)
 
 

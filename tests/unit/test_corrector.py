@@ -58,7 +58,7 @@ class FakeMailbox(ApiMailbox):
 
 def corrector(mailbox: FakeMailbox) -> Corrector:
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
-    return Corrector(pipeline, mailbox, Settings(request_timeout_s=7.0))
+    return Corrector(pipeline, mailbox, Settings(request_timeout_s=300.0))
 
 
 def asked(text: str, **facts: object) -> tuple[Exchange, CorrectionBody]:
@@ -75,8 +75,8 @@ def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> 
     assert (request.request_id, request.tokenizer_fingerprint) == ("id1", "fake")
     assert len(request.prompt_ids) == len(request.word_numbers) == 4
     assert "went" not in str(request.to_wire()) and "anna" not in str(request.to_wire())
-    assert mailbox.timeouts == [pytest.approx(7.0, abs=0.5)]
-    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)]
+    assert mailbox.timeouts == [pytest.approx(300, abs=100)]
+    assert mailbox.deadlines == [pytest.approx(300, abs=100)]
     assert (correction.corrected, exchange.timings.queue_s) == ("He went home", 0.1)
 
 
@@ -87,7 +87,7 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
 
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
-    assert mailbox.deadlines == [pytest.approx(7.0, abs=0.5)], "one deadline for all"
+    assert mailbox.deadlines == [pytest.approx(300, abs=100)], "one deadline for all"
     assert correction.corrected == "He came. She left.\n\nThey  stayed"
 
 
@@ -134,9 +134,9 @@ def test_ready_needs_redis_and_a_live_worker() -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(*asked("He went home", within_s=0.5))
+    corrector(mailbox).correct(*asked("He went home", within_s=150.0))
 
-    assert 0 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 0.5
+    assert 50 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 150
 
 
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
@@ -144,7 +144,7 @@ def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
 
     corrector(mailbox).correct(*asked("He went home", within_s=600.0))
 
-    assert 6.0 < mailbox.deadlines[0] <= 7.0
+    assert 200 < mailbox.deadlines[0] <= 300
 
 
 def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:

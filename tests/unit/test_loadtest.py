@@ -20,6 +20,7 @@ from ops.run.embedded_redis import free_port
 from ops.run.offline import OfflineCorrector
 from scheduler.errors import InvalidRequest, ServingError
 from scheduler.settings import Settings
+from tests.pace import patient
 from tests.small_server import FULL, OK, StartServer, http, small_servers
 
 
@@ -75,7 +76,7 @@ def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
         while connection.receive() is None:
             pass
         server.hang_up()
-        assert select.select([connection], [], [], 5)[0], "the end of the connection has arrived"
+        assert select.select([connection], [], [], patient(5))[0], "the end of the connection has arrived"
 
     assert (server.num_requests, server.num_connections) == (2, 2)
     connection.close()
@@ -143,7 +144,7 @@ def test_an_open_loop_sends_when_requests_are_due_whatever_the_server_does(serve
     server = serve(lambda _: http(200, OK), delay_s=0.3)
     arrivals = OpenLoop(rate_per_s=100, seed=1, max_connections=64)
 
-    Generator(Target.from_url(server.url), ["x"], arrivals, Limits(duration_s=0.3), None).run()
+    Generator(Target.from_url(server.url), ["x"], arrivals, Limits(total=30), None).run()
 
     assert server.most_at_once > 10
 

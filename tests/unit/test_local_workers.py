@@ -16,6 +16,7 @@ from gunicorn.workers.gthread import TConn
 from api.server import local_workers
 from api.server.local_workers import SyncApiWorker, ThreadedApiWorker
 from scheduler.settings import Settings
+from tests.pace import patient
 from tests.running_system import wait_until
 
 
@@ -88,7 +89,7 @@ def test_a_client_that_stops_within_a_head_is_let_go_when_the_time_of_the_reques
         theirs.sendall(b"GET / HTTP/1.1\r\nX: ")
         server = threading.Thread(target=handle, args=(ours,), daemon=True)
         server.start()
-        server.join(3.0)  # a single wait may take 5 and 30 s
+        server.join(patient(20))
 
         assert not server.is_alive()
 
@@ -112,7 +113,7 @@ def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then
         client.start()
         server = threading.Thread(target=handle, args=(ours,), daemon=True)
         server.start()
-        server.join(5.0)
+        server.join(patient(20))
         is_over.set()
         client.join()
 

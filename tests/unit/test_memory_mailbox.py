@@ -109,11 +109,11 @@ def test_the_accounts_balance_after_each_kind_of_end(mailbox: SubmittingMemoryMa
     mailbox.cancel("c")
 
     with running(an_actor(mailbox)):
-        mailbox.wait(mailbox.submit(request("r")), timeout_s=10)
+        mailbox.wait(mailbox.submit(request("r")))
         with pytest.raises(RequestFailed):
-            mailbox.wait(mailbox.submit(stranger), timeout_s=10)
+            mailbox.wait(mailbox.submit(stranger))
         with pytest.raises(Cancelled):
-            mailbox.wait(cancelled, timeout_s=10)
+            mailbox.wait(cancelled)
         seen = mailbox.observe()
 
     assert_balanced(seen)
@@ -158,7 +158,7 @@ def test_a_recorded_request_is_found_again_with_its_answer_and_its_trace(mailbox
 
     with running(an_actor(mailbox)):
         ticket = mailbox.submit(request("r"))  # the same body: attached
-        completion = mailbox.wait(ticket, timeout_s=10)
+        completion = mailbox.wait(ticket)
 
     found = mailbox.find("r")
     assert accepted.outcomes == {}

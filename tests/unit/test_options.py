@@ -183,6 +183,6 @@ def test_the_help_lists_every_command() -> None:
 
 def test_the_help_imports_nothing_heavy() -> None:
     code = "import sys, ops.cli; print(sorted({'numpy', 'flask', 'redis', 'tokenizers', 'torch'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
     assert done.stdout.strip() == "[]"
