@@ -11,7 +11,7 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from scheduler.errors import DeadlineExceeded
-from scheduler.messages import FreeCapacity
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
@@ -55,6 +55,39 @@ def test_an_asynchronous_request_waits_in_the_second_queue(house: RedisHouse, cl
     assert Job.fetch("a", connection=client, serializer=JSONSerializer).get_status() == "queued"
     assert client.lrange("rq:queue:correct", 0, -1) == [b"w"]
     assert api.status().queue_depth == api.observe().queue_depth == 2
+
+
+def test_rqs_tools_find_cancel_and_delete_what_waits_in_the_second_queue(house: RedisHouse, client: Redis) -> None:
+    api, waiting = house.api(), Queue("correct-async", connection=client, serializer=JSONSerializer)
+    submit_async(api, "a", "b", "c")
+
+    jobs = {job.id: job for job in waiting.jobs}
+    positions = [jobs[name].get_position() for name in jobs]
+    jobs["a"].cancel()
+    jobs["b"].delete()
+    left = waiting.get_job_ids()
+    house.worker()  # its heart looks after what was changed from outside
+    eventually(lambda: api.status().reserved_requests == 1)
+
+    assert (list(jobs), positions, left) == (["a", "b", "c"], [0, 1, 2], ["c"])
+    assert fetch_state(client, "a") == "canceled" and 0 < client.ttl("rq:job:a") <= 600
+    assert not client.exists("rq:canceled:correct-async", "rq:job:b")
+
+
+def test_an_asynchronous_dead_letter_can_be_put_back_with_rqs_tools(
+    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+) -> None:
+    submit_async(house.api(), "a")
+    assert take(worker) == ["a"]
+    worker.exchange([Completion("a", FinishReason.ERROR, error="x")], NO_CAPACITY)
+
+    Job.fetch("a", connection=client, serializer=JSONSerializer).requeue()
+
+    assert take(worker) == ["a"]
+
+
+def fetch_state(client: Redis, name: str) -> str:
+    return Job.fetch(name, connection=client, serializer=JSONSerializer).get_status().value
 
 
 def test_of_those_that_wait_every_eighth_is_asynchronous(house: RedisHouse, worker: RedisWorkerMailbox) -> None:

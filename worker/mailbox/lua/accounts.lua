@@ -53,9 +53,10 @@ end
 
 -- Undo what a tool of RQ's did to a job that has no answer yet.
 local function put_back(id)
-  redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '', 'ended_at', '')
+  redis.call('HSET', job_key(id), 'status', 'queued', 'origin', 'correct', 'worker_name', '', 'ended_at', '')
   redis.call('PERSIST', job_key(id))
   redis.call('ZREM', registry_of('failed'), id)
+  redis.call('ZREM', registry_of('failed') .. '-async', id)
   redis.call('DEL', 'rq:results:' .. id)
 end
 
@@ -123,7 +124,7 @@ local function settle(id, status, job)
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'accepted_at', '', unpack(job.fields or {}))
   else -- an operator may put it back, and then wants it to run, and no client holds it
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'attempts', 0, 'group', '', 'worker_name', '',
-      'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'share', '', unpack(job.fields or {}))
+      'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'share', '', 'origin', 'correct', unpack(job.fields or {}))
   end
   redis.call('EXPIRE', job_key(id), job.ttl)
   local until_s = math.ceil(clock() + job.ttl) -- a whole number is written and read ten times as fast

@@ -37,8 +37,9 @@ in_slices('HDEL', inbox_key(worker), cancelled)
 local started, deliveries, ids, tokens_of = {}, {}, {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
 
-local function start(id, job)
+local function start(id, job, is_async)
   redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker, 'claim', claim or '')
+  if is_async then redis.call('HSET', job_key(id), 'origin', 'correct') end -- whose registries it goes through from here on
   started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker
   deliveries[#deliveries + 1] = delivery(id, job)
@@ -95,7 +96,7 @@ local function take(id, is_async)
   free_tokens, bytes = free_tokens - job.tokens, bytes + math.min(#job.data, MAX_DATA_BYTES)
   turn = is_async and 0 or turn + 1
   if is_async then async_tokens = async_tokens - job.tokens end
-  start(id, job)
+  start(id, job, is_async)
   return true
 end
 

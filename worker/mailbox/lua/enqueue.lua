@@ -188,8 +188,8 @@ local function accept(wanted)
       local share = wanted.is_limited and client .. ' ' .. math.max(least_cost, job.tokens) or ''
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       redis.call('HSET', job_key(job.id),
-        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'origin', 'correct', 'description', job.description,
-        'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.result_ttl, 'failure_ttl', failure_ttl,
+        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', job.description,
+        'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.result_ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + num_accepted / 1000000),
         'deadline', wanted.deadline, 'streams', wanted.streams, 'share', share, unpack(own_fields))
       if wanted.may_be_known then -- what is left of one that was cancelled

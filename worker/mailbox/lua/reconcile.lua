@@ -22,7 +22,11 @@ end
 must_recount = true
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
   local status = read(id, 'status').status
-  if status ~= 'queued' and status ~= 'started' and not UNDONE[status or ''] then
+  if status == 'canceled' then -- with RQ's tools
+    redis.call('ZREM', registry_of('canceled') .. '-async', id)
+    cancel_job(id, 'cancelled', 'waiting')
+    num_changed = num_changed + 1
+  elseif status ~= 'queued' and status ~= 'started' and not UNDONE[status or ''] then
     release(id)
     num_changed = num_changed + 1
   elseif not is_placed[id] then
