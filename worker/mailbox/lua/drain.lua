@@ -120,9 +120,8 @@ local function take_async()
   async_ids = async_ids or async_share > 0 and redis.call('LRANGE', ASYNC, 0, async_share - 1) or {}
   local id = async_ids[async_taken + 1]
   is_async_full = not id or not take(id, true)
-  if is_async_full then return false end
-  async_taken = async_taken + 1
-  return true
+  if not is_async_full then async_taken = async_taken + 1 end
+  return not is_async_full
 end
 
 local taken = 0

@@ -56,8 +56,8 @@ end
 local function refusal(wanted, within_s)
   local why
   local num_new, new_tokens, new_cost, client, is_async = wanted.num_new, wanted.new_tokens, wanted.new_cost, wanted.client, wanted.is_async
-  local is_kept = is_async or wanted.key ~= ''
-  local bytes, most_bytes = kept_bytes + bytes_of(num_open, num_tokens), is_kept and KEPT_SHARE * max_kept or max_kept
+  local bytes = kept_bytes + bytes_of(num_open, num_tokens)
+  local most_bytes = (is_async or wanted.key ~= '') and KEPT_SHARE * max_kept or max_kept
   local own, part = new_cost > 0 and share_of(client) or 0, is_async and ASYNC_SHARE or 1
   if own > 0 and own + new_cost > SHARE * max_tokens and has_others(client) then
     why = { 'share', own, math.floor(SHARE * max_tokens), tostring(rate) }
@@ -138,7 +138,6 @@ local function checked(text, least) return number(text, least) or error('not a n
 local function plan(first, stop)
   local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
   local document, digest, tokenizer, has_record, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 14)
-  local first_job = first + REQUEST_WORDS
   if key ~= '' then
     local known = redis.pcall('GET', 'miniserve:key:' .. key)
     local found = type(known) == 'string' and fields_of(request_key(known), 'digest', 'maker') or {}
@@ -147,7 +146,7 @@ local function plan(first, stop)
   end
   note_client(client)
   local jobs, ids, num_known, num_running, num_new, new_tokens, new_cost = {}, {}, 0, 0, 0, 0, 0
-  for at = first_job, stop, JOB_WORDS do
+  for at = first + REQUEST_WORDS, stop, JOB_WORDS do
     local id, tokens, data, description = unpack(ARGV, at, at + 3)
     local job = { id = id, tokens = checked(tokens, 1), data = data, description = description }
     local known = may_be_known == '1' and read(id, 'status', 'reply_to') or {}
@@ -200,8 +199,7 @@ local function accept(wanted)
       num_accepted = num_accepted + 1
       hold(share, 1)
       reserve(job.id, job.tokens)
-      local line = wanted.is_async and pushed_async or pushed
-      line[#line + 1] = job.id
+      table.insert(wanted.is_async and pushed_async or pushed, job.id)
     end
   end
   num_open, num_tokens = num_open + wanted.num_new, num_tokens + wanted.new_tokens
