@@ -80,22 +80,17 @@ class SentenceTooLong(ServingError):
 
     status, slug, title = 422, "sentence-too-long", "The sentence is too long"
 
-    def __init__(self, num_words: int, num_tokens: int | None = None, sentence_number: int | None = None) -> None:
-        """`num_tokens` is None where the text was refused before anything dear was done with it.
-
-        `sentence_number`, from 1, is the number of the sentence in a text of several.
-        """
-        which = "The sentence" if sentence_number is None else f"Sentence {sentence_number}"
+    def __init__(self, num_words: int, num_tokens: int | None = None) -> None:
+        """`num_tokens` is None where the text was refused before anything dear was done with it."""
         words = f"{num_words:,} word{'' if num_words == 1 else 's'}"
         tokens = f"more than {MAX_PROMPT_TOKENS}" if num_tokens is None else f"{num_tokens:,}"
         size = words if num_words > MAX_WORDS and num_tokens is None else f"{words} and {tokens} tokens"
         remedy = "Split it into shorter sentences." if num_words > 1 else "Shorten it."
         super().__init__(
-            f"{which} has {size}; the model takes {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens. {remedy}"
+            f"The sentence has {size}; the model takes {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens. {remedy}"
         )
         self.num_words = num_words
         self.num_tokens = num_tokens
-        self.sentence_number = sentence_number
 
 
 class RequestFailed(ServingError):

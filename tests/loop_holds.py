@@ -142,7 +142,7 @@ REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
     "marks": _json("!\n" * 1_000),
     "sentences, as a stream": _json(_SENTENCE, Accept="text/event-stream"),
     "blanks": _raw("/correct", b'{"sentence": "', b" ", b'"}'),
-    "escapes": _raw("/correct", b'{"sentence": "', b"\\u0041", b'"}'),
+    "escapes": _raw("/correct", b'{"sentence": "', b"\\u00c4", b'"}'),
     "objects": _raw("/correct", b'{"sentence": [', b"{},", b"{}]}"),
     "lists of a batch": _raw("/correct/batch", b'{"sentences": [', b"[],", b"[]]}"),
     "a batch of rare words": _batch,

@@ -7,9 +7,10 @@ from itertools import islice
 from typing import TypeVar
 
 from api.batch.body import BatchBody
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextDraft
+from api.grammar.correction import Correction
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
 from api.http import problems
-from api.service.corrector import Corrector, longest, options_of
+from api.service.corrector import Corrector, options_of
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest
@@ -27,11 +28,11 @@ def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> 
     wanted = submit_batch(corrector, exchange, body, drafts)
 
     def complete(requests: Sequence[CorrectionRequest]) -> list[Completion]:
-        return corrector.wait(exchange, wanted, [request.request_id for request in requests])
+        return corrector.wait(exchange, wanted, [request.request_id for request in requests]) if requests else []
 
     outcomes: list[Correction | ServingError] = []
     try:
-        for outcome in outcomes_of(corrector, exchange, drafts, wanted.requests, complete):
+        for outcome in outcomes_of(corrector, drafts, wanted.requests, complete):
             if isinstance(outcome, ServingError) and _concerns_all(exchange, wanted, outcome):
                 raise outcome
             outcomes.append(outcome)
@@ -75,23 +76,19 @@ def submit_batch(
 
 def outcomes_of(
     corrector: Corrector,
-    exchange: Exchange,
     drafts: Drafts,
     parts: Iterable[Part],
     complete: Callable[[Sequence[Part]], Sequence[Completion]],
 ) -> Iterator[Correction | ServingError]:
     """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
-    rest, timings = iter(parts), []
+    rest = iter(parts)
     for draft in corrector.pipeline.in_steps(drafts):
         try:
             if isinstance(draft, ServingError):
                 raise draft
-            completions = complete(tuple(islice(rest, len(draft.sentences))))
-            timings += [completion.timings for completion in completions]
-            yield corrector.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+            yield corrector.conclude(draft, complete(tuple(islice(rest, len(draft.sentences)))))
         except ServingError as error:
             yield error
-    exchange.timings = longest(timings)
 
 
 def _draft(corrector: Corrector, text: str | ServingError, min_confidence: float) -> TextDraft | ServingError:

@@ -9,7 +9,7 @@ from flask import g, request
 
 from api.batch.body import parse_batch
 from api.batch.corrector import BatchOutcome, correct_batch
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.http import problems, request_input
 from api.http.app import Api
 from api.http.replies import Reply, correction_document, json_reply

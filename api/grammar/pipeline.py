@@ -7,16 +7,18 @@ Concluding never raises: an edit without sense is dropped and counted. Outside o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from api.grammar.edit_script import ScriptEdit, parse_script
+from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
+from api.grammar.edit_script import EOS_ID, ScriptEdit, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
-from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, nothing_found, seems_english
+from api.grammar.language import seems_english
 from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
+from api.grammar.reading import Reading, read
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import in_small_letters, match_case
@@ -26,13 +28,14 @@ from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words, split_pieces
 from scheduler.errors import InvalidRequest, SentenceTooLong
-from scheduler.messages import MAX_SENTENCES, MAX_WORDS
+from scheduler.messages import ID_MASK, MAX_OUTPUT_TOKENS, MAX_SENTENCES, MAX_WORDS
 
 _LONG = 2_000  # characters; no usual sentence of 64 words is as long, and to refuse one takes 2 ms
 MAX_CHARACTERS = 8_000  # of a sentence; 64 words or 128 tokens are shorter
 # The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
 MAX_TEXT_CHARACTERS = 40_000
 PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
+_MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_TOKENS}. Send the corrected text again."
 _T = TypeVar("_T")
 
 
@@ -42,44 +45,18 @@ class Draft:
 
     sentence: str
     prompt: Prompt
-    start: int  # in the text, in code points
+    start: int  # in the reading of the text, in code points
     min_confidence: float  # edits below it are left out
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(slots=True)
 class TextDraft:
     """Holds a text while the model works on its sentences, each a sequence of its own."""
 
-    text: str
+    reading: Reading
     sentences: tuple[Draft, ...]
-
-
-@dataclass(slots=True)
-class Edit:
-    """Replaces `original`, which stands at [start, end) of the text in code points, by `replacement`."""
-
-    start: int
-    end: int
-    original: str
-    replacement: str
-    reason: Reason
-    explanation: str
-    confidence: float = 1.0  # the model's probability of this edit against none, where it began it
-    verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
-
-
-@dataclass(slots=True)
-class Correction:
-    """Holds the answer for one text."""
-
-    corrected: str
-    edits: tuple[Edit, ...]
-    explanation: str
-    num_dropped: int  # edits of the model that made no sense
-    # For evaluations only: different outputs may give the same answer.
-    num_malformed: int = field(default=0, compare=False)  # of those dropped: by the parser, not by the guard
-    num_tokens: int = field(default=0, compare=False)  # that the model wrote
-    num_unsure: int = field(default=0, compare=False)  # edits that are less certain than asked
+    skipped: tuple[Note, ...]  # of sentences that are too long; with places in the reading
 
 
 class TextPipeline:
@@ -111,25 +88,30 @@ class TextPipeline:
         return self._tokenizer.fingerprint
 
     def prepare_text(self, text: str, min_confidence: float = 0.0) -> TextDraft:
-        """Cut the text into sentences. Raises SentenceTooLong, and InvalidRequest for too many or too long a text."""
-        places = find_sentences(text[:MAX_TEXT_CHARACTERS], MAX_SENTENCES, self.pause)
+        """Cut the text into sentences. One that is too long is skipped, or, if it is alone, raises SentenceTooLong.
+
+        Raises InvalidRequest for too many sentences and too long a text.
+        """
+        reading = read(text[:MAX_TEXT_CHARACTERS])
+        places = find_sentences(reading.text, MAX_SENTENCES, self.pause)
         if len(places) < 2:
-            return TextDraft(text, (self.prepare(text, min_confidence=min_confidence),))
+            whole = reading.text if len(text) <= MAX_TEXT_CHARACTERS else text
+            return TextDraft(reading, (self.prepare(whole, min_confidence=min_confidence),), ())
         if len(text) > MAX_TEXT_CHARACTERS:
             problem = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
             raise InvalidRequest("sentence", f"{problem} Send it in parts.")
         if len(places) > MAX_SENTENCES:
             problem = f"The text holds more than {MAX_SENTENCES} sentences; at most {MAX_SENTENCES} are taken at once."
-            end = places[MAX_SENTENCES - 1][1]
+            end = reading.end(places[MAX_SENTENCES - 1][1])
             raise InvalidRequest("sentence", f"{problem} Send it in parts: the first can have {end:,} characters.")
-        return TextDraft(text, tuple(self._prepare_numbered(text, places, min_confidence)))
-
-    def _prepare_numbered(self, text: str, places: Sequence[tuple[int, int]], min_confidence: float) -> Iterator[Draft]:
-        for number, (start, end) in enumerate(self.in_steps(places), start=1):
+        drafts: list[Draft] = []
+        skipped: list[Note] = []
+        for start, end in self.in_steps(places):
             try:
-                yield self.prepare(text[start:end], start, min_confidence)
-            except SentenceTooLong as error:
-                raise SentenceTooLong(error.num_words, error.num_tokens, sentence_number=number) from None
+                drafts.append(self.prepare(reading.text[start:end], start, min_confidence))
+            except (SentenceTooLong, InvalidRequest) as error:
+                skipped.append(Note(NoteCode.TOO_LONG, start, end, str(error)))
+        return TextDraft(reading, tuple(drafts), tuple(skipped))
 
     def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0) -> Draft:
         """Encode one sentence. Raises SentenceTooLong, and InvalidRequest where blanks alone make it too long."""
@@ -141,7 +123,8 @@ class TextPipeline:
             raise InvalidRequest("sentence", f"{problem} read. Leave out blanks.")
         if len(sentence) > _LONG:
             self.pause()
-        return Draft(sentence, self._encode(sentence), start, min_confidence)
+        prompt = self._encode(sentence)
+        return Draft(sentence, prompt, start, min_confidence, notes_on_links(prompt.words))
 
     def _encode(self, sentence: str) -> Prompt:
         """Encode a sentence. The model reads some capitals as small letters; the words keep their capitals."""
@@ -154,31 +137,24 @@ class TextPipeline:
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
         pairs = self.in_steps(zip(draft.sentences, outputs, strict=True))
-        parts = [self.conclude(sentence, ids) for sentence, ids in pairs]
-        if len(parts) == 1:
-            return parts[0]
-        concluded = list(zip(draft.sentences, parts, strict=True))
-        edits = tuple(
-            replace(edit, start=edit.start + own.start, end=edit.end + own.start)
-            for own, part in concluded
-            for edit in part.edits
-        )
-        names = ("num_dropped", "num_malformed", "num_tokens", "num_unsure")
-        counts = [sum(getattr(part, name) for part in parts) for name in names]
-        doubtful = [(own.sentence, part) for own, part in concluded if part.explanation == NOT_ENGLISH]
-        # A few words of another language are not worth a note, unless edits are withheld because of them.
-        is_foreign = any(part.num_dropped for _, part in doubtful) or are_foreign([one for one, _ in doubtful])
-        return _correction(draft.text, edits, counts, PARTLY_ENGLISH if is_foreign else "")
+        return put_together(draft.reading, [self.part(sentence, ids) for sentence, ids in pairs], draft.skipped)
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
-        """Apply the output of the model to the sentence."""
+        """Apply the output of the model to a sentence that is a text of its own."""
+        return put_together(Reading(draft.sentence, draft.sentence), [self.part(draft, output_ids)], ())
+
+    def part(self, draft: Draft, output_ids: Sequence[int]) -> Part:
+        """Return the answer for a sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         found = self._found(draft, self._proposals(draft, script.edits))
         possible = [edit for _, edit in found if edit is not None]
-        edits = tuple(edit for edit in possible if edit.confidence >= draft.min_confidence)
-        num_malformed, num_senseless = script.num_dropped, len(found) - len(possible)
-        counts = num_malformed + num_senseless, num_malformed, len(output_ids), len(possible) - len(edits)
-        return _correction(draft.sentence, edits, counts)
+        edits = tuple([edit for edit in possible if edit.confidence >= draft.min_confidence])
+        notes = [*draft.notes, *[left_out(edit) for edit in possible if edit.confidence < draft.min_confidence]]
+        if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
+            notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
+        num_senseless = len(found) - len(possible)
+        counts = script.num_dropped + num_senseless, script.num_dropped, len(output_ids)
+        return Part(draft.start, draft.sentence, edits, tuple(notes), *counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.
@@ -287,14 +263,3 @@ class TextPipeline:
 
 def _written(part: Proposal, new: Sequence[str]) -> str:
     return ((part.gap or " ") if len(new) == len(part.source) else " ").join(new)
-
-
-def _correction(text: str, edits: tuple[Edit, ...], counts: Sequence[int], note: str = "") -> Correction:
-    """Apply the edits to the text. The counts stand in the order of the answer's fields."""
-    parts, done = [], 0
-    for edit in edits:  # the parser ensures that they are in order and do not overlap
-        parts += [text[done : edit.start], edit.replacement]
-        done = edit.end
-    said = [edit.explanation for edit in edits] or [nothing_found(text, counts[-1])]
-    explanation = " ".join([*said, note] if note and said != [NOT_ENGLISH] else said)
-    return Correction("".join([*parts, text[done:]]), edits, explanation, *counts)

@@ -30,13 +30,14 @@ from api.grammar.edit_script import (
     TokenDecoder,
 )
 from api.grammar.memo import memo
-from api.grammar.words import Piece, count_words, split_pieces
+from api.grammar.words import Piece, count_words, split_pieces, without_links
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 
 # Everyday text has some 20,000 different words. Long pieces are not cached, so that the memory is bounded.
 _CACHED_PIECES = 32_768
 _LONGEST_CACHED_PIECE = 48
+_NAME = "London"  # what the model reads in the place of a link; a frequent name in its training text
 _NO_PIECE = re.compile(r"[\s_]+")
 
 
@@ -58,7 +59,7 @@ class PromptTokenizer(TokenDecoder, Protocol):
 
 
 # What stands between two blanks: ids, for each id the number of its word (0 for a mark), and the place of each word.
-_Chunk = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str], ...]]
+_Chunk = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str, bool], ...]]
 
 
 class Tokenizer:
@@ -80,7 +81,8 @@ class Tokenizer:
 
     def encode(self, sentence: str) -> Prompt:
         """Return the prompt for a sentence. Raises SentenceTooLong over the model's limits."""
-        if len(sentence) > self._most_characters and len(_NO_PIECE.sub("", sentence)) > self._most_characters:
+        most = self._most_characters
+        if len(sentence) > most and len(_NO_PIECE.sub("", without_links(sentence))) > most:
             raise SentenceTooLong(count_words(sentence))
         token_ids: list[int] = []
         word_numbers: list[int] = []
@@ -94,8 +96,8 @@ class Tokenizer:
             num_words = len(words)
             token_ids += ids
             word_numbers += [number and number + num_words for number in numbers]
-            for number, (start, end, text) in enumerate(pieces, start=num_words):
-                words.append(Piece(at + start, at + end, text, number))
+            for number, (start, end, text, is_link) in enumerate(pieces, start=num_words):
+                words.append(Piece(at + start, at + end, text, number, is_link))
             at += len(chunk) + 1
             if len(words) > MAX_WORDS:
                 raise SentenceTooLong(count_words(sentence))
@@ -128,12 +130,13 @@ class Tokenizer:
     def _encode_chunk(self, chunk: str) -> _Chunk:
         token_ids: list[int] = []
         numbers: list[int] = []
-        words: list[tuple[int, int, str]] = []
+        words: list[tuple[int, int, str, bool]] = []
         for piece in split_pieces(chunk):
             if piece.word_number is not None:
-                words.append((piece.start, piece.end, piece.text))
+                words.append((piece.start, piece.end, piece.text, piece.is_link))
             follows_space = piece.start == 0 or chunk[piece.start - 1].isspace()
-            ids = self.encode_piece(" " + piece.text if follows_space else piece.text)
+            text = _NAME if piece.is_link else piece.text
+            ids = self.encode_piece(" " + text if follows_space else text)
             token_ids += ids
             numbers += [0 if piece.word_number is None else len(words)] * len(ids)
         return tuple(token_ids), tuple(numbers), tuple(words)

@@ -13,8 +13,17 @@ from dataclasses import dataclass
 # A letter may carry combining accents, so that "cafe\u0301" is one word. An apostrophe (straight or curly)
 # or a hyphen inside a word belongs to it: "don't" and "well-known" are one word each.
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
-_WORD = re.compile(rf"{_LETTERS}(?:['\u2019-]{_LETTERS})*|\d+(?:[.,:]\d+)*(?:{_LETTERS})?")
-_PIECE = re.compile(rf"(?P<word>{_WORD.pattern})|[^\w\s]")
+# A link, an address, a name with @, and a run of letters and digits that is no word are one word, too. Each pattern
+# begins where no character of its own stands before, so that a text without any is looked through once.
+_LINK = re.compile(
+    r"(?:(?i:https?|ftp)://|(?<!\w)(?i:www)\.)[^\s<>\"]*[\w/]"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+|(?<!\w)@\w+"
+    r"|(?<![\w+/=.-])[A-Za-z0-9_+/=.-]{39,}[A-Za-z0-9]"
+)
+_WORD = re.compile(
+    rf"(?P<link>{_LINK.pattern})|(?P<word>{_LETTERS}(?:['\u2019-]{_LETTERS})*|\d+(?:[.,:]\d+)*(?:{_LETTERS})?)"
+)
+_PIECE = re.compile(rf"{_WORD.pattern}|[^\w\s]")
 
 
 @dataclass(slots=True)
@@ -25,6 +34,7 @@ class Piece:
     end: int
     text: str
     word_number: int | None  # 0-based among words; None for punctuation
+    is_link: bool = False  # the model reads a name in its place
 
 
 def split_pieces(sentence: str) -> tuple[Piece, ...]:
@@ -32,8 +42,9 @@ def split_pieces(sentence: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     next_word = 0
     for match in _PIECE.finditer(sentence):
-        is_word = match.group("word") is not None
-        pieces.append(Piece(match.start(), match.end(), match.group(), next_word if is_word else None))
+        is_word = match.lastgroup is not None
+        number = next_word if is_word else None
+        pieces.append(Piece(match.start(), match.end(), match.group(), number, match.lastgroup == "link"))
         next_word += is_word
     return tuple(pieces)
 
@@ -41,3 +52,8 @@ def split_pieces(sentence: str) -> tuple[Piece, ...]:
 def count_words(sentence: str) -> int:
     """Count the words without punctuation. It makes no pieces, as texts may be huge."""
     return len(_WORD.findall(sentence))
+
+
+def without_links(sentence: str) -> str:
+    """Return the sentence without what is one word although it has the length of many."""
+    return _LINK.sub("", sentence)

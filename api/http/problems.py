@@ -35,8 +35,6 @@ def problem(error: ServingError, request_id: str | None = None) -> dict[str, Any
         document |= {"num_words": error.num_words, "max_words": MAX_WORDS, "max_tokens": MAX_PROMPT_TOKENS}
         if error.num_tokens is not None:
             document["num_tokens"] = error.num_tokens
-        if error.sentence_number is not None:
-            document["sentence_number"] = error.sentence_number
     elif isinstance(error, Overloaded):
         # Whole seconds, as Retry-After wants them; never 0, which would invite an instant retry.
         document["retry_after_s"] = max(1, math.ceil(error.retry_after_s))

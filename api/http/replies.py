@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import structlog
 from werkzeug.http import HTTP_STATUS_CODES
 
-from api.grammar.pipeline import Correction, Edit
+from api.grammar.correction import Correction, Edit
 from api.http import problems
 from api.service.exchange import Exchange
 from scheduler.errors import Overloaded, ServingError, Unauthorized
@@ -71,12 +71,16 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
 def correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
     if correction.num_dropped:
         logger.info("edits dropped", request_id=request_id, num_dropped=correction.num_dropped)
+    return answer_document(correction) | {"request_id": request_id}
+
+
+def answer_document(correction: Correction) -> dict[str, Any]:
+    """The answer without the id that only a server gives it."""
     return {
-        "corrected": correction.corrected,
-        "explanation": correction.explanation,
+        "corrected": correction.corrected, "explanation": correction.explanation,
         "edits": [edit_document(edit) for edit in correction.edits],
-        "request_id": request_id,
-    }
+        "language": correction.language._asdict(), "notes": [note._asdict() for note in correction.notes],
+    }  # fmt: skip
 
 
 def edit_document(edit: Edit) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from api.batch.body import BatchBody
 from api.batch.corrector import BatchOutcome, drafts_of, outcomes_of, submit_batch
-from api.grammar.pipeline import Correction, TextDraft
+from api.grammar.correction import Correction
+from api.grammar.pipeline import TextDraft
 from api.http.problems import TYPE_PREFIX
 from api.http.schema import CorrectionBody
 from api.observe.observer import find_own, observer_of
@@ -37,14 +39,16 @@ class KeptRequests:
             wanted = submit_batch(self._corrector, exchange, body, drafts, ReplyMode.ASYNC)
         else:
             draft, wanted = self._corrector.submit(exchange, body, ReplyMode.ASYNC)
-            drafts = [draft]
+            if not draft.sentences:
+                return self._corrector.conclude(draft, ())
         exchange.accepted_s = wanted.accepted_s
         if wanted.request_id != exchange.request_id:  # an earlier request with the same key
             outcome = self.find(wanted.request_id, exchange)
             exchange.request_id = wanted.request_id
             return outcome
-        refusals = [draft for draft in drafts if isinstance(draft, ServingError)]
-        return refusals if len(refusals) == len(drafts) else Phase.QUEUED
+        if wanted.requests:
+            return Phase.QUEUED
+        return list(outcomes_of(self._corrector, drafts, (), list))  # no sentence of any text can be read
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
@@ -56,10 +60,10 @@ class KeptRequests:
         if isinstance(body, CorrectionBody):
             draft = self._corrector.pipeline.prepare_text(body.sentence, body.min_confidence)
             _check_number(len(draft.sentences), found)
-            return self._corrector.conclude(exchange, draft, _completions(found.jobs))
+            return self._corrector.conclude(draft, _completions(exchange, found.jobs))
         drafts = drafts_of(self._corrector, body)
         _check_number(sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)), found)
-        return list(outcomes_of(self._corrector, exchange, drafts, found.jobs, _completions))
+        return list(outcomes_of(self._corrector, drafts, found.jobs, partial(_completions, exchange)))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -95,13 +99,15 @@ def _check_number(num_sentences: int, found: Found) -> None:
         raise NotFound("The request was taken by another version of this server; send it again.")
 
 
-def _completions(jobs: Sequence[FoundJob]) -> list[Completion]:
+def _completions(exchange: Exchange, jobs: Sequence[FoundJob]) -> list[Completion]:
     """Raises the error of a job that has failed. All have ended."""
-    return [completion_of(job.state) for job in jobs if not isinstance(job.state, Phase)]
+    completions = [completion_of(job.state) for job in jobs if not isinstance(job.state, Phase)]
+    exchange.note_times(completions)
+    return completions
 
 
 def _refusal_of(document: dict[str, Any]) -> ServingError:
     """The refusal of a text from the document that `problem` made of it."""
     if document["type"] == TYPE_PREFIX + SentenceTooLong.slug:
-        return SentenceTooLong(document["num_words"], document.get("num_tokens"), document.get("sentence_number"))
+        return SentenceTooLong(document["num_words"], document.get("num_tokens"))
     return InvalidRequest(document["field"], document["detail"])

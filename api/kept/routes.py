@@ -8,7 +8,7 @@ from werkzeug.http import parse_list_header
 from api.batch.body import BatchBody
 from api.batch.corrector import BatchOutcome
 from api.batch.routes import batch_reply
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.http.app import Api
 from api.http.correct import Environ
 from api.http.replies import Reply, correction_document, json_reply

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.grammar.correction import Correction, Edit
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
-from api.grammar.pipeline import Correction, Edit
 from api.http.large_documents import EncodedList
 from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES, CheckForm

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import g
 
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
 from api.http.app import Api
 from api.http.replies import Reply, json_reply

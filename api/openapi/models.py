@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from api.grammar.correction import NoteCode
 from api.grammar.reasons import Reason
 
 RequestId = Annotated[str, Field(description="The id of the request.", examples=["1345054c67ba1a4be2bc74a0ab958794"])]
@@ -29,12 +30,30 @@ class Edit(BaseModel):
     confidence: float = Field(ge=0, le=1, description="How certain the model was when it began the edit.")
 
 
+class TextLanguage(BaseModel):
+    """What the text seems to be."""
+
+    code: Literal["en", "und"] = Field(description="`und`: not English; which language it is, is not known.")
+    confidence: float = Field(ge=0.5, le=1, description="0.5 without a clue: a short text passes for English.")
+
+
+class Note(BaseModel):
+    """Something that was not done in a part of the text."""
+
+    code: NoteCode
+    start: int = Field(ge=0, description="As in an edit.")
+    end: int = Field(ge=0)
+    detail: str = Field(description="The same in words.")
+
+
 class Correction(BaseModel):
     """The corrected text. Without mistakes it is the text as sent, and `edits` is empty."""
 
     corrected: str
     explanation: str = Field(description="Those of all edits; or that nothing was found, or that not all is English.")
     edits: list[Edit] = Field(description="In the order of the text; they do not overlap.")
+    language: TextLanguage
+    notes: list[Note] = Field(description="What was left unread or left out, in the order of the text.")
     request_id: RequestId
 
 
@@ -51,7 +70,6 @@ class Problem(BaseModel):
     max_words: int | None = None
     num_tokens: int | None = Field(None, description="Of `sentence-too-long`, where they were counted.")
     max_tokens: int | None = None
-    sentence_number: int | None = Field(None, description="Of `sentence-too-long`: which sentence of a text, from 1.")
     retry_after_s: int | None = Field(None, description="Of 429 and 503: the value of `Retry-After`.")
 
 

@@ -32,7 +32,7 @@ event: edit
 data: {"start": 3, "end": 7, "original": "goed", "replacement": "went", "reason": "irregular_past", ...}
 
 event: done
-data: {"corrected": "He went to school", "explanation": "...", "edits": [...], "request_id": "..."}
+data: {"corrected": "He went to school", "explanation": "...", "edits": [...], "language": {...}, "notes": [], ...}
 """
 
 

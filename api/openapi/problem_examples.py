@@ -20,7 +20,7 @@ ERRORS: tuple[errors.ServingError, ...] = (
     errors.BodyTooLarge("The body has 300,000 bytes; at most 262,144 are taken: send the text in parts."),
     errors.UnsupportedMediaType("Send the body as UTF-8 JSON, with the header Content-Type: application/json."),
     errors.InvalidRequest("sentence", '`sentence` is missing; send {"sentence": "He goed to school"}.'),
-    errors.SentenceTooLong(70, 96, 3),
+    errors.SentenceTooLong(70, 96),
     errors.RateLimited("You hold half of the queue, and others wait.", 2.0),
     errors.ServingError(f"A fault of the server, logged with the request id {_ID}."),
     errors.RequestFailed("Three attempts to run the request failed."),

@@ -10,12 +10,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from api.grammar.pipeline import Correction, TextDraft, TextPipeline
+from api.grammar.correction import Correction
+from api.grammar.pipeline import TextDraft, TextPipeline
 from api.http import problems
 from api.http.schema import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded
-from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Timings
+from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
 from worker.mailbox.protocol import ReplyMode, Submission
 from worker.mailbox.waiters import WaitingMailbox
@@ -34,15 +35,17 @@ class Corrector:
         """Wait for the answer. Raises a ServingError."""
         exchange.limit_wait(self.timeout_s)
         draft, wanted = self.submit(exchange, body)
-        completions = self.wait(exchange, wanted)
+        completions = self.wait(exchange, wanted) if draft.sentences else ()
         exchange.request_id = wanted.request_id
-        return self.conclude(exchange, draft, completions)
+        return self.conclude(draft, completions)
 
     def submit(
         self, exchange: Exchange, body: CorrectionBody, mode: ReplyMode = ReplyMode.WAIT
     ) -> tuple[TextDraft, Submission]:
-        """Give the sentences of a text to the queue. Its refusal comes from here or from the wait for the answers."""
+        """Give the sentences that can be read to the queue. Its refusal comes from here or from the wait."""
         draft = self.pipeline.prepare_text(body.sentence, body.min_confidence)
+        if not draft.sentences:
+            return draft, Submission(exchange.request_id)
         requests = self.requests_of(exchange, draft, exchange.request_id)
         return draft, self.enqueue(exchange, {"sentence": body.sentence} | options_of(body), requests, mode)
 
@@ -89,8 +92,8 @@ class Corrector:
         exchange.note_answers(completions)
         return completions
 
-    def conclude(self, exchange: Exchange, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
-        exchange.timings = longest([completion.timings for completion in completions])
+    def conclude(self, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
+        """The answer for a text, whichever way it goes out."""
         return self.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
 
 
@@ -117,10 +120,3 @@ def submission_of(exchange: Exchange, content: dict[str, Any], fingerprint: str,
 def learner_of(learner_id: str, account: str) -> str:
     """Return the name under which a learner is counted: a digest, another one for each account."""
     return hashlib.blake2b(learner_id.encode(), key=account.encode(), digest_size=16).hexdigest()
-
-
-def longest(timings: Sequence[Timings]) -> Timings:
-    """The longest of each time over all that ran side by side; zeros of none."""
-    if len(timings) == 1:
-        return timings[0]
-    return Timings(*map(max, zip(*[(one.queue_s, one.prefill_s, one.decode_s) for one in timings], strict=True)))

@@ -82,3 +82,10 @@ class Exchange:
         self.num_answers += len(completions)
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
         self.stay_s += sum([one.timings.queue_s + one.timings.prefill_s + one.timings.decode_s for one in completions])
+        self.note_times(completions)
+
+    def note_times(self, completions: Sequence[Completion]) -> None:
+        """The longest of each time, over all that ran side by side."""
+        times = [self.timings, *[completion.timings for completion in completions]]
+        longest = map(max, zip(*[(one.queue_s, one.prefill_s, one.decode_s) for one in times], strict=True))
+        self.timings = Timings(*longest)

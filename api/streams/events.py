@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from api.grammar.pipeline import Correction, Edit, TextDraft, TextPipeline
+from api.grammar.correction import Correction, Edit, edit_as_sent
+from api.grammar.pipeline import TextDraft, TextPipeline
 from api.http import problems
 from api.http.lines import to_json_line
 from api.http.replies import correction_document, edit_document, internal_error
@@ -67,6 +67,8 @@ def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Ge
     """
     exchange.limit_wait(corrector.timeout_s)
     draft, wanted = corrector.submit(exchange, body, ReplyMode.FOLLOW)
+    if not draft.sentences:
+        return (event for event in (corrector.conclude(draft, ()),))
     events = _events(corrector, exchange, wanted, draft)
     next(events)  # from here on closing the generator abandons the request
     exchange.request_id = wanted.request_id
@@ -93,7 +95,7 @@ def _events(
             exchange.accepted_s = wanted.accepted_s
     completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
     exchange.note_answers(completions)
-    yield corrector.conclude(exchange, draft, completions)
+    yield corrector.conclude(draft, completions)
 
 
 class EditStream:
@@ -101,6 +103,7 @@ class EditStream:
 
     def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
         self._pipeline = pipeline
+        self._reading = draft.reading
         self._sentences = draft.sentences
         self._outputs: Sequence[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
         self._num_sent = [0] * len(draft.sentences)
@@ -112,11 +115,10 @@ class EditStream:
         changed = [(at, sentence, output) for at, (sentence, output, known) in parts if output is not known]
         for at, sentence, output in self._pipeline.in_steps(changed):
             if isinstance(output, Completion):
-                edits = self._pipeline.conclude(sentence, output.output_ids).edits
+                edits = self._pipeline.part(sentence, output.output_ids).edits
             else:
                 edits = self._pipeline.certain_edits(sentence, output)
-            for edit in edits[self._num_sent[at] :]:
-                new.append(replace(edit, start=edit.start + sentence.start, end=edit.end + sentence.start))
+            new += [edit_as_sent(self._reading, sentence.start, edit) for edit in edits[self._num_sent[at] :]]
             self._num_sent[at] = max(len(edits), self._num_sent[at])
         self._outputs = outputs
         return new

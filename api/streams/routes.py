@@ -5,7 +5,7 @@ from __future__ import annotations
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.http import request_input
 from api.http.app import Api
 from api.http.correct import Environ

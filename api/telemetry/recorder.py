@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.service.exchange import Exchange
 from api.telemetry.line_writer import STDERR
 from api.telemetry.request_log import RequestLog

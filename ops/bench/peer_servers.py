@@ -13,7 +13,8 @@ from typing import Any
 import litserve
 import mosec
 
-from ops.run.offline import OfflineCorrector, as_document
+from api.http.replies import answer_document
+from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 
 _MAX_BATCH = 32
@@ -47,7 +48,7 @@ class LitServeCorrector(litserve.LitAPI):
 
 
 def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [as_document(one) for one in corrector.correct_batch([body["sentence"] for body in bodies])]
+    return [answer_document(one) for one in corrector.correct_batch([body["sentence"] for body in bodies])]
 
 
 def _serve_mosec(workers: int, port: int) -> None:

@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 import click
 
-from api.grammar.pipeline import Correction, Draft, TextDraft, TextPipeline
+from api.grammar.correction import Correction
+from api.grammar.pipeline import Draft, TextDraft, TextPipeline
 from api.http.lines import to_json_line
 from api.http.problems import problem
-from api.http.replies import edit_document
+from api.http.replies import answer_document
 from api.http.schema import check_sentence
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
@@ -144,6 +145,8 @@ class OfflineCorrector:
         except ServingError as error:
             pending.outcome = error
             return pending
+        if not pending.draft.sentences:
+            pending.outcome = self._pipeline.conclude_text(pending.draft, ())
         for number, sentence in enumerate(pending.draft.sentences):
             request = self._request(sentence)
             self._running[request.request_id] = pending, number
@@ -188,12 +191,6 @@ def _checked(text: str) -> str:
     return text
 
 
-def as_document(correction: Correction) -> dict[str, Any]:
-    """The answer of POST /correct without its `request_id`."""
-    edits = [edit_document(edit) for edit in correction.edits]
-    return {"corrected": correction.corrected, "explanation": correction.explanation, "edits": edits}
-
-
 def run(settings: Settings, sentence: str, as_json: bool) -> int:
     """The command: one text, or `-` for the lines of standard input; returns the exit status."""
     if sys.stdout is None or (sentence == "-" and sys.stdin is None):
@@ -217,7 +214,7 @@ def _line(outcome: Correction | ServingError, as_json: bool) -> str:
     if isinstance(outcome, ServingError):
         return to_json_line(problem(outcome))
     if as_json:
-        return to_json_line(as_document(outcome))
+        return to_json_line(answer_document(outcome))
     return f"{outcome.corrected}\t{outcome.explanation}" if outcome.explanation else outcome.corrected
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from api.grammar.pipeline import Correction, Edit
+from api.grammar.correction import Correction, Edit
 from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 

@@ -32,6 +32,8 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient) -> None
                 "reason": "irregular_past", "explanation": why, "confidence": 0.9933,
             }
         ],
+        "language": {"code": "en", "confidence": 0.88},
+        "notes": [],
     }  # fmt: skip
 
 

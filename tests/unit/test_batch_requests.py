@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from api.batch.body import BatchBody
 from api.batch.corrector import correct_batch
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, Correction, TextPipeline
+from api.grammar.correction import Correction
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, TextPipeline
 from api.grammar.verbs import VerbTable
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS
-from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
 from ops.training.evaluation import natural
 from ops.training.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated

@@ -7,8 +7,9 @@ import random
 
 import pytest
 
+from api.grammar.correction import Correction
 from api.grammar.edit_script import EOS_ID, ScriptEdit
-from api.grammar.pipeline import Correction, TextPipeline
+from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.grammar.pipeline import Edit
+from api.grammar.correction import Edit
 from api.grammar.reasons import Reason
 from ops.training.evaluation.items import Item, read_items, write_items
 from ops.training.evaluation.report import as_document, format_misses, format_table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, are_foreign, nothing_found, seems_english
+from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, are_foreign, language_of, nothing_found, seems_english
 
 TESTS = Path(__file__).resolve().parents[1]
 # Written for this test, after the lists; no part of either.
@@ -70,11 +70,11 @@ def test_english_sentences_pass_for_english(name: str) -> None:
      "Café", "Müller goed home", "Tom live in Los Angeles.", "Anna paint like Leonardo da Vinci."],
 )  # fmt: skip
 def test_names_borrowed_words_and_short_texts_raise_no_doubt(text: str) -> None:
-    assert nothing_found(text) == NOTHING_FOUND
+    assert nothing_found(language_of(text)) == NOTHING_FOUND
 
 
 def test_a_long_text_is_judged_by_its_beginning_in_bounded_time() -> None:
-    assert nothing_found("Das ist nicht gut. " * 50 + "word " * 100_000) == NOT_ENGLISH
+    assert nothing_found(language_of("Das ist nicht gut. " * 50 + "word " * 100_000)) == NOT_ENGLISH
 
 
 def test_no_listed_word_belongs_to_english_and_to_another_language() -> None:

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.access.keys import new_key
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
 from api.kept.requests import KeptRequests
 from api.learners.routes import document_of

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.grammar.correction import Correction
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, NUM_SPECIAL_TOKENS, TAG_IDS, ScriptEdit
 from api.grammar.language import NOTHING_FOUND
-from api.grammar.pipeline import Correction, TextPipeline
+from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
 from api.grammar.tokenizer import Prompt

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.grammar import pipeline
+from api.grammar.correction import Correction
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.pipeline import Correction
 from api.grammar.reasons import Reason
 from scheduler.messages import ID_BITS
 from tests.unit.test_pipeline import PIPELINE, TOKENIZER, conclude
@@ -148,7 +148,7 @@ def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_th
     correction = PIPELINE.conclude(PIPELINE.prepare(sentence, min_confidence=0.95), ids)
 
     assert 0.8 < edit.confidence < 0.95
-    assert (correction.corrected, correction.num_unsure) == (sentence, 1)
+    assert (correction.corrected, [note.code.value for note in correction.notes]) == (sentence, ["left-out"])
     assert PIPELINE.certain_edits(PIPELINE.prepare(sentence), ids) == ()
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.grammar.correction import Correction, NoteCode
 from api.grammar.edit_script import EOS_ID, TAG_IDS, ScriptEdit
 from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, Correction, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from api.http.problems import problem
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import ID_BITS, MAX_SENTENCES
 from tests.fake_tokenizer import FakeTokenizer
@@ -147,13 +147,34 @@ def test_each_sentence_in_capitals_is_read_in_small_letters_by_itself() -> None:
     assert quiet.prompt.token_ids == PIPELINE.prepare("Then she left.").prompt.token_ids
 
 
-def test_a_sentence_that_is_too_long_refuses_the_text_and_is_named() -> None:
-    with pytest.raises(SentenceTooLong, match="^Sentence 3 has 65 words; the model takes 64 words") as refusal:
-        PIPELINE.prepare_text("He came. She left. " + "word " * 65 + ". They slept.")
+@pytest.mark.parametrize(
+    ("long_one", "why"),
+    [
+        ("Word " + "word " * 64 + "word.", "The sentence has 66 words; the model takes 64 words"),
+        ("A" + " " * 9_000 + "word.", "`sentence` holds a sentence of 9,006 characters; at most 8,000 are read"),
+        ("data:image/png;base64," + "QUJD" * 2_500 + " .", "The sentence has 2 words and more than 128 tokens"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_is_too_long_is_skipped_and_named_and_the_others_are_corrected(long_one: str, why: str) -> None:
+    text = f"He goed home. {long_one} She haves it."
 
-    document = problem(refusal.value)
-    assert (document["sentence_number"], document["num_words"]) == (3, 65)
-    assert "sentence_number" not in problem(SentenceTooLong(65)), "a single sentence has no number"
+    correction = conclude(text, [WENT], [HAS])
+
+    assert correction.corrected == f"He went home. {long_one} She has it."
+    (note,) = correction.notes
+    assert (note.code, text[note.start : note.end]) == (NoteCode.TOO_LONG, long_one)
+    assert note.detail.startswith(why)
+    assert correction.explanation.endswith(" 1 sentence is too long and was not read.")
+
+
+def test_a_text_of_which_every_sentence_is_too_long_is_answered_without_the_model() -> None:
+    long_one = "Word " + "word " * 64 + "word."
+
+    correction = conclude(f"{long_one} {long_one}")
+
+    assert (correction.corrected, correction.edits) == (f"{long_one} {long_one}", ())
+    assert [note.code for note in correction.notes] == [NoteCode.TOO_LONG] * 2
+    assert correction.explanation.endswith("2 sentences are too long and were not read.")
 
 
 def test_64_sentences_are_taken_and_65_are_not() -> None:
@@ -172,17 +193,12 @@ def test_a_text_over_the_limit_of_characters_is_refused_unread() -> None:
     assert len(PIPELINE.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
 
 
-def test_a_sentence_of_blanks_is_refused_by_its_own_length_and_not_by_that_of_the_text() -> None:
-    with pytest.raises(InvalidRequest, match=r"holds a sentence of 9,008 characters; at most 8,000 are read\. Leave"):
-        PIPELINE.prepare_text("He came. She" + " " * 9_000 + "left. They stayed.")
-
-
 def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -> None:
     longest = "word " * 63 + "word."
 
     assert len(PIPELINE.prepare_text(f"He came. {longest} She left.").sentences) == 3
-    with pytest.raises(SentenceTooLong, match="^Sentence 2 has 65 words"):
-        PIPELINE.prepare_text(f"He came. more {longest} She left.")
+    (skipped,) = PIPELINE.prepare_text(f"He came. more {longest} She left.").skipped
+    assert (skipped.start, skipped.end) == (9, 9 + len(f"more {longest}"))
 
 
 def test_a_text_may_have_the_most_sentences_of_the_most_words() -> None:
@@ -196,4 +212,4 @@ def test_a_huge_text_without_an_end_is_one_sentence_that_is_too_long(separator: 
     with pytest.raises(SentenceTooLong) as refusal:
         PIPELINE.prepare_text(separator.join(["word"] * 10_000))
 
-    assert (refusal.value.num_words, refusal.value.sentence_number) == (10_000, None)
+    assert refusal.value.num_words == 10_000

@@ -15,8 +15,11 @@ const WAITS = {
   "not-ready": "The server is not ready.",
   "shutting-down": "The server is restarting.",
 };
-const NOT_ENGLISH = " text seems not to be English; only English is checked."; // as the server says it
-const FOREIGN = new RegExp(`(The|Part of the)${NOT_ENGLISH}`);
+const NOTHING_FOUND = "No verb mistakes found; other things are not checked.";
+const FOREIGN = {
+  all: "The text seems not to be English; only English is checked.",
+  part: "Part of the text seems not to be English; only English is checked.",
+};
 const $ = (id) => document.getElementById(id);
 const box = $("text"), live = $("live");
 
@@ -105,7 +108,7 @@ function keep() {
     const inside = (places) => places.filter((one) => one.start >= part.start && one.end <= part.end)
       .map((one) => ({ ...one, start: one.start - part.start, end: one.end - part.start }));
     if (!outcomes.has(part.text) && inside(edits).length) {
-      outcomes.set(part.text, { edits: inside(edits), unread: inside(unread), explanation: "" });
+      outcomes.set(part.text, { edits: inside(edits), unread: inside(unread), foreign: "" });
     }
   }
 }
@@ -197,27 +200,20 @@ function finish(isNew) {
   if (failed.length) return notice("Some sentences could not be read this time.", "Try again");
   const skipped = unread.length === 1 ? " 1 sentence was not read. It is marked, and says why."
     : unread.length ? ` ${unread.length} sentences were not read. They are marked, and say why.` : "";
-  const told = paragraphs(text).map((part) => outcomes.get(part.text)?.explanation ?? "");
-  const language = ofLanguage(told);
+  const known = paragraphs(text).map((part) => outcomes.get(part.text)).filter(Boolean);
+  const language = FOREIGN[known.length && known.every((one) => one.foreign === "all") ? "all" : known.some((one) => one.foreign) ? "part" : ""] ?? "";
   if (edits.length) {
     const more = `${language}${skipped}`.trim();
     if (more) notice(more, "", !skipped);
     if (isNew) say(`${counted(edits.length)}. ${more}`);
     return;
   }
-  const said = new Set(told.map((one) => one.replace(FOREIGN, "").trim()).concat(language).filter(Boolean));
+  const said = [known.some((one) => one.isClean) ? NOTHING_FOUND : "", language].filter(Boolean).join(" ");
   const isRead = applied(text, unread.map((one) => ({ ...one, replacement: "" }))).trim() !== "";
-  const sentence = isRead ? `${said.size ? [...said].join(" ") : "Nothing is left to correct."}${skipped}`
+  const sentence = isRead ? `${said || "Nothing is left to correct."}${skipped}`
     : "No part of the text could be checked. The marks say why.";
   notice(sentence, "", !skipped);
   if (isNew) say(sentence);
-}
-
-/** What the answers say of other languages, in one sentence for all of the text. */
-function ofLanguage(explanations) {
-  const found = explanations.map((one) => FOREIGN.exec(one)?.[1]).filter(Boolean);
-  if (!found.length) return "";
-  return `${found.length === explanations.length && found.every((one) => one === "The") ? "The" : "Part of the"}${NOT_ENGLISH}`;
 }
 
 /** Wait until it is time to ask again, and say so; a click or a network that is back ends the wait. */

@@ -87,7 +87,7 @@ const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
 async function cut(text, problem, way) {
   let pieces = TOO_MUCH.includes(problem.status) ? sentences(text) : [];
   if (pieces.length === 1) pieces = sentences(text, true);
-  const outcome = { edits: [], unread: [], explanation: "" };
+  const outcome = { edits: [], unread: [], foreign: "" };
   if (pieces.length < 2) {
     outcome.unread.push({ start: 0, end: text.length, why: problem.detail });
     outcome.failed = problem.status >= 500;
@@ -99,14 +99,19 @@ async function cut(text, problem, way) {
       const one = found.get(piece.text);
       outcome.edits.push(...one.edits.map(at));
       outcome.unread.push(...one.unread.map(at));
+      outcome.foreign ||= one.foreign && "part";
       outcome.failed ||= one.failed;
     }
   }
   way.onOutcome(text, outcome);
 }
 
-function outcomeOf(text, { edits, explanation }) {
+/** `foreign`: whether "all" or a "part" of the text seems not to be English; `isClean`: it is read, and nothing is found. */
+function outcomeOf(text, { edits, language, notes }) {
   const units = unitsOf(text);
-  const placed = edits.map((edit) => ({ ...edit, start: units[edit.start], end: units[edit.end] }));
-  return { edits: placed, unread: [], explanation: edits.length ? "" : explanation };
+  const placed = (one) => ({ ...one, start: units[one.start], end: units[one.end] });
+  const unread = notes.filter((note) => note.code === "too-long").map((note) => ({ ...placed(note), why: note.detail }));
+  const isAll = language.code !== "en" && !edits.length;
+  const foreign = isAll ? "all" : notes.some((note) => note.code === "not-english") ? "part" : "";
+  return { edits: edits.map(placed), unread, foreign, isClean: !isAll && !edits.length };
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from api.grammar.pipeline import Correction
+from api.grammar.correction import Correction
 from ops.run.offline import OfflineCorrector
 from ops.training.evaluation.scores import Answer
 from scheduler.settings import Settings

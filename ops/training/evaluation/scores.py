@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from api.grammar.correction import Edit
 from api.grammar.language import seems_english
-from api.grammar.pipeline import Edit
 from api.grammar.reasons import Reason
 from ops.training.evaluation.items import Item
 from ops.training.evaluation.text_edits import TextEdit, find_edits

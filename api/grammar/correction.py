@@ -1,0 +1,150 @@
+"""The answer for a text: its edits, what they make of it, and notes on what was left unread or left out.
+
+`put_together` is the one place where the answers for sentences become that of a text, with places in the text as sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from api.grammar.language import ENGLISH, NOT_ENGLISH, PARTLY_ENGLISH, Language, are_foreign, language_of, nothing_found
+from api.grammar.reading import Reading
+from api.grammar.reasons import Reason
+from api.grammar.words import Piece
+
+_LONG_LINK = 80  # characters; as many random ones take some 90 of the 128 tokens of a sentence
+_LINK_IS_SKIPPED = "The sentence is read with one word in the place of this link, address or long word."
+
+
+class NoteCode(StrEnum):
+    """Names what a note is about; its value is the code in the answer."""
+
+    NOT_ENGLISH = "not-english"
+    TOO_LONG = "too-long"
+    LEFT_OUT = "left-out"
+    MORE_POSSIBLE = "more-possible"
+    LINK_SKIPPED = "link-skipped"
+
+
+class Note(NamedTuple):
+    """Says of [start, end) of the text what was not done there, and why, in words."""
+
+    code: NoteCode
+    start: int
+    end: int
+    detail: str
+
+
+@dataclass(slots=True)
+class Edit:
+    """Replaces `original`, which stands at [start, end) of the text in code points, by `replacement`."""
+
+    start: int
+    end: int
+    original: str
+    replacement: str
+    reason: Reason
+    explanation: str
+    confidence: float = 1.0  # the model's probability of this edit against none, where it began it
+    verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
+
+
+@dataclass(slots=True)
+class Correction:
+    """Holds the answer for one text."""
+
+    corrected: str
+    edits: tuple[Edit, ...]
+    explanation: str
+    num_dropped: int  # edits of the model that made no sense
+    # For evaluations only: different outputs may give the same answer.
+    num_malformed: int = field(default=0, compare=False)  # of those dropped: by the parser, not by the guard
+    num_tokens: int = field(default=0, compare=False)  # that the model wrote
+    language: Language = field(default=Language(ENGLISH, 0.5), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)  # in the order of the text
+
+
+@dataclass(slots=True)
+class Part:
+    """Holds the answer for a sentence, with places in the sentence as it is read, which begins at `start`."""
+
+    start: int
+    sentence: str
+    edits: tuple[Edit, ...]
+    notes: tuple[Note, ...]
+    num_dropped: int
+    num_malformed: int
+    num_tokens: int
+
+
+def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note]) -> Correction:
+    """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
+    edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
+    language = language_of(reading.text)
+    doubtful = [part for part in parts if len(parts) > 1 and not language_of(part.sentence).is_english]
+    # A few words of another language are not worth a note, unless edits are withheld because of them.
+    are_noted = any(part.num_dropped for part in doubtful) or are_foreign([part.sentence for part in doubtful])
+    notes = [*skipped, *_moved(parts)]
+    if are_noted or not language.is_english:
+        places = [(part.start, part.start + len(part.sentence)) for part in doubtful] or [(0, len(reading.text))]
+        notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
+    notes = [note._replace(start=reading.place(note.start), end=reading.end(note.end)) for note in notes]
+    notes.sort(key=lambda note: note.start)
+    num_unsure = sum([note.code is NoteCode.LEFT_OUT for note in notes])
+    said = [edit.explanation for edit in edits] or [nothing_found(language, num_unsure)]
+    if said != [NOT_ENGLISH] and (are_noted or not language.is_english):
+        said.append(PARTLY_ENGLISH)
+    said += _unread(len(skipped))
+    return Correction(
+        _applied(reading.sent, edits),
+        edits,
+        " ".join(said),
+        num_dropped=sum([part.num_dropped for part in parts]),
+        num_malformed=sum([part.num_malformed for part in parts]),
+        num_tokens=sum([part.num_tokens for part in parts]),
+        language=language,
+        notes=tuple(notes),
+    )
+
+
+def edit_as_sent(reading: Reading, offset: int, edit: Edit) -> Edit:
+    """Return an edit of a sentence that begins at `offset` as one of the text as sent."""
+    if reading.text is reading.sent:
+        return replace(edit, start=edit.start + offset, end=edit.end + offset) if offset else edit
+    start, end = reading.span(edit.start + offset, edit.end + offset)
+    new = edit.replacement.replace("'", reading.apostrophe(start, end))
+    return replace(edit, start=start, end=end, original=reading.sent[start:end], replacement=new)
+
+
+def left_out(edit: Edit) -> Note:
+    """Return the note on an edit that is less certain than asked."""
+    return Note(NoteCode.LEFT_OUT, edit.start, edit.end, f"An edit here has a confidence of {edit.confidence:g}.")
+
+
+def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:
+    """Return notes on the links with which no sentence could be read. Others take the place of a name unnoticed."""
+    long = [word for word in words if word.is_link and word.end - word.start > _LONG_LINK]
+    return tuple([Note(NoteCode.LINK_SKIPPED, word.start, word.end, _LINK_IS_SKIPPED) for word in long])
+
+
+def _moved(parts: Sequence[Part]) -> Iterator[Note]:
+    for part in parts:
+        for note in part.notes:
+            yield note._replace(start=note.start + part.start, end=note.end + part.start)
+
+
+def _unread(num_skipped: int) -> list[str]:
+    if num_skipped < 2:
+        return ["1 sentence is too long and was not read."] * num_skipped
+    return [f"{num_skipped} sentences are too long and were not read."]
+
+
+def _applied(text: str, edits: Sequence[Edit]) -> str:
+    pieces, done = [], 0
+    for edit in edits:  # the parser ensures that they are in order and do not overlap
+        pieces += [text[done : edit.start], edit.replacement]
+        done = edit.end
+    return "".join([*pieces, text[done:]])
