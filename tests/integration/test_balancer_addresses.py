@@ -15,7 +15,7 @@ from tests.running_system import wait_until
 SCRIPT = Path(__file__).resolve().parents[2] / "ops" / "deploy" / "compose" / "balancer.sh"
 # What BusyBox prints: the name server first, then the answer, and that there is none for IPv6.
 BUSYBOX = (
-    "Server:\t\t127.0.0.11\nAddress:\t127.0.0.11:53\n\nNon-authoritative answer:\n{}\n*** Can't find api: No answer\n"
+    "Server:\t\t{server}\nAddress:\t{server}:53\n\nNon-authoritative answer:\n{answer}\n*** Can't find api: No answer\n"
 )
 NSLOOKUP = '#!/bin/sh\ncat "$ANSWER"\nexit 1\n'  # it also fails where only one of both kinds is there
 NGINX = """#!/bin/sh
@@ -33,8 +33,8 @@ def _as_without_nohup() -> None:
 class House:
     """The folder the script runs in."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, name_server: str) -> None:
+        self.folder, self.name_server = folder, name_server
         self.tell()
         for name, text in (("nslookup", NSLOOKUP), ("nginx", NGINX)):
             (folder / name).write_text(text)
@@ -52,7 +52,8 @@ class House:
     def tell(self, *addresses: str) -> None:
         """What the name server says from now on."""
         new = self.folder / "answer.new"
-        new.write_text(BUSYBOX.format("\n".join(f"Name:\tapi\nAddress: {address}" for address in addresses)))
+        answer = "\n".join(f"Name:\tapi\nAddress: {address}" for address in addresses)
+        new.write_text(BUSYBOX.format(server=self.name_server, answer=answer))
         new.rename(self.folder / "answer")
 
     def text(self, name: str) -> str:
@@ -63,9 +64,9 @@ class House:
         wait_until(lambda: self.text(name) == text, 10, f"{name} is {text!r}")
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    house = House(tmp_path)
+@pytest.fixture(params=["127.0.0.11", "10.96.0.10"], ids=["Docker's name server", "another"])
+def house(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]:
+    house = House(tmp_path, request.param)
     yield house
     (tmp_path / "end").touch()
     house.process.wait()

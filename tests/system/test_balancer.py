@@ -245,12 +245,14 @@ def test_the_log_tells_the_replica_and_neither_text_nor_id(tmp_path: Path, start
 
     with Balancer(tmp_path, [_port(replica)]) as balancer:
         _post(balancer, **KEY)
-        for path in ("/requests/5f3b0f3f", "/He%20goed", "/correct?sentence=He"):
+        for path in ("/requests/5f3b0f3f", "/He%20goed", "/correct?sentence=He", "/learners/5f3b0f3f", "/ops", "/docs"):
             send(balancer.url, "GET", path)
-        wait_until(lambda: len(balancer.log()) == 4, 5, "all four are logged")  # each after its answer is out
+        wait_until(lambda: len(balancer.log()) == 7, 5, "all are logged")  # each after its answer is out
         lines = balancer.log()
 
-    assert [line["path"] for line in lines] == ["/correct", "/requests/<id>", "other", "/correct"]
+    assert [line["path"] for line in lines] == [
+        "/correct", "/requests/<id>", "other", "/correct", "/learners/<id>", "/ops", "/docs"
+    ]  # fmt: skip
     assert {line["replica"] for line in lines} == {f"127.0.0.1:{_port(replica)}"}
     assert {line["request_id"] for line in lines} == {"r1"}
     assert not any(word in str(lines) for word in ("He", "5f3b", KEY["Idempotency-Key"]))

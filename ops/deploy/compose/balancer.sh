@@ -1,14 +1,14 @@
 #!/bin/sh
 # Starts nginx, and tells it where the replicas are: nginx itself looks a name up once, at its start. Every second the
 # addresses of `api` are looked up; when some came or went the list is written anew and nginx reads it (its old process
-# goes on until its last answer is out). Runs in any nginx image: needs sh, grep, sort and nslookup or getent.
+# goes on until its last answer is out). Runs in any nginx image: needs sh, grep, sed, sort and nslookup or getent.
 set -eu
 NAME=${REPLICAS_NAME:-api} PORT=${REPLICAS_PORT:-8000}
 DIRECTORY=${BALANCER_DIRECTORY:-/tmp} CONFIGURATION=${0%/*}/nginx.conf
 
-addresses() { # one a line; on loopback is the name server itself. Fails where there are none
-  { if command -v nslookup >/dev/null; then nslookup "$NAME"; else getent ahostsv4 "$NAME"; fi; } 2>/dev/null |
-    grep -oE '([0-9]{1,3}\.){3}[0-9]{1,3}' | grep -v '^127\.' | sort -u | grep .
+addresses() { # one a line; nslookup says first which name server it asked. Fails where there are none
+  { if command -v nslookup >/dev/null; then nslookup "$NAME" | sed -n '/^Name:/,$p'; else getent ahostsv4 "$NAME"; fi; } \
+    2>/dev/null | grep -oE '([0-9]{1,3}\.){3}[0-9]{1,3}' | sort -u | grep .
 }
 
 tell() { # addresses, to both of nginx.conf's lists; renamed into place, so that nginx never reads half a list
