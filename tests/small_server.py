@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,13 +28,15 @@ class LastWords(bytes):
 class SmallServer:
     """Answers request number n with `answer(n)`; None closes the connection instead."""
 
-    def __init__(self, answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> None:
+    def __init__(
+        self, answer: Callable[[int], bytes | None], delay_s: float = 0.0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
         self.received: list[bytes] = []  # the requests, as they came
         self.peers: list[object] = []  # and the address that each came from
-        self._answer, self._delay_s = answer, delay_s
+        self._answer, self._delay_s, self._tls = answer, delay_s, tls
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
         self._lock = threading.Lock()
         self._connections: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -49,8 +52,8 @@ class SmallServer:
             threading.Thread(target=self._serve_until_left, args=(connection,), daemon=True).start()
 
     def _serve_until_left(self, connection: socket.socket) -> None:
-        with suppress(ConnectionError):  # a client that was killed
-            self._serve(connection)
+        with suppress(ConnectionError, ssl.SSLError):  # a client that was killed, or does not trust us
+            self._serve(self._tls.wrap_socket(connection, server_side=True) if self._tls else connection)
 
     def _serve(self, connection: socket.socket) -> None:
         while received := _request(connection):
@@ -87,8 +90,8 @@ def small_servers() -> Iterator[StartServer]:
     """What starts one: `start(answer, delay_s=0.0)`. All are closed at the end."""
     servers: list[SmallServer] = []
 
-    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0) -> SmallServer:
-        servers.append(SmallServer(answer, delay_s))
+    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0, **more: ssl.SSLContext) -> SmallServer:
+        servers.append(SmallServer(answer, delay_s, **more))
         return servers[-1]
 
     yield start

@@ -76,9 +76,7 @@ def _told_otherwise(system: System, exchanges: Sequence[Exchange]) -> int:
     for url in system.urls:
         connection = Connection(Target.from_url(url))
         for exchange in exchanges:
-            connection.send(json.dumps(exchange.question).encode(), key_header(exchange.key))
-            while (reply := connection.receive()) is None:
-                pass  # each call waits for more of it
+            reply = connection.ask(json.dumps(exchange.question).encode(), key_header(exchange.key))
             num_other += document_of(reply.body) != exchange.answer | {"request_id": exchange.request_id}
         connection.close()
     return num_other

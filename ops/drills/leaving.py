@@ -57,6 +57,7 @@ def _come_and_leave(system: System, questions: list[Question], traffic: Traffic)
             connection = Connection(targets[number % len(targets)])
             stack.callback(connection.close)
             connection.send(json.dumps(question).encode())
+            connection.flush()
         system.wait_until(lambda: _num_queued(system) >= len(questions), 20.0, "all of them waiting")
         system.workers[0].start()  # only now, or the first ones would be answered before the last ones have come
         enough = _RUNNING * len(questions)

@@ -1,6 +1,6 @@
 """Clients on kept connections: the loop that the load generator and the traffic of the drills share.
 
-One thread, one selector; only connecting blocks besides. Times are those of `time.monotonic`. A subclass says what is
+One thread, one selector, and nothing that blocks. Times are those of `time.monotonic`. A subclass says what is
 sent, and what becomes of an answer or of a connection that breaks.
 """
 
@@ -18,6 +18,7 @@ from ops.load.arrivals import Arrivals, Limits
 from ops.load.connection import Connection, Reply, Target
 
 TICK_S = 0.1
+_PATIENCE_S = 10.0  # to connect, and to get a request out
 AT_ONCE = 32  # requests that are sent before answers are read again: else answers would seem to take as long as these
 
 
@@ -85,6 +86,7 @@ class Clients(ABC):
                 self._go_on(now_s)
                 if now_s - looked_s >= TICK_S:
                     looked_s = now_s
+                    self._give_up_unsent(now_s)
                     self._look(now_s)
         finally:
             self._close()
@@ -129,10 +131,17 @@ class Clients(ABC):
         except OSError as error:
             self._break(request, error)
             return
-        self.selector.register(connection, selectors.EVENT_READ, request)
+        self.selector.register(connection, connection.events, request)
+
+    def _give_up_unsent(self, now_s: float) -> None:
+        for key in list(self.selector.get_map().values()):
+            if not key.fileobj.has_sent and now_s - key.data.sent_s > _PATIENCE_S:
+                self.selector.unregister(key.fileobj)
+                self._break(key.data, TimeoutError())
 
     def _receive(self, request: Request) -> None:
         connection = request.connection
+        events = connection.events
         try:
             reply = connection.receive()
         except OSError as error:
@@ -140,6 +149,8 @@ class Clients(ABC):
             self._break(request, error)
             return
         if reply is None:
+            if connection.events != events:
+                self.selector.modify(connection, connection.events, request)
             return
         self.selector.unregister(connection)
         if connection.is_over:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -181,7 +182,10 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
 def _check_reachable(url: str) -> None:
     """A load on nobody would measure nothing, to its end."""
     try:
-        Target.from_url(url).connect().close()
+        Target.from_url(url).check()
+    except ssl.SSLError as error:
+        problem = f"no secure connection to {url} ({error.reason or error}): SSL_CERT_FILE names further authorities"
+        raise click.ClickException(problem) from None
     except OSError as error:
         reason = error.strerror or error
         problem = f"nobody listens at {url} ({reason}): start a server there, or name another --url"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
+import json
 import resource
 import select
+import selectors
+import socket
+import ssl
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from ops.load import connection
 from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 from ops.load.command import expected_answers
 from ops.load.connection import Connection, Target
@@ -34,6 +42,10 @@ def load(url: str, concurrency: int = 2, total: int = 10, expected: dict | None 
     return Generator(
         Target.from_url(url), ["He goed."], ClosedLoop(concurrency), Limits(total=total), expected
     ).run()  # fmt: skip
+
+
+def _without_id(answer: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in answer.items() if name != "request_id"}
 
 
 def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve):
@@ -69,17 +81,64 @@ def test_more_clients_than_the_shell_allows_open_files_are_no_failure_of_the_ser
 
 def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
     server = serve(lambda n: http(200, OK))
-    connection = Connection(Target.from_url(server.url))
+    kept = Connection(Target.from_url(server.url))
 
     for _ in range(2):
-        connection.send(b"{}")
-        while connection.receive() is None:
-            pass
+        kept.ask(b"{}")
         server.hang_up()
-        assert select.select([connection], [], [], patient(5))[0], "the end of the connection has arrived"
+        assert select.select([kept], [], [], patient(5))[0], "the end of the connection has arrived"
 
     assert (server.num_requests, server.num_connections) == (2, 2)
-    connection.close()
+    kept.close()
+
+
+def test_a_server_that_accepts_nobody_holds_up_no_other_request():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as stack:
+        target = Target.from_url(f"http://127.0.0.1:{full.getsockname()[1]}")
+        clients = [stack.enter_context(contextlib.closing(Connection(target))) for _ in range(4)]
+
+        for client in clients:  # the backlog takes some of them
+            client.send(b"{}")
+
+        assert not clients[-1].has_sent and clients[-1].events == selectors.EVENT_WRITE
+        full.accept()[0].close()
+
+
+def test_an_answer_in_chunks_is_read_to_its_last(serve):
+    body = json.dumps(OK).encode()
+    parts = [b"%x;name=value\r\n%s\r\n" % (len(part), part) for part in (body[:7], body[7:])]
+    answer = b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(parts) + b"0\r\nX-Trailer: 1\r\n\r\n"
+    server = serve(lambda _: answer)
+
+    measured = load(server.url, concurrency=1, total=3, expected={"He goed.": _without_id(OK)})
+
+    assert measured.statuses == {200: 3} and not measured.failures and not measured.unexpected
+    assert server.num_connections == 1
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A file with a certificate of 127.0.0.1, signed by itself, and its key."""
+    path = tmp_path / "own.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=own -days 2"
+    more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run([*command.split(), *more], check=True, capture_output=True)
+    path.write_text(path.read_text() + (tmp_path / "cert.pem").read_text())
+    return path
+
+
+def test_a_server_behind_tls_is_loaded_like_any_other(serve, certificate: Path, monkeypatch: pytest.MonkeyPatch):
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(certificate)
+    server = serve(lambda _: http(200, OK | {"explanation": "x" * 100_000}), tls=own)
+
+    untrusted = load(server.url, total=2)
+    monkeypatch.setattr(connection, "_tls", lambda: ssl.create_default_context(cafile=str(certificate)))
+    measured = load(server.url, concurrency=3, total=12)
+
+    assert untrusted.failures == {"cannot connect": 2}
+    assert measured.statuses == {200: 12} and not measured.failures
+    assert server.num_requests == 12
 
 
 @pytest.mark.parametrize("answer", [b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"])
@@ -112,7 +171,7 @@ def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
 
 def test_an_answer_other_than_the_expected_one_is_counted(serve):
     server = serve(lambda n: http(200, OK | {"corrected": "He went." if n > 1 else "He gone."}))
-    expected = {"He goed.": {name: value for name, value in OK.items() if name != "request_id"}}
+    expected = {"He goed.": _without_id(OK)}
 
     measured = load(server.url, total=5, expected=expected)
 

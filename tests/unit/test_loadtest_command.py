@@ -50,7 +50,7 @@ def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_pat
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        (["--url", "https://example.org"], "it must look like http://127.0.0.1:8000"),
+        (["--url", "ftp://example.org"], "it must look like http://127.0.0.1:8000"),
         (["--duration", "fast"], "60s, 2m or 500ms"),
         (["--duration", "2h"], "60s, 2m or 500ms"),
         (["--concurrency", "0"], "1<=x<=4096"),
