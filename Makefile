@@ -11,8 +11,9 @@ TEST_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
-# An editor and its plug-in for LanguageTool, for tests/system.
+# Clients of LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
+OLD_CLIENTS := $(VENV)/old-clients
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
 INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
@@ -51,16 +52,20 @@ test-unit test-contract test-integration test-e2e: test-%: install ## one ring o
 test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser,clients,schemas]'
-	@test -d $(NPM_CLIENTS)/node_modules/quill || npm install --silent --no-audit --no-fund --legacy-peer-deps --prefix $(NPM_CLIENTS) \
-	  quill@1.3.7 quill-languagetool@1.0.7
+	@test -d $(NPM_CLIENTS)/node_modules/gramma || npm install --silent --no-audit --no-fund --legacy-peer-deps --prefix $(NPM_CLIENTS) \
+	  quill@1.3.7 quill-languagetool@1.0.7 gramma@1.6.0
+	@test -x $(OLD_CLIENTS)/bin/pylanguagetool || { $(PYTHON) -m venv $(OLD_CLIENTS) && PYTHONWARNINGS=ignore $(OLD_CLIENTS)/bin/python -m pip \
+	  install --quiet --disable-pip-version-check language_tool_python==3.3.1 pylanguagetool==0.11.0; }
+	@rm -rf $(VENV)/tried-clients
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
 	@$(PYTEST) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) -n 2 --dist loadfile -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
+	@$(BIN)/python -m tests.tried_clients
 
-pictures: install ## draw the pictures of / and /ops and of the dashboard for the documents
+pictures: install ## draw the pictures of / and /ops, of the dashboard and of editors for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	@$(BIN)/python -m tests.pictures

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from api.access.keys import new_key
 from tests.running_system import RunningSystem
+from tests.tried_clients import tried
 
 NPM = Path(sys.prefix, "npm", "node_modules")
 FILES = {"quill.js": NPM / "quill/dist/quill.js", "plugin.js": NPM / "quill-languagetool/dist/index.es.js"}
@@ -67,18 +68,19 @@ def editor(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 
 
 def test_the_editor_marks_the_mistakes_in_their_places_and_mends_them(editor: Page) -> None:
-    # As somebody types: what changes within 0.1 s of an answer, the plug-in takes for its own marks.
-    editor.locator(".ql-editor").press_sequentially(TEXT, delay=20)
+    with tried("quill-languagetool"):
+        # As somebody types: what changes within 0.1 s of an answer, the plug-in takes for its own marks.
+        editor.locator(".ql-editor").press_sequentially(TEXT, delay=20)
 
-    marks = editor.locator("quill-lt-match")
-    expect(marks).to_have_text([wrong for wrong, _ in MENDED])
-    for wrong, right in reversed(MENDED):  # the plug-in does not move the places of those behind
-        mark = editor.locator("quill-lt-match", has_text=wrong)
-        assert int(mark.get_attribute("data-offset")) == len(TEXT[: TEXT.index(wrong)].encode("utf-16-le")) // 2
-        mark.click()
-        editor.locator(".quill-lt-match-popup-action", has_text=right).click()
-        expect(mark).to_have_count(0)
-    mended = TEXT
-    for wrong, right in MENDED:
-        mended = mended.replace(wrong, right)
-    assert editor.evaluate("globalThis.quill.getText()") == mended + "\n"
+        marks = editor.locator("quill-lt-match")
+        expect(marks).to_have_text([wrong for wrong, _ in MENDED])
+        for wrong, right in reversed(MENDED):  # the plug-in does not move the places of those behind
+            mark = editor.locator("quill-lt-match", has_text=wrong)
+            assert int(mark.get_attribute("data-offset")) == len(TEXT[: TEXT.index(wrong)].encode("utf-16-le")) // 2
+            mark.click()
+            editor.locator(".quill-lt-match-popup-action", has_text=right).click()
+            expect(mark).to_have_count(0)
+        mended = TEXT
+        for wrong, right in MENDED:
+            mended = mended.replace(wrong, right)
+        assert editor.evaluate("globalThis.quill.getText()") == mended + "\n"
