@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
@@ -32,7 +32,6 @@ LANGUAGES = {
     "en-CA": "English (Canadian)", "en-NZ": "English (New Zealand)", "en-ZA": "English (South African)",
 }  # fmt: skip
 _BY_SMALL_CODE = {code.lower(): code for code in LANGUAGES}
-_EITHER: list[JsonValue] = [{"required": ["text"]}, {"required": ["data"]}]
 _MAX_FIELDS = 64
 _STEP_BYTES, _STEP_ITEMS = 8192, 256  # of a form and of its annotations between two pauses: 1 ms at most
 _TEXT_LEVEL_ONLY = "textLevelOnly"
@@ -68,7 +67,7 @@ class AnnotatedText(BaseModel):
 class CheckForm(BaseModel):
     """The form of POST /v2/check: `text` or `data`, and `language`. All other fields may be left out."""
 
-    model_config = ConfigDict(alias_generator=to_camel, json_schema_extra={"oneOf": _EITHER})
+    model_config = ConfigDict(alias_generator=to_camel)
 
     text: str | SkipJsonSchema[None] = Field(
         None, description="The text to check. Either this or `data`.", json_schema_extra=_without_default
