@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training lint audit format train pictures clean
+.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -81,6 +81,9 @@ test-nightly: install ## the drills in full, three quarters of an hour, and the 
 test-training: install ## the tests of the training and of its sentences; installs PyTorch
 	@$(INSTALL_TRAINING)
 	@$(PYTEST_PARALLEL) -n 2 tests/training
+
+test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
+	@./ops/deploy/pythons_drill.sh
 
 lint: install ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

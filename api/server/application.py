@@ -145,7 +145,7 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
     status = mailbox.status()
     if status.redis_ok:
         return
-    problem = status.refusal or "the Redis of --redis-url does not answer"
+    problem = status.refusal or mailbox.status().refusal or "the Redis of --redis-url does not answer"
     logger.warning(f"{problem}; POST /correct says 503 until it does", redis_url=hide_password(settings.redis_url))
     while not mailbox.status().redis_ok:
         time.sleep(1.0)
