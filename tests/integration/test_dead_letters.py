@@ -12,7 +12,7 @@ from rq.serializers import JSONSerializer
 
 from ops.cli import main
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take, take_one
+from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import MailboxLimits
 
@@ -73,6 +73,26 @@ def test_a_dead_letter_put_back_runs_again_by_itself(house: RedisHouse, redis_ur
     with Redis.from_url(redis_url) as client:
         assert Job.fetch(dead, connection=client, serializer=JSONSerializer).get_status() == "finished"
         assert not client.zcard("rq:failed:correct")
+
+
+@pytest.mark.parametrize("form", ["plain", "two sentences"])
+def test_the_answer_of_a_dead_letter_put_back_can_be_fetched(house: RedisHouse, redis_url: str, form: str) -> None:
+    ids, _ = FORMS[form]
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("dead"), [a_request(each) for each in ids], within_s=30.0)
+    assert eventually(lambda: take(worker)) == ids
+    worker.exchange([Completion(ids[0], FinishReason.ERROR, error="it broke")], NO_CAPACITY)
+    answer(worker, *ids[1:])
+
+    with Redis.from_url(redis_url) as client:
+        text = "miniserve:text:dead" if form == "plain" else "miniserve:request:dead"
+        assert client.ttl(text) >= client.ttl(f"rq:job:{ids[0]}") - 1 > 86_400
+    assert run(redis_url, "requeue", ids[0]).exit_code == 0
+    answer(worker, *eventually(lambda: take(worker)))
+
+    found = api.find("dead")
+    assert found.document == "what was asked"
+    assert found.jobs[0].state == an_answer(ids[0])
 
 
 def test_a_dead_letter_is_put_back_even_where_the_queue_is_full(house: RedisHouse, redis_url: str, dead: str) -> None:

@@ -140,6 +140,7 @@ def test_dead_letters_have_no_bucket_however_many_there_are(queue: ScriptedQueue
     for number in range(5):
         queue.now_s = 10.0 * number
         queue.accept(f"dead-{number}")
+        queue.client.delete(f"miniserve:text:dead-{number}")
         queue.drain("worker")
         queue.finish("worker", f"dead-{number}", reason=FinishReason.ERROR)
     _forget_texts(queue)
@@ -166,16 +167,34 @@ def test_a_dead_letter_counts_no_more_once_the_dashboard_takes_it_away(queue: Sc
     assert _kept(queue) == (open_bytes if what == "requeue" else 0)
 
 
-def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQueue) -> None:
-    queue.enqueue([_a_request("a", 20)], replace(a_record("a", is_async=True), document="x" * 40_000))
+@pytest.mark.parametrize("is_async", [True, False])
+def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQueue, is_async: bool) -> None:
+    queue.enqueue([_a_request("a", 20)], replace(a_record("a", is_async=is_async), document="x" * 40_000))
+    for _ in range(2):  # put back, it fails again
+        queue.drain("worker")
+        queue.finish("worker", "a", reason=FinishReason.ERROR)
+        queue.now_s += 86_400.0
+        queue.beat("worker")
+        kept = _kept(queue)
+        queue.run(script("revive", "a"))
+
+    assert queue.client.ttl(f"miniserve:{'request' if is_async else 'text'}:a") > 86_400
+    assert 80_000 > kept > 40_000
     queue.drain("worker")
     queue.finish("worker", "a", reason=FinishReason.ERROR)
-
-    queue.now_s = 86_400.0
+    queue.run(script("drop", "a"))
     queue.beat("worker")
+    assert _kept(queue) == 0
+
+
+def test_the_text_of_a_dead_letter_outlives_the_answers_beside_it(queue: ScriptedQueue) -> None:
+    queue.enqueue([_a_request("a-0", 20), _a_request("a-1", 20)], a_record("a"), within_s=30.0)
+    queue.drain("worker")
+    queue.finish("worker", "a-0", reason=FinishReason.ERROR)
+
+    queue.finish("worker", "a-1")
 
     assert queue.client.ttl("miniserve:request:a") > 86_400
-    assert _kept(queue) > 40_000
 
 
 @pytest.mark.parametrize("order", [["a-0", "a-1"], ["a-1", "a-0"]])
@@ -263,6 +282,8 @@ def _one(queue: ScriptedQueue, name: str, is_async: bool = False, key: str = "")
 
 def _forget_texts(queue: ScriptedQueue) -> None:
     """Those of requests without a time limit are kept for the longest time of any; the jobs are still there."""
+    for key in queue.client.scan_iter("miniserve:text:*"):
+        queue.client.delete(key)
     queue.now_s += 1000.0
     queue.beat("worker")
 

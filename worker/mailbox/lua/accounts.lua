@@ -117,6 +117,15 @@ local function close()
   for channel, lines in pairs(outgoing) do redis.call('PUBLISH', channel, table.concat(lines, '\n')) end
 end
 
+-- The text of a dead letter lives as long as the letter, and counts for as long: who puts it back wants its answer to be found.
+local function keep_text(holder, key, bytes, until_s)
+  local counted_until_s = number(fields_of(holder, 'kept_until').kept_until)
+  if counted_until_s then keep(counted_until_s, -bytes) end
+  redis.call('HSET', holder, 'kept_until', until_s)
+  redis.call('EXPIRE', key, math.floor(until_s - clock()))
+  keep(until_s, bytes)
+end
+
 -- The last move of an id: into finished, failed or canceled. `job`: its ttl, outcome for the counts, accepted_at, request,
 -- share and tokens as in `release`, and further fields and values.
 local function settle(id, status, job)
@@ -137,14 +146,16 @@ local function settle(id, status, job)
   else
     keep(until_s, bytes_of(1, number(job.tokens) or 0))
   end
-  if job.request and redis.call('EXISTS', request_key(job.request)) == 1 then
-    local open = redis.pcall('HINCRBY', request_key(job.request), 'open', -1)
-    if type(open) == 'number' and open <= 0 then
-      redis.call('EXPIRE', request_key(job.request), job.ttl)
-      if status == 'failed' then -- for far longer than ENQUEUE has counted
-        keep(until_s, RECORD_BYTES + redis.call('HSTRLEN', request_key(job.request), 'document'))
-      end
+  local record, text, is_dead = request_key(job.request or ''), text_key(id), status == 'failed'
+  if job.request and redis.call('EXISTS', record) == 1 then
+    local open = redis.pcall('HINCRBY', record, 'open', -1)
+    if is_dead then
+      keep_text(record, record, RECORD_BYTES + redis.call('HSTRLEN', record, 'document'), until_s)
+    elseif type(open) == 'number' and open <= 0 and redis.call('HEXISTS', record, 'kept_until') == 0 then
+      redis.call('EXPIRE', record, job.ttl)
     end
+  elseif is_dead and redis.call('EXISTS', text) == 1 then
+    keep_text(job_key(id), text, TEXT_BYTES + redis.call('STRLEN', text), until_s)
   end
   release(id, job.outcome, job.accepted_at, job.tokens, job.share)
 end

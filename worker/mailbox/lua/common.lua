@@ -36,7 +36,7 @@
 --   miniserve:apis                ZSET  API replica -> when it last reported
 --   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
 --                                       its body, `maker`: tokenizer of its answers; lives as long as the answer that ended
---                                       last.
+--                                       last, or its last dead letter: until `kept_until`.
 --   miniserve:text:<id>           STRING  in its place for a single job that nobody asks for later: the document. `maker` is
 --                                       a field of the job then. No text is in rq:*: a dashboard's user may read all of that
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
@@ -68,6 +68,7 @@ local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
+local function text_key(id) return 'miniserve:text:' .. id end
 local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
 
 local the_time -- no time passes within a script
@@ -177,7 +178,7 @@ local function law_us() return math.floor((clock() - LAW_SINCE_S) * 1000000) end
 -- by the second in which it is forgotten, because an expiry runs no script; dead letters by their registry, because a
 -- dashboard deletes them and puts them back.
 local JOB_BYTES, TOKEN_BYTES, MOST_TOKENS = 3600, 8, 160
-local RECORD_BYTES = 1500 -- with the trace, beside the document
+local RECORD_BYTES, TEXT_BYTES = 1500, 900 -- with the trace, beside the document
 local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
 local function dead_bytes(num_jobs) return bytes_of(num_jobs, num_jobs * MOST_TOKENS) end
 

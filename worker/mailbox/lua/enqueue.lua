@@ -23,7 +23,7 @@ local max_kept = ((sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max
 local KEPT_SHARE = 0.75
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
-local TEXT_BYTES, ID_BYTES = 900, 60 -- as RECORD_BYTES; of each job
+local ID_BYTES = 60 -- of each job
 local kept_bytes = sums.kept_bytes or 0
 local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
@@ -207,7 +207,7 @@ local function accept(wanted)
   if wanted.has_record then
     keep_record(wanted, wanted.num_running + wanted.num_new)
   else
-    redis.call('SET', 'miniserve:text:' .. wanted.id, wanted.document, 'EX', wanted.record_ttl)
+    redis.call('SET', text_key(wanted.id), wanted.document, 'EX', wanted.record_ttl)
     keep(now + wanted.record_ttl, wanted.bytes)
   end
   return { wanted.num_known > 0 and 'attached' or 'accepted' }

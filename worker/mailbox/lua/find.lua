@@ -14,5 +14,5 @@ for job_id in string.gmatch(record.jobs or own_tokenizer and id or '', '%S+') do
   states[#states + 1] = state_of(job_id)
 end
 local document, tokenizer = record.document, record.maker
-if not document then document, tokenizer = text_at('miniserve:text:' .. id), own_tokenizer end
+if not document then document, tokenizer = text_at(text_key(id)), own_tokenizer end
 return { document, tokenizer or '', record.open or '', text_at('miniserve:trace:' .. id), job_ids, states }
