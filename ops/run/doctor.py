@@ -30,7 +30,7 @@ from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
 from scheduler.shards import place_of
-from worker.mailbox.connection import connect, refusal_of
+from worker.mailbox.connection import client_fault, connect, refusal_of
 from worker.mailbox.server import server_fault
 from worker.model.weights import DEFAULT_PATH, digest
 
@@ -94,12 +94,13 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
     if settings.api_keys_file:
         yield _keys(settings.api_keys_file)
     yield _packages()
+    yield _redis_py()
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
     if redis_url is None:
         redis_url = settings.redis_url
-    if settings.uses_queue:
+    if settings.uses_queue and not client_fault():
         urls = redis_urls(redis_url)
         for url in urls:
             for finding in _of_redis(url) if url else [_embedded()]:
@@ -128,6 +129,11 @@ def _packages() -> Finding:
     if fault := foreign_package() or ", ".join(sorted(shared)):
         return Finding("packages", fault, REMEDY)
     return Finding("packages", f"{', '.join(PACKAGES)} are ours")
+
+
+def _redis_py() -> Finding:
+    found, _, remedy = client_fault().partition(": ")
+    return Finding("redis-py", found or redis.__version__, remedy)
 
 
 def _model() -> Finding:

@@ -155,6 +155,8 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     _check_mode(settings, with_dashboard)
     check_spans(settings)
     check_keys(settings)
+    if settings.uses_queue:
+        _check_redis_py()
     if settings.redis_port and settings.uses_queue and not settings.redis_url:
         check_port("127.0.0.1", settings.redis_port, "--redis-port")
     if with_dashboard and settings.dashboard_port == settings.port:
@@ -194,6 +196,13 @@ def check_port(host: str, port: int, option: str) -> None:
         raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
 
 
+def _check_redis_py() -> None:
+    from worker.mailbox.connection import client_fault
+
+    if fault := client_fault():
+        raise click.ClickException(fault)
+
+
 def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
@@ -201,10 +210,10 @@ def _check_redis(url: str) -> None:
     from worker.mailbox.connection import connect, start_fault
 
     try:
-        with connect(url, REDIS_PATIENCE_S) as client:
-            client.ping()
         if fault := start_fault(url):
             raise click.ClickException(f"{hide_password(url)}: {fault}")
+        with connect(url, REDIS_PATIENCE_S) as client:
+            client.ping()
     except redis.BusyLoadingError:
         return  # it will answer
     except (redis.RedisError, OSError, TypeError, ValueError) as error:

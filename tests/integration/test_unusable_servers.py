@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import redis
 from redis import Redis
 from redis.exceptions import RedisError
 
 from ops.run.doctor import examine
 from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, start
 from tests.mailbox_house import eventually
-from worker.mailbox.connection import RedisConnection, connect
+from worker.mailbox.connection import RedisConnection, connect, start_fault
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.server import server_fault
 
@@ -102,3 +103,13 @@ def test_a_server_is_judged_by_its_mode_its_version_and_its_role(facts: dict[str
     fault = server_fault(facts)
 
     assert said in fault and bool(fault) == bool(said)
+
+
+def test_a_redis_py_that_is_too_old_is_named_with_its_version(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "__version__", "5.3.1")  # as rq-exporter 3.1.0 brings it
+
+    (finding,) = [each for each in examine({}, redis_url) if each.check == "redis-py"]
+
+    assert start_fault(redis_url) == f"{finding.found}: {finding.remedy}"
+    assert "redis-py 5.3.1 is installed, and 8.1 is needed" in finding.found
+    assert "environment of its own" in finding.remedy

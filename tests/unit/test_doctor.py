@@ -69,7 +69,15 @@ def test_on_a_sound_machine_all_is_well() -> None:
     status, findings = run()
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
-    assert set(findings) == {"settings", "packages", "model", "API port", "dashboard port", "embedded Redis"}
+    assert set(findings) == {
+        "settings",
+        "packages",
+        "redis-py",
+        "model",
+        "API port",
+        "dashboard port",
+        "embedded Redis",
+    }
 
 
 def test_another_distribution_with_a_package_of_our_name_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

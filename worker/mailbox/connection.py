@@ -16,6 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import redis
 from hiredis import pack_command
 from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
@@ -49,6 +50,7 @@ _KEEPALIVE = {
 }
 
 
+OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
 CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
 )
@@ -72,8 +74,20 @@ def refusal_of(error: BaseException | None) -> str:
     return ""
 
 
+def client_fault() -> str:
+    """Why redis-py cannot be used: another package in the environment may have brought its own."""
+    if tuple(int(part) for part in redis.__version__.split(".")[:2]) >= OLDEST_CLIENT:
+        return ""
+    wanted = ".".join(map(str, OLDEST_CLIENT))
+    return (
+        f"redis-py {redis.__version__} is installed, and {wanted} is needed: give miniserve an environment of its own"
+    )
+
+
 def start_fault(url: str) -> str:
     """Why no process can work on the Redis at `url`; '' also where it does not answer, or is still to be promoted."""
+    if fault := client_fault():
+        return fault
     if is_sentinel_url(url):
         return ""
     connection = RedisConnection(connect(url))
