@@ -34,6 +34,8 @@ def check_status(status: MailboxStatus) -> MailboxStatus:
     if not status.live_workers:
         why = status.refusal or "No worker has completed an iteration, or idled, in the last 3 s."
         raise NotReady(why, _PROBE_AGAIN_S)
+    if status.is_suspended:
+        raise NotReady("`rq suspend` was called: workers take no request until `rq resume`.", _PROBE_AGAIN_S)
     return status
 
 
@@ -95,7 +97,8 @@ class Readiness:
         status, came_s = self._latest
         if now - came_s > TOO_OLD_S:
             raise NotReady(f"Redis does not answer within {TOO_OLD_S:g} s; try again shortly.", _PROBE_AGAIN_S)
-        if status.live_workers and self.progress.stuck_s > STUCK_AFTER_S:
+        check_status(status)
+        if self.progress.stuck_s > STUCK_AFTER_S:
             why = f"Requests wait, and the workers have answered none for {self.progress.stuck_s:.0f} s."
             raise NotReady(f"{why} See no-progress.", _PROBE_AGAIN_S)
-        return check_status(status)
+        return status

@@ -56,7 +56,7 @@ def share_of(bad: int, good: int) -> float:
 
 def _stuck_s(observed: Observed, window: Window) -> float:
     """Return 0 without a live worker: that is an outage of its own."""
-    if not observed.workers or not observed.num_waiting:
+    if not observed.workers or not observed.num_waiting or observed.is_suspended:
         return 0.0
     answers_nothing = window.seconds >= IDLE_WINDOW_S - 1 and not window.done
     is_stuck = not observed.num_running or answers_nothing

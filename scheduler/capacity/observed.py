@@ -67,4 +67,5 @@ class Observed:
     redis_kept_bytes: int = 0  # of requests that are open and of what is kept of others, as admission counts them
     redis_policy: str = "noeviction"  # what it does when it is full
     redis_refuses: str = ""  # its words where it takes no write
+    is_suspended: bool = False  # with `rq suspend`: workers take nothing
     foreign_workers: tuple[str, ...] = ()  # RQ's own, which fail each request that they take

@@ -43,6 +43,7 @@ def summed(seen: Sequence[Observed]) -> Observed:
         redis_kept_bytes=sum(one.redis_kept_bytes for one in seen),
         redis_policy=next((one.redis_policy for one in seen if one.redis_policy != EVICTS_NOTHING), EVICTS_NOTHING),
         redis_refuses=next((one.redis_refuses for one in seen if one.redis_refuses), ""),
+        is_suspended=any(one.is_suspended for one in seen),
         foreign_workers=tuple(name for one in seen for name in one.foreign_workers),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,13 @@ from rq.job import Job
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
+from api.service.readiness import check_status
 from ops.run.doctor import examine
 from scheduler.capacity.alerts import Alerts
+from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Goals
-from scheduler.errors import Cancelled
+from scheduler.capacity.observed import WorkerFacts
+from scheduler.errors import Cancelled, NotReady
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import (
     RedisHouse,
@@ -136,6 +140,37 @@ def test_a_worker_of_rq_is_named_by_log_alert_and_doctor(
     ]
     assert foreign_worker in finding.found and finding.remedy
     assert foreign_worker in caplog.text
+
+
+def reason_of(api: SubmittingRedisMailbox) -> str:
+    """Why /readyz is 503."""
+    try:
+        check_status(api.status())
+    except NotReady as error:
+        return str(error)
+    return ""
+
+
+def test_our_workers_obey_rq_suspend_and_rq_resume(
+    house: RedisHouse, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api, worker = house.api(), house.worker()
+    running = api.submit(a_request("running"))
+    assert take(worker) == ["running"]
+
+    run_rq(redis_url, "suspend")
+    eventually(lambda: "suspended" in caplog.text)
+    waiting = api.submit(a_request("waiting"))
+    taken_meanwhile = take(worker)
+    answer(worker, "running")
+    eventually(lambda: taken_meanwhile.extend(take(worker)) or "rq resume" in reason_of(api))
+    health = health_of(replace(api.observe(), workers=(WorkerFacts("ours"),), oldest_waiting_s=60.0))
+    run_rq(redis_url, "resume")
+    eventually(lambda: "resumed" in caplog.text)
+    serve(worker, 1)
+
+    assert (taken_meanwhile, health.stuck_s) == ([], 0.0)
+    assert [api.wait(each, 60).request_id for each in (running, waiting)] == ["running", "waiting"]
 
 
 def fail_as_rq_does(client: Redis, job_id: str) -> None:

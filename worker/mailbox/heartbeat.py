@@ -126,6 +126,7 @@ class Heartbeat:
     ) -> None:
         self.num_held = self.num_successful = self.num_failed = self.num_decoders = 0
         self.last_iteration_s = time.monotonic()
+        self.is_suspended = False  # with `rq suspend`: nothing new is taken
         self.batch_invariance = ""  # what the worker's self-test found; empty: nothing to say
         self._connection = connection
         self._name = name
@@ -187,7 +188,12 @@ class Heartbeat:
             news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
-        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders, foreign = checked(reply)
+        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders, foreign, is_suspended = checked(reply)
+        is_suspended = is_suspended and report.role != "decode"  # which goes on with what others have begun
+        if is_suspended != self.is_suspended:
+            self.is_suspended = bool(is_suspended)
+            words = "suspended: this worker takes no request until `rq resume`" if is_suspended else "resumed"
+            logger.warning("RQ's workers are %s", words)
         self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
         if is_watched:
             self._watched_until_s = time.monotonic() + _WATCHED_S
@@ -201,7 +207,7 @@ class Heartbeat:
             self._connection.ask(*(("ZADD", "miniserve:leases", "XX", 0, name) for name in dead))
             self._pause_s = 0.0
         if not is_consistent:
-            claimer = () if report.role == "decode" else (self._name,)
+            claimer = () if report.role == "decode" or self.is_suspended else (self._name,)
             num_changed = self._connection.ask_one(script("reconcile", *claimer))
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)

@@ -64,7 +64,8 @@ class SystemReader(RedisObserver):
 def observed_of(reply: list[Any]) -> Observed:
     """Read OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
-    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy, foreign, refused = reply[8:]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:15]
+    foreign, refused, suspended = reply[15:]
     counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
         now=_moment(moments[-1]) or Moment(0.0),
@@ -85,6 +86,7 @@ def observed_of(reply: list[Any]) -> Observed:
         redis_kept_bytes=kept,
         redis_policy=policy.decode(),
         redis_refuses=refused.decode(errors="replace"),
+        is_suspended=suspended == 1,
         foreign_workers=tuple(name.decode(errors="replace") for name in foreign),
     )
 

@@ -181,7 +181,7 @@ class RedisWorkerMailbox:
         now = time.monotonic()
         tokens = capacity.tokens - sum([each.request.reserved_tokens for each in inbox.deliveries])
         num_jobs = capacity.requests - len(inbox.deliveries)
-        has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects
+        has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects and not self._heartbeat.is_suspended
         if now < self._claim_at_s or not has_capacity and not self._held:
             return False
         share = self._async_share

@@ -2,7 +2,7 @@
 -- ARGV: worker, lease s, number of sequences held, rate in reserved tokens/s, seconds since its last iteration, then fields
 -- and values of its RQ worker hash.
 -- Returns { lost lease, number of requests taken back, reservations match the places, somebody watches, decode workers, names of
--- RQ's own workers }
+-- RQ's own workers, suspended }
 local worker, lease_s, num_held, rate, idle_s = unpack(ARGV, 1, 5)
 local now = clock()
 local had_lease = redis.call('ZSCORE', LEASES, worker)
@@ -64,4 +64,5 @@ for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim
 local num_open = redis.call('HLEN', RESERVATIONS)
 local is_consistent = num_open == num_placed and (num_open > 0 or (counts('shares').shares or 0) == 0)
 remember(now)
-return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders, foreign_workers() }
+return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders, foreign_workers(),
+  redis.call('EXISTS', SUSPENDED) }

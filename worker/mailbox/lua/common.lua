@@ -47,6 +47,7 @@ local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
 local READ = 'miniserve:read'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
+local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
 local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more

@@ -51,4 +51,5 @@ return {
   policy,
   foreign_workers(),
   type(refused) == 'table' and refused.err or '',
+  redis.call('EXISTS', SUSPENDED),
 }

@@ -1,5 +1,5 @@
 -- STATUS: workers whose loop has turned lately, waiting, reserved tokens, reserved requests, answered, failed or late, tokens/s, and what the
--- worst of those workers found out about answers in a batch ('' if none says). ARGV: seconds without a turn allowed.
+-- worst of those workers found out about answers in a batch ('' if none says), suspended. ARGV: seconds without a turn allowed.
 -- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
 -- the worker is stopped.
 local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
@@ -24,4 +24,5 @@ return {
   (sums.failed or 0) + (sums.expired or 0),
   tostring(sums.service_rate or 0),
   worst,
+  redis.call('EXISTS', SUSPENDED),
 }
