@@ -92,7 +92,7 @@ class TextPipeline:
 
         Raises InvalidRequest for too many sentences and too long a text.
         """
-        reading = read(text[:MAX_TEXT_CHARACTERS])
+        reading = read(text[:MAX_TEXT_CHARACTERS], self.pause)
         places = find_sentences(reading.text, MAX_SENTENCES, self.pause)
         if len(places) < 2:
             whole = reading.text if len(text) <= MAX_TEXT_CHARACTERS else text

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from api.grammar.sentences import go_on
 
 # Default_Ignorable_Code_Point of Unicode (DerivedCoreProperties.txt), and the annotation marks U+FFF9 to U+FFFB.
 _UNSEEN = (
@@ -22,6 +24,7 @@ _OF_A_WORD = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # where it may break or not
 _OTHERS = dict.fromkeys((0x2010, 0x2011), "-") | dict.fromkeys((0x2028, 0x2029), "\n")
 _OTHERS |= dict.fromkeys((0x02B9, 0x02BC, 0x02C8), "'")
 _APOSTROPHES = "`\u00b4\u02b9\u02bc\u02c8\u2018\u201b\u2032\uff07"  # as keyboards and fonts have them for U+0027
+_PAUSE_AFTER = 4_096  # places where something is left out, some 1 ms
 _UNUSUAL = re.compile(f"[{_UNSEEN}{_APOSTROPHES}{''.join(map(chr, _OTHERS))}]")
 _GONE = re.compile(f"[{_UNSEEN}]+")
 _LETTER = rf"[^\W\d_{_APOSTROPHES}]"
@@ -64,14 +67,16 @@ class Reading:
         return found[0] if found else "'"
 
 
-def read(sent: str) -> Reading:
-    """Return the reading of a text: the text itself where nothing in it is unusual."""
+def read(sent: str, pause: Callable[[], None] = go_on) -> Reading:
+    """Return the reading of a text: the text itself where nothing in it is unusual. Long ones call `pause`."""
     if _UNUSUAL.search(sent) is None:
         return Reading(sent, sent)
     starts: list[int] = []
     gone: list[int] = []
     num_gone = 0
-    for match in _GONE.finditer(sent):
+    for number, match in enumerate(_GONE.finditer(sent), start=1):
+        if number % _PAUSE_AFTER == 0:
+            pause()
         starts.append(match.start() - num_gone)
         num_gone += match.end() - match.start()
         gone.append(num_gone)

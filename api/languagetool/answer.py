@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.grammar.correction import Correction, Edit
+from api.grammar.correction import Correction, Edit, NoteCode
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
 from api.http.large_documents import EncodedList
 from api.languagetool.document import Document, Span
@@ -45,16 +45,22 @@ class Answer:
         if place:
             self._sentence_ranges.append(self._utf16(place))
         if isinstance(outcome, Correction):
-            if outcome.explanation == NOT_ENGLISH:
+            if not outcome.language.is_english:
                 self._doubtful.append(sentence)
             for edit in outcome.edits:
                 rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
                 if span and self._choice.has(rule):
                     self._matches.append(self._match(span, rule, sentence) | _correction(edit))
+            for note in outcome.notes:  # of a sentence that by itself is cut once more
+                if note.code is NoteCode.TOO_LONG:
+                    self._skip(self.document.span(start + note.start, start + note.end), sentence, note.detail)
             return
+        self._skip(place, sentence, str(outcome))
+
+    def _skip(self, place: Span | None, sentence: str, why: str) -> None:
         self._num_skipped += 1
         if place and self._choice.has(TOO_LONG):
-            self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {outcome}"})
+            self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {why}"})
 
     @property
     def is_full(self) -> bool:

@@ -21,6 +21,7 @@ from api.access.gate import bearer_of
 from api.batch.body import BatchBody
 from api.batch.corrector import BatchOutcome, correct_batch
 from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS
+from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
 from api.http import problems, request_input
 from api.http.app import Api
@@ -152,7 +153,7 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
     for start, sentence in _sentences(corrector, text):
         # By itself a sentence may be cut once more: what came after it is not there to speak against it.
         is_read = len(sentence) <= MAX_CHARACTERS
-        num_cut = len(find_sentences(sentence, MAX_SENTENCES, corrector.pause)) if is_read else 0
+        num_cut = len(find_sentences(read(sentence).text, MAX_SENTENCES, corrector.pause)) if is_read else 0
         size = len(sentence) if num_cut else 0
         if num_sentences + num_cut > MAX_SENTENCES or num_characters + size > MAX_TEXT_CHARACTERS:
             yield batch
@@ -165,11 +166,12 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
 
 def _sentences(corrector: Corrector, text: str) -> Iterator[Sentence]:
     """Cut a few at a time, so that others go first in between. The last of them may go on, so it is found again."""
-    at = 0
-    while places := find_sentences(text[at:], MAX_SENTENCES, corrector.pause):
+    at, reading = 0, read(text, corrector.pause)
+    while places := find_sentences(reading.text[at:], MAX_SENTENCES, corrector.pause):
         is_last = len(places) <= MAX_SENTENCES
         for start, end in places if is_last else places[:-1]:
-            yield at + start, text[at + start : at + end]
+            sent = reading.place(at + start)
+            yield sent, text[sent : reading.end(at + end)]
         if is_last:
             return
         at += places[-1][0]

@@ -88,6 +88,16 @@ def test_a_long_document_goes_to_the_queue_in_batches(client: FlaskClient, mailb
     assert len({request.request_id for request in mailbox.requests}) == 150
 
 
+def test_a_document_is_cut_into_the_sentences_that_are_read(client: FlaskClient, mailbox: WentMailbox) -> None:
+    text = "He\u200b go\u00aded.\u200b " * 130  # behind such a period the text itself goes on
+
+    document = check(client, text).get_json()
+
+    assert [text[match["offset"] :][: match["length"]] for match in document["matches"]] == ["go\u00aded"] * 130
+    assert len(document["sentenceRanges"]) == 130
+    assert mailbox.batches == [64, 64, 2]
+
+
 def test_a_batch_holds_no_more_characters_than_a_request_may(client: FlaskClient, mailbox: WentMailbox) -> None:
     text = ("He goed " + "x" * 3000 + " home. ") * 30
 

@@ -43,6 +43,10 @@ UNITS = {
     "lone surrogates": "\ud800", "symbols": ".\u2600", "powers": "\u00b2", "long lines": "word " * 12 + "\n",
     "quoted dots": "'a.' ", "square brackets": "[", "e.g.": "e.g. ", "blank lines": " \n", "lines of marks": "\n_",
     "closed questions": "?) ", "lone underscores": "a\n\n_\n\n_\n\n", "marks and emoji": "a. \U0001f600",
+    "soft hyphens": "a\u00ad", "acutes": "a\u00b4a\u00ad ", "links": "https://a.bc/d ", "a link": "https://",
+    "web": "www.", "addresses": "a@b.cd ", "an address": "a@b.", "at signs": "@", "dotted": "a.b-", "a token": "aB3_",
+    "equal signs": "=",
+    "dotted tokens": "aB3." * 11 + " ",
     "verbs": "goed ", "contractions": "don't ", "moves": "I goed to school yesterday. ",
 }  # fmt: skip
 ALL = 10**6
