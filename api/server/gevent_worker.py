@@ -70,7 +70,9 @@ class OneWriteResponse(wsgi.Response):
 
     def should_close(self) -> bool:
         most = 0 if self.sock.is_asked else MAX_UNREAD_BYTES  # 0: nobody knows whether the body comes next
-        return bool(super().should_close()) or unread_bytes(self.req.body) > most
+        # A list (RFC 9110, 7.6.1), of which gunicorn knows `close` alone: Perl's LWP sends `TE, close`.
+        closes = any(name == "CONNECTION" and "close" in value.lower() for name, value in self.req.headers)
+        return closes or bool(super().should_close()) or unread_bytes(self.req.body) > most
 
     def default_headers(self) -> list[str]:
         connection = "close" if self.should_close() else "keep-alive"

@@ -39,7 +39,7 @@ _MOST_UNREAD_BYTES = 1 << 20
 # A plain probe is answered here. Anything unusual, and what needs more than these lines, is for gunicorn to judge.
 _PROBE = re.compile(rb"GET (/healthz|/readyz) HTTP/1\.([01])\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
 _NOT_PLAIN = re.compile(rb"\r\n(?:content-length|transfer-encoding|x-request-id|upgrade|expect):", re.IGNORECASE)
-_CLOSE = re.compile(rb"\r\nconnection: close", re.IGNORECASE)
+_CLOSE = re.compile(rb"\r\nconnection:[^\r]*\bclose\b", re.IGNORECASE)
 # Under load this thread waits for the interpreter after every call to the kernel, at most for so long.
 _SWITCH_S = 0.0005
 

@@ -152,14 +152,16 @@ def test_a_host_of_any_form_gets_json_or_a_problem(api: ApiProcess, host: str) -
     "request_text",
     [b"GET /healthz", b"GET /readyz", b"GET /nowhere", b"GET /requests/abc", b"POST /correct", b"nonsense"],
 )
-def test_every_answer_says_that_it_is_what_it_says_and_that_nobody_may_keep_it(
+def test_every_answer_says_that_it_is_what_it_says_and_closes_as_it_was_asked_to(
     api: ApiProcess, request_text: bytes
 ) -> None:
+    """Perl's LWP asks by a list of options."""
     with api.connect() as client:
-        client.sendall(request_text + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        client.sendall(request_text + b" HTTP/1.1\r\nHost: x\r\nTE: deflate\r\nConnection: TE, close\r\n\r\n")
         _, headers, _ = parsed(read_all(client))
 
     assert SECURITY.items() <= headers.items()
+    assert headers["connection"] == "close"
 
 
 def test_an_answer_and_metrics_have_the_headers_once(api: ApiProcess, house: RedisHouse) -> None:

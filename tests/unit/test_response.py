@@ -32,7 +32,7 @@ def written(
     method: str, headers: list[tuple[str, str]], *parts: bytes, version: tuple[int, int] = (1, 1), room: int = 1 << 20
 ) -> list[bytes]:
     body = SimpleNamespace(failed=False, reader=SimpleNamespace(length=0))  # read to its end
-    request = SimpleNamespace(method=method, version=version, body=body, should_close=lambda: False)
+    request = SimpleNamespace(method=method, version=version, body=body, headers=[], should_close=lambda: False)
     connection = Connection(room)
     response = OneWriteResponse(request, connection, Config())
     response.start_response("200 OK", headers)
