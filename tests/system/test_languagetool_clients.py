@@ -149,9 +149,11 @@ def test_gramma_names_each_word_and_its_correction(system: RunningSystem, tmp_pa
 def test_emacs_gets_an_answer_although_it_has_closed_its_end(system: RunningSystem) -> None:
     with tried("Emacs", "emacs"):
         request = Path(__file__).parents[1] / "langtool_request.el"
-        found = run(system_tools.find("emacs"), "--batch", "-Q", "-l", request, system.url, TEXT)
+        text = " ".join([TEXT] * 200)  # for longer than a connection goes unlooked at
+        found = run(system_tools.find("emacs"), "--batch", "-Q", "-l", request, system.url, text)
 
-        assert found.splitlines() == ["3 4 went", f"{TEXT.index('was')} 3 were"]
+        lines = found.splitlines()
+        assert lines[:2] == ["3 4 went", f"{TEXT.index('was')} 3 were"] and len(lines) == 400
 
 
 @pytest.mark.parametrize("client", REQUESTS)
