@@ -17,6 +17,7 @@ from itertools import product
 
 from api.grammar import word_sets
 from api.grammar.memo import memo
+from api.grammar.promises import keeps_its_promise
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of, plain
 
@@ -52,11 +53,7 @@ _FINITE = frozenset(
     ]
 )  # fmt: skip
 _SIMPLE_TENSE = frozenset([Reason.STATIVE, Reason.HABIT])
-_SIMPLE_AUXILIARIES = frozenset(["was", "were", "had", "did", "have", "do", "be"])
 _SPELLING = frozenset([Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL])
-# These reasons promise a form, so an edit that puts in another is a mistake of its own: "to beholds" > "to beheld".
-_BASE_FORM = frozenset([Reason.BASE_DO, Reason.BASE_MODAL, Reason.BASE_TO, Reason.BARE_INF, Reason.TO_INF])
-_PAST_FORM = frozenset([Reason.PAST_IRREG, Reason.PART_IRREG, Reason.PERF_PART, Reason.PASSIVE_PART])
 
 _OldAndNew = tuple[Sequence[str], Sequence[str]]  # the words an edit takes away and those it puts in
 
@@ -114,31 +111,8 @@ class Guard:
             and all(self._may_go(change, place) for place in range(len(old)))
             and self._keeps_the_other_words(change)
             and self._stays_the_same_verb(change)
-            and self._is_past_where_it_says_so(change)
-            and self._has_the_form_it_names(change)
+            and keeps_its_promise(reason, old, new, self._words)
         )
-
-    def _has_the_form_it_names(self, change: _Change) -> bool:
-        """Return whether one of the words put in has the form that the reason promises, or none is put in."""
-        if change.reason in _BASE_FORM:
-            has_form = self._words.may_be_base
-        elif change.reason in _PAST_FORM:
-            has_form = self._words.may_be_past
-        else:
-            return True
-        brought = [part for part in change.new if part not in change.old and part != "to" and part not in NEGATIONS]
-        return not brought or any(map(has_form, brought))
-
-    def _is_past_where_it_says_so(self, change: _Change) -> bool:
-        """Return whether the one word left is a past or base form: "have writed" may become 'wrote', not 'written'."""
-        if change.reason is not Reason.PAST_NOT_PERF or len(change.new) != 1:
-            return True
-        (word,) = change.new
-        if word in _SIMPLE_AUXILIARIES or not self._words.lemmas_of(word):  # "have only" > "only"
-            return True
-        verbs = self._words.verbs
-        known = (verbs.verbs[lemma] for lemma in verbs.lemmas_of(word) if lemma in verbs.verbs)
-        return any(word in (forms.lemma, *forms.pasts) for forms in known)
 
     def allows_move(self, one: _OldAndNew, other: _OldAndNew, reason: Reason, previous: str | None) -> bool:
         """Return whether two edits that are wrong alone together move a word. `previous` stands before the first."""

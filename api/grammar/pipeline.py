@@ -169,7 +169,7 @@ class TextPipeline:
         return tuple(edit for edit in found if edit is not None and edit.confidence >= draft.min_confidence)
 
     def _proposals(self, draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
-        return [proposal_of(draft.sentence, draft.prompt.words, edit, self._words) for edit in edits]
+        return [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in edits]
 
     def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[tuple[int, Edit | None]]:
         """Return the edits as they go into the sentence, with None for those that make no sense.

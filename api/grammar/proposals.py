@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from api.grammar import word_sets
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
-from api.grammar.verb_words import VerbWords, parts_of, plain
+from api.grammar.verb_words import parts_of
 from api.grammar.words import Piece
 
 _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONGEST_MOVE = 10  # words
 _MOST_BETWEEN = 3  # words between an auxiliary and its verb: "is [always very carefully] behave"
-_PRESENT = frozenset([Reason.SVA_SG, Reason.SVA_PL])  # number shows in the present alone, but for 'be'
 _AUXILIARY_PARTS = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS
 # What an auxiliary and its verb go through together.
 _OF_THE_WHOLE_VERB = frozenset(
@@ -37,23 +36,12 @@ class Proposal:
     confidence: float
 
 
-def proposal_of(sentence: str, words: Sequence[Piece], edit: ScriptEdit, verbs: VerbWords) -> Proposal:
+def proposal_of(sentence: str, words: Sequence[Piece], edit: ScriptEdit) -> Proposal:
     """Find the words of the edit in the sentence."""
-    end = edit.word + edit.num_words
-    pieces = words[edit.word : end]
+    pieces = words[edit.word : edit.word + edit.num_words]
     source, new = tuple([piece.text for piece in pieces]), tuple(edit.replacement.split())
-    reason = named_by_form(edit.reason, new, words[end].text if end < len(words) else "", verbs)
     gap = _gap(sentence, pieces)
-    return Proposal(edit.word, source, new, reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
-
-
-def named_by_form(reason: Reason, new: Sequence[str], following: str, verbs: VerbWords) -> Reason:
-    """Return the reason, but a tense for an agreement that brings a past form: "My sister [have] learned" > "had"."""
-    first = parts_of(new[0])[0]
-    is_present = verbs.may_be_base(first) or not verbs.may_be_past(first)
-    if reason not in _PRESENT or is_present or first in word_sets.BE_PARTS:
-        return reason
-    return Reason.PAST_PERF if new[-1] == "had" and verbs.may_be_past(plain(following)) else Reason.TENSE_PAST
+    return Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
 
 
 def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | None:

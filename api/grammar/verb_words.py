@@ -22,8 +22,13 @@ _AUXILIARIES = {
     **dict.fromkeys(("shall", "should", "sha"), ("shall",)),
     "'s": ("be", "have"), "'d": ("have", "will"), "ai": ("be", "have"), "must": ("must",), "ought": ("ought",),
 }  # fmt: skip
-_MODAL_FORMS = frozenset(["can", "may", "must", "shall", "should", "will", "could", "might", "would"])
-_PASTS = frozenset(["was", "were", "been"])  # of the one verb that no table holds
+MODAL_FORMS = frozenset(["can", "may", "must", "shall", "should", "will", "could", "might", "would"])
+# Of the words that no row of the table holds.
+_FORMS = {
+    **dict.fromkeys("be am are 'm 're 've can ca may must shall sha will wo 'll".split(), "base"),
+    **dict.fromkeys("was were could might would should 'd".split(), "past"),
+    "is": "third", "'s": "third", "been": "participle", "being": "ing",
+}  # fmt: skip
 AUXILIARY_LEMMAS = frozenset(lemma for lemmas in _AUXILIARIES.values() for lemma in lemmas)
 NEGATIONS = frozenset(["not", "n't"])
 # As many type them. "wont" and "cant" are words of their own.
@@ -70,22 +75,23 @@ class VerbWords:
     def __init__(self, verbs: VerbTable) -> None:
         self.verbs = verbs
         self.lemmas_of = memo(self._lemmas_of)
+        self.forms_of = memo(self._forms_of)
         self.misspelled_lemmas = memo(self._misspelled_lemmas)
 
     def is_right_form(self, part: str) -> bool:
         """Return whether the part is an auxiliary or a right form of a known verb."""
         return part in _AUXILIARIES or self.verbs.is_form(part)
 
-    def may_be_base(self, part: str) -> bool:
-        """Return whether the part may be a base form, or a modal, which has no other."""
-        return part in self.verbs.verbs or part == "be" or part in _MODAL_FORMS
-
     def may_be_past(self, part: str) -> bool:
         """Return whether the part may be a past form or a participle."""
-        if part in _PASTS:
-            return True
+        return not self.forms_of(part).isdisjoint(("past", "participle"))
+
+    def _forms_of(self, part: str) -> frozenset[str]:
+        """Return which forms of verbs the part may be: base, third, ing, past, participle. A misspelling is none."""
+        if part in _FORMS:
+            return frozenset([_FORMS[part]])
         known = (self.verbs.verbs[lemma] for lemma in self.verbs.lemmas_of(part) if lemma in self.verbs.verbs)
-        return any(part in (*forms.pasts, *forms.participles) for forms in known)
+        return frozenset(name for verb in known for name, forms in verb.by_name() if part in forms)
 
     def _lemmas_of(self, part: str) -> frozenset[str]:
         """Return the verbs this part may be a form of; the rules of spelling find those of parts outside the table."""
@@ -94,7 +100,7 @@ class VerbWords:
 
     def _misspelled_lemmas(self, part: str) -> frozenset[str]:
         # 'planed' is also a form of 'plane': the caller decides whether the edit is about a misspelling.
-        if part.endswith("s") and part[:-1] in _MODAL_FORMS:  # "He musts go"
+        if part.endswith("s") and part[:-1] in MODAL_FORMS:  # "He musts go"
             return frozenset(_AUXILIARIES[part[:-1]])
         return frozenset(lemma for stem in _possible_stems(part) for lemma in self.verbs.lemmas_of(stem))
 

@@ -34,6 +34,15 @@ class VerbForms:
     def all_forms(self) -> tuple[str, ...]:
         return (self.lemma, self.third, self.ing, *self.pasts, *self.participles, *self.variants)
 
+    def by_name(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the forms by what grammar calls them."""
+        ings = tuple(form for form in self.variants if form.endswith("ing"))
+        thirds = tuple(form for form in self.variants if not form.endswith("ing"))
+        return (
+            ("base", (self.lemma,)), ("third", (self.third, *thirds)), ("ing", (self.ing, *ings)),
+            ("past", self.pasts), ("participle", self.participles),
+        )  # fmt: skip
+
 
 def regular_ed_spellings(stem: str) -> tuple[str, ...]:
     """Return the -ed forms a learner might write for `stem`: both spellings where doubling is in doubt.

@@ -27,6 +27,21 @@ def test_other_words_negations_and_unknown_forms_are_refused(old: list[str], new
     assert not GUARD.allows(old, new, reason)
 
 
+PROMISES = [(Reason[reason], *map(str.split, rest)) for reason, *rest in table("promises")]
+
+
+@pytest.mark.parametrize(("reason", "old", "kept", "broken"), PROMISES)
+def test_an_edit_brings_the_form_that_its_reason_promises(
+    reason: Reason, old: list[str], kept: list[str], broken: list[str]
+) -> None:
+    assert GUARD.allows(old, kept, reason)
+    assert not GUARD.allows(old, broken, reason)
+
+
+def test_the_form_is_asked_of_every_reason() -> None:
+    assert [reason for reason, *_ in PROMISES] == list(Reason)
+
+
 @pytest.mark.parametrize(
     ("previous", "word", "reason"),
     [
