@@ -22,7 +22,7 @@ from api.grammar.reading import Reading, read
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import in_small_letters, match_case
-from api.grammar.surroundings import speak_against
+from api.grammar.surroundings.vetoes import speak_against
 from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -233,7 +233,7 @@ class TextPipeline:
         previous = previous_word(draft.sentence, draft.prompt.words, edit.word)
         if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
             return False
-        if speak_against(draft.sentence, edit, self._words.may_be_past):
+        if speak_against(draft.sentence, edit, self._words):
             return False
         return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
 

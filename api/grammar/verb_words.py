@@ -25,9 +25,10 @@ _AUXILIARIES = {
 MODAL_FORMS = frozenset(["can", "may", "must", "shall", "should", "will", "could", "might", "would"])
 # Of the words that no row of the table holds.
 _FORMS = {
-    **dict.fromkeys("be am are 'm 're 've can ca may must shall sha will wo 'll".split(), "base"),
-    **dict.fromkeys("was were could might would should 'd".split(), "past"),
-    "is": "third", "'s": "third", "been": "participle", "being": "ing",
+    **dict.fromkeys("be am are 'm 're 've can ca may must shall sha will wo 'll".split(), frozenset(["base"])),
+    **dict.fromkeys("could might would should 'd".split(), frozenset(["base", "past"])),
+    **dict.fromkeys(("was", "were"), frozenset(["past"])), **dict.fromkeys(("is", "'s"), frozenset(["third"])),
+    "been": frozenset(["participle"]), "being": frozenset(["ing"]),
 }  # fmt: skip
 AUXILIARY_LEMMAS = frozenset(lemma for lemmas in _AUXILIARIES.values() for lemma in lemmas)
 NEGATIONS = frozenset(["not", "n't"])
@@ -89,7 +90,7 @@ class VerbWords:
     def _forms_of(self, part: str) -> frozenset[str]:
         """Return which forms of verbs the part may be: base, third, ing, past, participle. A misspelling is none."""
         if part in _FORMS:
-            return frozenset([_FORMS[part]])
+            return _FORMS[part]
         known = (self.verbs.verbs[lemma] for lemma in self.verbs.lemmas_of(part) if lemma in self.verbs.verbs)
         return frozenset(name for verb in known for name, forms in verb.by_name() if part in forms)
 

@@ -38,9 +38,12 @@ class VerbForms:
         """Return the forms by what grammar calls them."""
         ings = tuple(form for form in self.variants if form.endswith("ing"))
         thirds = tuple(form for form in self.variants if not form.endswith("ing"))
+        # Of learn, burn, light one past serves as a participle, so each of them does: learnt, lit.
+        are_alike = not set(self.pasts).isdisjoint(self.participles)
+        participles = (*self.participles, *self.pasts) if are_alike else self.participles
         return (
             ("base", (self.lemma,)), ("third", (self.third, *thirds)), ("ing", (self.ing, *ings)),
-            ("past", self.pasts), ("participle", self.participles),
+            ("past", self.pasts), ("participle", participles),
         )  # fmt: skip
 
 

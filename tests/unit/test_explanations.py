@@ -46,16 +46,10 @@ def test_no_template_fails_where_the_facts_do_not_fit_the_reason(reason: Reason)
         assert "None" not in text
 
 
-@pytest.mark.parametrize(
-    ("sentence", "edit", "expected"),
-    [
-        ("He goed", ScriptEdit(1, 1, "gone", Reason.PAST_IRREG), "The past tense needed here is 'gone', not 'goed'."),
-        ("He taked", ScriptEdit(1, 1, "took", R.PART_IRREG), "The past participle needed here is 'took', not 'taked'."),
-        ("He pland", ScriptEdit(1, 1, "planned", Reason.PAST_IRREG), "The past tense of 'plan' is 'planned'."),
-    ],
-)  # fmt: skip
-def test_a_claim_that_the_table_does_not_bear_out_is_not_made(sentence: str, edit: ScriptEdit, expected: str) -> None:
-    assert explanation_of(sentence, edit) == expected
+def test_a_claim_that_the_table_does_not_bear_out_is_not_made() -> None:
+    edit = ScriptEdit(1, 1, "planned", Reason.PAST_IRREG)
+
+    assert explanation_of("He pland", edit) == "The past tense of 'plan' is 'planned'."
 
 
 def test_an_explanation_quotes_the_words_before_it_as_they_are_mended() -> None:

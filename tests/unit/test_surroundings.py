@@ -6,9 +6,32 @@ import pytest
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
+from api.grammar.words import split_pieces
+from tests.tables import table
 from tests.unit.test_pipeline import conclude
 
 R = Reason
+
+
+def cases(name: str) -> list[tuple[str, ScriptEdit]]:
+    return [(sentence, edit_of(sentence, old, new, Reason[reason])) for sentence, old, new, reason in table(name)]
+
+
+def edit_of(sentence: str, old: str, new: str, reason: Reason) -> ScriptEdit:
+    words = [piece.text for piece in split_pieces(sentence) if piece.word_number is not None]
+    wanted = old.split(" ")
+    place = next(at for at in range(len(words)) if words[at : at + len(wanted)] == wanted)
+    return ScriptEdit(place, len(wanted), new, reason)
+
+
+@pytest.mark.parametrize(("sentence", "edit"), cases("surroundings_refused"))
+def test_a_right_sentence_of_a_kind_that_looks_wrong_stays_as_it_is(sentence: str, edit: ScriptEdit) -> None:
+    assert conclude(sentence, edit).corrected == sentence
+
+
+@pytest.mark.parametrize(("sentence", "edit"), cases("surroundings_allowed"))
+def test_a_mistake_that_looks_like_such_a_sentence_is_mended(sentence: str, edit: ScriptEdit) -> None:
+    assert [edit.replacement] == [made.replacement.lower() for made in conclude(sentence, edit).edits]
 
 
 @pytest.mark.parametrize(

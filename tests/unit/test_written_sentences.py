@@ -9,7 +9,6 @@ import re
 import pytest
 
 from api.grammar.guard import Guard
-from api.grammar.proposals import named_by_form
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -182,17 +181,3 @@ def test_the_stream_draws_from_written_lines():
     reasons = {edit.reason for one in examples for edit in one.edits}
     assert reasons == {Reason.PAST_IRREG, Reason.PAST_NOT_PART, Reason.BASE_DO}
     assert any(not one.edits for one in examples)
-
-
-def test_no_line_calls_a_tense_an_agreement():
-    verbs = VerbWords(VerbTable.load())
-    variants = {one for line in load() for place in line.places for one in place.variants}
-
-    misnamed = {
-        (one.right, reason.value)
-        for one in variants
-        for reason, _ in one.wrong
-        if one.right and named_by_form(reason, one.right.split(), "", verbs) is not reason
-    }
-
-    assert misnamed == set()

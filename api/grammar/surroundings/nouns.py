@@ -1,0 +1,101 @@
+"""Finds nouns, names and commands that look like other verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.grammar import word_sets
+from api.grammar.surroundings.context import Context, is_mark
+from api.grammar.verb_words import parts_of
+
+_ARTICLES = frozenset("a an the my your his her its our their every no".split())
+_NOUNS = frozenset(["can", "will", "might", "must", "may"])
+_NAMES = frozenset(["Will", "May"])
+# "the [trash] can": what cans are of or for.
+_CANS = frozenset(
+    "trash garbage rubbish tin beer soda paint petrol gas oil fuel watering spray soup jerry aerosol cola aluminium "
+    "aluminum metal".split()
+)
+_ADJECTIVES = frozenset(
+    "old new last first second third full empty little big small large rusty dusty dirty good strong free own living "
+    "final real whole late red blue green white black yellow grey silver open closed heavy light broken cheap".split()
+)
+# Nouns and names that look like base forms, and stand without an article: "Water boiling", "Bill sleeping".
+_BARE_SUBJECTS = frozenset(
+    "rain snow hail water ice fire smoke steam dust time work traffic music oil gas sand mud blood love hope mother "
+    "father people baby bill mark rob jack frank pat will grace rose sue chase nick bob ray jay lance chuck skip guy "
+    "josh peter harry dick dean drew art cliff dale gene jean norm rich rusty stew wade drive".split()
+)
+_BEFORE_A_COMMAND = frozenset("please then also now just always never don't and or first next to not do".split())
+# Heads of compounds whose first part is a verb: "write access", "sleep mode". They are poor objects of a verb.
+_HEADS = frozenset(
+    "access permission permissions right rights privilege privileges authority account accounts space mode modes "
+    "speed speeds time times support protection capacity performance latency operation operations request requests "
+    "lock locks error errors button buttons practice date dates point points buffer buffers cache caches cycle cycles "
+    "rate rates count counts queue queues limit limits quota quotas option options level levels room area areas zone "
+    "zones problem problems experience training power head heads path paths handle handles".split()
+)
+# These take such objects, and stand before no noun: "has take time".
+_WITH_OBJECTS = frozenset("take give make get find lose see know spend choose bring have do become keep teach".split())
+_KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
+
+
+def is_of_no_modal(context: Context) -> bool:
+    """Return whether what looks like a modal at the edit is a noun or a name: "Will [came] home late"."""
+    written, source = context.before_as_written, context.edit.source
+    if source[0].lower() in _NOUNS:
+        return _is_noun([*written, source[0]], len(written), is_last=True)
+    places = [at for at in range(max(0, len(written) - 4), len(written)) if written[at].lower() in _NOUNS]
+    if "not" in context.before[-1:]:  # "his might not [flies]"
+        return False
+    return bool(places) and _is_noun(written, places[-1], is_last=places[-1] == len(written) - 1)
+
+
+def _is_noun(written: Sequence[str], at: int, *, is_last: bool) -> bool:
+    """Return whether the modal there is a noun or a name: "the old will", "the trash can", "said Will".
+
+    `is_last` says that the verb comes right behind it. "Will came" has no other subject; "Will she came" has.
+    """
+    previous = written[at - 1].lower() if at else ""
+    if written[at] in _NAMES:
+        return is_last or (at > 0 and not is_mark(previous))
+    before = written[at - 2].lower() if at > 1 else ""
+    if previous in _ARTICLES or previous.endswith(("'s", "\u2019s")):
+        return True
+    if previous in ("that", "this"):
+        return before in word_sets.QUESTION_WORDS | word_sets.CLAUSE_STARTS | word_sets.PREPOSITIONS
+    if written[at].lower() == "can" and previous in _CANS:
+        return True
+    return previous in _ADJECTIVES and (before in word_sets.DETERMINERS or before.endswith(("'s", "\u2019s")))
+
+
+def is_command(context: Context) -> bool:
+    """Return whether the word before is a command, and no subject that lacks a 'be': "Consider [is adding] a test"."""
+    words = context.clause_before
+    if not words or not context.has_form(words[-1], "base") or words[-1] in _BARE_SUBJECTS:
+        return False
+    return all(word in _BEFORE_A_COMMAND for word in words[:-1]) and context.edit.source[0].endswith("ing")
+
+
+def is_part_of_a_noun(context: Context) -> bool:
+    """Return whether the verb is the first part of a compound: "[written] access", "[shown] and hide buttons"."""
+    source = context.edit.source[-1].lower()
+    if not context.has_form(source, "base") or not context.words.lemmas_of(source).isdisjoint(_WITH_OBJECTS):
+        return False
+    words = context.clause_after
+    while len(words) > 2 and words[0] in ("and", "or") and context.has_form(words[1], "base"):
+        words = words[2:]
+    is_bare = bool(words) and words[0] not in word_sets.CLOSED_CLASS
+    return is_bare and (words[0] in _HEADS or words[1:2] != [] and words[1] in _HEADS)
+
+
+def loses_do(context: Context) -> bool:
+    """Return whether a direct question loses a 'do' that it needs: "How [does works] it?", "What [does means] it?"."""
+    edit = context.edit
+    if not _is_do(edit.source[0]) or any(map(_is_do, edit.replacement)) or len(context.before) != 1:
+        return False
+    return context.before[0] in _KEEP_DO or (context.before[0] == "what" and edit.source[-1].lower() == "means")
+
+
+def _is_do(word: str) -> bool:
+    return parts_of(word)[0] in word_sets.DO_PARTS

@@ -1,0 +1,159 @@
+"""Finds times that belong to a noun, a preposition or another verb, and so say nothing of the tense.
+
+"He bought food for next week" is no future, "They have paid for last month" no past, and "since I like dogs" no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from api.grammar import word_sets
+from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.verb_words import parts_of
+
+_PERIODS = frozenset(
+    "night week weekend fortnight month quarter term semester season year decade century morning afternoon evening "
+    "day summer winter spring autumn fall time monday tuesday wednesday thursday friday saturday sunday january "
+    "february march april may june july august september october november december christmas easter".split()
+)
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+# With these a time is a complement. Not 'in', 'on', 'at', 'by', 'during': "on next Monday" is how learners say when.
+_TAKE_A_TIME = frozenset("for about of from to until till into than like with over regarding against".split())
+_OPEN_A_TIME = frozenset(["the", "this", "early", "late"])  # "for the next year"
+_SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
+# "went to see her next week": the purpose of a movement has its time.
+_MOVEMENTS = frozenset("go come travel drive fly return walk run ride move meet stop sail leave get".split())
+# Verbs whose object may be a time: "Nobody has mentioned yesterday".
+_OF_A_TIME = frozenset(
+    "mention regret enjoy forget remember discuss describe recall survive hate love miss celebrate dread relive "
+    "repeat waste spend plan explain mean choose suggest consider prefer fear".split()
+)
+_PAST_EVIDENCE = frozenset(["ago", "when", "once", "earlier"])
+_STAGES_OF_LIFE = frozenset("child kid boy girl baby teenager teen young little small born old student".split())
+_PRESENT = frozenset(["is", "are", "am", "do", "does", "can", "will", "must", "may", "has", "have"])
+_NO_VERB_BEHIND = word_sets.DETERMINERS | word_sets.PREPOSITIONS | {"last", "first", "and", "or", "to", "old", "new"}
+_PERSONS = word_sets.SUBJECT_PRONOUNS | word_sets.INDEFINITE_PRONOUNS | {"there"}
+
+_Time = tuple[int, int]  # the places of its first word and behind its last
+
+
+def is_no_future(context: Context) -> bool:
+    """Return whether every time to come is of a noun or another verb, or a time that is over stands in the clause.
+
+    "We moved the test to next Friday", "I hoped to see you tomorrow", "Bookings for next summer opened last week".
+    """
+    left, right = context.clause_before, context.after
+    if any(_pasts(left)) or any(_pasts(context.clause_after)):
+        return True
+    coming = [_is_bound(left, time) for time in _times(left, "tomorrow", "next")]
+    times = _times(right, "tomorrow", "next")
+    coming += [_is_bound(right, time) or _is_of_another_verb(context, time) for time in times]
+    return bool(coming) and all(coming)
+
+
+def is_no_past(context: Context) -> bool:
+    """Return whether every time that is over is a complement: "photos from last summer", "mentioned yesterday"."""
+    left, right = context.clause_before, context.clause_after
+    if any(map(_shows_a_past, (left, right))):
+        return False
+    over = [_is_bound(left, time) for time in _pasts(left)]
+    over += [_is_bound(right, time) or (time[0] == 0 and _takes_a_time(context)) for time in _pasts(right)]
+    return bool(over) and all(over)
+
+
+def is_because(context: Context) -> bool:
+    """Return whether the sentence says 'since' for 'because', so that no perfect is due: "since I like dogs"."""
+    source = [part.lower() for part in context.edit.source]
+    if "since" in context.after:
+        clause = context.after[context.after.index("since") + 1 :]
+    elif "since" in context.before:
+        clause = [*context.before[len(context.before) - context.before[::-1].index("since") :], *source, *context.after]
+    else:
+        return False
+    following = (*clause[1:], "")
+    clause = clause[: next((at for at, pair in enumerate(zip(clause, following, strict=True)) if _ends(*pair)), None)]
+    if clause[:1] in (["then"], ["may"], ["last"], ["yesterday"]):  # "since then he has", "since May"
+        return False
+    return _STAGES_OF_LIFE.isdisjoint(clause[2:]) and _is_present(context, clause)
+
+
+def _ends(word: str, following: str) -> bool:
+    """Return whether a mark or a joined clause ends the clause here: "since Friday, ...", "since Friday and he ..."."""
+    return is_mark(word) or (word in ("and", "but", "or", "so") and following in word_sets.SUBJECT_PRONOUNS)
+
+
+def _times(words: Sequence[str], day: str, first: str) -> Iterator[_Time]:
+    """Yield the places of "tomorrow" and "next week", or of "yesterday" and "last week", possessives included."""
+    for at, word in enumerate(words):
+        if word.removesuffix("'s") == day:
+            has_part = at + 1 < len(words) and words[at + 1] in ("morning", "afternoon", "evening", "night")
+            yield at, at + 1 + has_part
+        elif word == first and at + 1 < len(words) and words[at + 1].removesuffix("'s") in _PERIODS:
+            yield at, at + 2
+
+
+def _pasts(words: Sequence[str]) -> Iterator[_Time]:
+    return _times(words, "yesterday", "last")
+
+
+def _is_bound(words: Sequence[str], time: _Time) -> bool:
+    """Return whether the time is a complement or an owner: "for next week", "about last night's game"."""
+    start, end = time
+    if words[end - 1].endswith("'s"):
+        return True
+    while start and words[start - 1] in _OPEN_A_TIME:
+        start -= 1
+    return start > 0 and words[start - 1] in _TAKE_A_TIME
+
+
+def _is_of_another_verb(context: Context, time: _Time) -> bool:
+    """Return whether a clause or a verb between the edit and the time has the time.
+
+    "[will announce] that he fights next week", "[will hope] to see you tomorrow", "[will talk] about leaving tomorrow".
+    """
+    between = context.after[: time[0]]
+    if any(parts_of(word)[0] in _SUBJECTS for word in between):
+        return True
+    is_moving = not _lemmas(context).isdisjoint(_MOVEMENTS)
+    for at, word in enumerate(between[:-1]):
+        following = between[at + 1]
+        if word == "to" and not is_moving and context.has_form(following, "base"):
+            return True
+        if word in word_sets.PREPOSITIONS and following.endswith("ing") and context.has_form(following, "ing"):
+            return True
+    return False
+
+
+def _lemmas(context: Context) -> frozenset[str]:
+    return frozenset().union(*(context.words.lemmas_of(parts_of(word)[0]) for word in context.edit.source))
+
+
+def _takes_a_time(context: Context) -> bool:
+    return not _lemmas(context).isdisjoint(_OF_A_TIME)
+
+
+def _shows_a_past(words: Sequence[str]) -> bool:
+    """Return whether something else speaks of a time that is over: "ago", "in 1998", "on Monday"."""
+    return not _PAST_EVIDENCE.isdisjoint(words) or any(
+        word == "in" and following.isdigit() or word == "on" and following in _WEEKDAYS
+        for word, following in zip(words, words[1:], strict=False)
+    )
+
+
+def _is_present(context: Context, clause: Sequence[str]) -> bool:
+    """Return whether the clause has a verb in the present and none in the past: "since the road is icy"."""
+    is_present = False
+    for at, word in enumerate(clause):
+        first, *rest = parts_of(word)
+        previous = clause[at - 1] if at else ""
+        forms = context.words.forms_of(first)
+        is_participle = previous in ("is", "are", "am", "has", "have", "not") or previous.endswith(("'s", "'re", "n't"))
+        if "past" in forms and "base" not in forms and not is_participle:
+            return False
+        if first in ("has", "have") and at + 1 < len(clause) and context.has_form(clause[at + 1], "participle"):
+            continue  # "since I have been here"
+        is_present |= first in _PRESENT or (bool(rest) and first in _PERSONS and rest[-1] in ("'s", "'re", "'m"))
+        if at and previous not in _NO_VERB_BEHIND and word != "times":
+            is_plural_subject = previous in ("i", "you", "we", "they") or is_plural(previous)
+            is_present |= "third" in forms or (is_plural_subject and "base" in forms)
+    return is_present

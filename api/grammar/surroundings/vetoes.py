@@ -1,0 +1,52 @@
+"""Asks of each edit the rules for its reason.
+
+The guard judges which words an edit puts in the place of which. An edit that it allows may still be a mistake in its
+sentence. Word classes, places and closed lists of words show which ones are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from api.grammar.proposals import Proposal
+from api.grammar.reasons import Reason
+from api.grammar.surroundings import agreement, nouns, times
+from api.grammar.surroundings.context import Context
+from api.grammar.surroundings.quotes import is_quoted_for_its_form
+from api.grammar.verb_words import VerbWords
+from api.grammar.verbs import MODALS
+
+_MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will", "ought"})
+
+
+def _follows_a_modal(context: Context) -> bool:
+    """Return whether the word before is a modal with an -s: "He cans [to swim]"."""
+    return not _MODALS_WITH_S.isdisjoint(context.before[-1:])
+
+
+_VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
+    Reason.SVA_SG: (
+        agreement.disagrees, agreement.is_over, agreement.is_of_things_that_do, agreement.is_of_latin_plural
+    ),
+    Reason.SVA_PL: (agreement.disagrees, agreement.is_over, agreement.has_no_subject),
+    Reason.SVA_BE: (
+        agreement.disagrees, agreement.is_of_another_subject, agreement.is_of_things_that_do,
+        agreement.is_of_latin_plural,
+    ),
+    Reason.TENSE_FUT: (times.is_no_future,),
+    Reason.TENSE_PAST: (times.is_no_past, times.is_because),
+    Reason.PAST_NOT_PERF: (times.is_no_past,),
+    Reason.TENSE_PERF: (times.is_because,),
+    Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
+    Reason.BASE_MODAL: (nouns.is_of_no_modal,),
+    Reason.MISSING_BE: (nouns.is_command,),
+    Reason.PERF_PART: (nouns.is_part_of_a_noun,),
+    Reason.TO_INF: (_follows_a_modal,),
+    Reason.DO_SUPPORT: (nouns.loses_do,),
+}  # fmt: skip
+
+
+def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
+    """Return whether the words around the edit show that it would be a mistake."""
+    context = Context.of(sentence, edit, words)
+    return is_quoted_for_its_form(context) or any(veto(context) for veto in _VETOES.get(edit.reason, ()))
