@@ -7,6 +7,10 @@ export PATH=$PATH:/usr/sbin:/sbin
 # command, Debian's package
 TOOLS=(
   "nginx nginx-light"
+  "haproxy haproxy"
+  "caddy caddy"
+  "apache2 apache2"
+  "varnishd varnish"
   "promtool prometheus"
   "chromium chromium"
   "redis-server redis-server"

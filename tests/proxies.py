@@ -1,0 +1,102 @@
+"""Proxies as docs/proxies.md shows them, on free ports, as children of the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from ops.run.embedded_redis import free_port
+from tests import system_tools
+from tests.running_system import wait_until
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "proxies.md"
+_APACHE_MODULES = ("mpm_event", "authz_core", "proxy", "proxy_http")
+
+
+def _nginx(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
+    places = "".join(
+        f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    text = f"pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}{shown}}}\n"
+    return text, ["nginx", "-c", "{}", "-e", "stderr", "-g", "daemon off;"]
+
+
+def _haproxy(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
+    return shown, ["haproxy", "-db", "-f", "{}"]
+
+
+def _caddy(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
+    return f"{{\n\tadmin off\n}}\n{shown}", ["caddy", "run", "--adapter", "caddyfile", "--config", "{}"]
+
+
+def _apache(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
+    modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in _APACHE_MODULES)
+    own = f"ServerRoot {folder}\nServerName localhost\nDefaultRuntimeDir {folder}\nPidFile {folder}/pid\n"
+    return f"{modules}{own}ErrorLog {folder}/errors\n{shown}", ["apache2", "-D", "FOREGROUND", "-f", "{}"]
+
+
+def _varnish(folder: Path, shown: str, port: int) -> tuple[str, list[str]]:
+    command = ["varnishd", "-F", "-n", f"{folder}/varnish", "-a", f"127.0.0.1:{port}", "-f", "{}"]
+    return shown, [*command, "-s", "malloc,16m"]
+
+
+_KINDS: dict[str, Callable[[Path, str, int], tuple[str, list[str]]]] = {
+    "nginx": _nginx, "HAProxy": _haproxy, "Caddy": _caddy, "Apache": _apache, "Varnish": _varnish,
+}  # fmt: skip
+NAMES = tuple(_KINDS)
+
+
+class Proxy:
+    """One of them before an API on a port of this machine. `idle_s`: in place of the shown 60 s of keep-alive."""
+
+    def __init__(self, name: str, api_port: int, idle_s: int = 60) -> None:
+        self.name, self.port, self._temporary = name, free_port(), tempfile.TemporaryDirectory()
+        self.url = f"http://127.0.0.1:{self.port}"
+        folder = self._folder = Path(self._temporary.name)
+        folder.chmod(0o755)  # some run as another user
+        text, command = _KINDS[name](folder, _shown(name, api_port, self.port, idle_s), self.port)
+        (folder / "configuration").write_text(text, encoding="utf-8")
+        found = [part.replace("{}", str(folder / "configuration")) for part in command]
+        if name == "Varnish":
+            found += ["-p", f"backend_idle_timeout={idle_s}"]
+        self._command = [system_tools.find(found[0]), *found[1:]]
+
+    def __enter__(self) -> Self:
+        env = os.environ | {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder)}
+        with (self._folder / "said").open("wb") as said:
+            self._process = subprocess.Popen(self._command, env=env, stdout=said, stderr=said)
+        try:
+            wait_until(self._is_up, 40, lambda: (self._folder / "said").read_text(errors="replace"))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._temporary.cleanup()
+
+    def _is_up(self) -> bool:
+        assert self._process.poll() is None, (self._folder / "said").read_text(errors="replace")
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+def _shown(name: str, api_port: int, port: int, idle_s: int) -> str:
+    """The configuration of the page, with these ports and this time of keep-alive."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
+    text = re.findall(r"^```\w+\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0]
+    text = re.sub(r"\b8000\b", str(api_port), text)
+    text = re.sub(r"(?<=[ :])8080\b", str(port), text)
+    return re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", text)
