@@ -19,6 +19,7 @@ from api.service.exchange import Exchange
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
+from worker.mailbox.connection import script
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 from worker.mailbox.waiters import completion_of
@@ -56,6 +57,7 @@ class KeptRequests:
         phase = phase_of([job.state for job in found.jobs])
         if phase is not None:
             return phase
+        self._count_tokens(exchange, request_id, found)
         body = body_of(exchange, found.document)
         if isinstance(body, CorrectionBody):
             draft = self._corrector.pipeline.prepare_text(body.sentence, body.min_confidence)
@@ -73,6 +75,13 @@ class KeptRequests:
             results.add(CancelResult.CANCELLED)
         order = (CancelResult.CANCELLING, CancelResult.CANCELLED, CancelResult.DONE)
         return min(results, key=order.index, default=CancelResult.DONE)
+
+    def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
+        """Of an asynchronous request nobody has counted those of its answers before they are asked for."""
+        ask = getattr(self._corrector.mailbox, "ask", None)  # of one over Redis
+        if exchange.account is not None and ask is not None and ask(script("first", request_id, "", "paid")):
+            ends = [job.state for job in found.jobs if isinstance(job.state, Completion)]
+            exchange.more_tokens = sum([len(completion.output_ids) for completion in ends])
 
     def _found(self, request_id: str, exchange: Exchange) -> Found:
         found = find_own(self._observer, request_id, exchange.account)

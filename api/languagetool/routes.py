@@ -182,6 +182,7 @@ def _add(whole: Exchange, part: Exchange) -> None:
     """The batches run one after the other, so that their times add up."""
     whole.prompt_tokens += part.prompt_tokens
     whole.output_tokens += part.output_tokens
+    whole.more_tokens += part.prompt_tokens + part.output_tokens
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)
     whole.answered_s = part.answered_s

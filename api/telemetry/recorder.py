@@ -55,8 +55,13 @@ class Tallies:
         self.note_stages(exchange, elapsed_s)
         with self._lock:
             self._latency.observe(elapsed_s)
-            if exchange.account is not None:
-                tokens = exchange.prompt_tokens + exchange.output_tokens
+
+    def note_tokens(self, exchange: Exchange) -> None:
+        """What a request costs its key: once, however often it is sent or its answer is asked for."""
+        is_own = exchange.job_ids and exchange.accepted_s  # else another request's, with the same key, or refused
+        tokens = exchange.more_tokens + (exchange.prompt_tokens + exchange.output_tokens if is_own else 0)
+        if exchange.account is not None and tokens:
+            with self._lock:
                 self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
 
     def note_stages(self, exchange: Exchange, elapsed_s: float) -> None:
@@ -107,6 +112,8 @@ class RequestRecorder:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
         elapsed_s = time.perf_counter() - exchange.received_s
         self.tallies.note_response(exchange)
+        if not exchange.is_stream:
+            self.tallies.note_tokens(exchange)
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
         elif not exchange.parsed_s:
@@ -119,6 +126,7 @@ class RequestRecorder:
         """The last event of a stream is sent, long after its status line; None: the client left before."""
         exchange.is_answer, exchange.has_gone = isinstance(end, Correction), end is None
         exchange.slug = end.slug if isinstance(end, ServingError) else None
+        self.tallies.note_tokens(exchange)
         self._close(exchange, time.perf_counter() - exchange.received_s)
 
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:

@@ -21,7 +21,8 @@ from tests.running_system import ApiProcess, Reply, all_at_once, real_worker, se
 KEY, LINE = new_key("school")
 SLOW, SLOW_LINE = new_key("slow")
 GUEST, GUEST_LINE = new_key("guest")
-TEXT = f"{LINE}\n{SLOW_LINE} requests_per_s=0.5\n{GUEST_LINE}\n"
+COUNTED, COUNTED_LINE = new_key("counted")
+TEXT = f"{LINE}\n{SLOW_LINE} requests_per_s=0.5\n{GUEST_LINE}\n{COUNTED_LINE}\n"
 BODY = json.dumps({"sentence": "He goed home"}).encode()
 
 
@@ -202,6 +203,36 @@ def test_metrics_count_by_the_name_of_the_key(replicas: list[ApiProcess]) -> Non
         return 'miniserve_key_responses_total{key="school",status="200"}' in text and "ms_" not in text
 
     wait_until(counted, 5, "counted")
+
+
+def tokens_counted(replica: ApiProcess) -> float:
+    text = send(replica.url, "GET", "/metrics", headers={"Authorization": f"Bearer {KEY}"}).body
+    return float(text.partition('miniserve_key_tokens_total{key="counted"} ')[2].partition("\n")[0] or 0)
+
+
+def test_the_tokens_of_a_key_count_each_request_once_in_whichever_way_it_comes(replicas: list[ApiProcess]) -> None:
+    one, other = replicas
+    unknown = f"/requests/{'0' * 32}"
+    wait_until(lambda: {ask(each, COUNTED, "GET", unknown).status for each in replicas} == {404}, 5, "let in")
+    text = json.dumps({"sentence": "Yesterday she go to the school of her brother."}).encode()
+
+    def ask_for(**headers: str) -> Reply:
+        asked = {"Content-Type": "application/json", "Authorization": f"Bearer {COUNTED}", **headers}
+        return send(one.url, "POST", "/correct", text, asked)
+
+    ask_for()
+    wait_until(lambda: tokens_counted(other) > 0, 10, "counted")
+    each = tokens_counted(other)
+    for _ in range(3):
+        ask_for(**{"Idempotency-Key": "tokens"})
+    path = f"/requests/{ask_for(Prefer='respond-async').body['request_id']}"
+    for replica in (one, other, one):
+        wait_until(lambda replica=replica: ask(replica, COUNTED, "GET", path).status == 200, 10, "its answer")
+    send(one.url, "POST", "/v2/check", b"language=en-US&text=She+go+home.", {"Authorization": f"Bearer {COUNTED}"})
+    ask_for()
+
+    wait_until(lambda: tokens_counted(other) > 4 * each, 10, "all of them counted, the document's less than one")
+    assert tokens_counted(other) < 5 * each
 
 
 def test_who_has_no_key_is_refused_before_the_body_is_read(replicas: list[ApiProcess]) -> None:

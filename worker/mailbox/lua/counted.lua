@@ -1,7 +1,7 @@
 -- Whether an answer is still to be counted for its learner. `is_first`: it is given by POST.
-local function is_new(id, is_first)
+local function is_new(id, is_first, field)
   if id == '' then return true end
   local record = request_key(id)
   if redis.call('EXISTS', record) == 0 then return is_first end -- nobody can have it again but for a plain GET
-  return redis.pcall('HSETNX', record, 'counted', 1) == 1
+  return redis.pcall('HSETNX', record, field or 'counted', 1) == 1
 end

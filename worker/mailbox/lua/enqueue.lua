@@ -121,6 +121,8 @@ local function keep_record(wanted, num_running)
   local record, ttl = request_key(wanted.id), wanted.record_ttl
   local num_added = redis.call('HSET', record, 'jobs', table.concat(wanted.ids, ' '), 'open', num_running, 'document',
     wanted.document, 'digest', wanted.digest, 'maker', wanted.tokenizer)
+  -- The tokens of its answers count when they are first given: to the client that waits here, or to one that asks later.
+  if num_added == 5 and not wanted.is_async then redis.call('HSET', record, 'paid', 1) end
   local left = num_added == 5 and -1 or redis.call('TTL', record)
   if left < 0 or num_running > 0 and left < ttl then
     redis.call('EXPIRE', record, ttl)
