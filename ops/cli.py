@@ -183,6 +183,10 @@ def correct(settings: Settings, sentence: str, json: bool) -> None:
 
 
 def _prepare(process: str, settings: Settings) -> None:
+    if process == "api":
+        from ops.run.machine import check_temporary
+
+        check_temporary()
     if process in ("api", "worker"):
         check_spans(settings)
         check_keys(settings)

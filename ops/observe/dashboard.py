@@ -15,6 +15,7 @@ import click
 from gunicorn.app.base import BaseApplication
 
 from ops.options import option, with_settings
+from ops.run.machine import check_temporary
 from scheduler.settings import Settings, hide_password
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> Non
     """
     if asked["dashboard_open"] and not _is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")
+    check_temporary()
     access = _access(asked, may_delete=not is_delete_disabled)
     _Server(settings, access).run()
 

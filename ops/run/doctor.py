@@ -12,29 +12,25 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from importlib.metadata import packages_distributions
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import redis
 
-from miniserve import PACKAGES, REMEDY, foreign_package
 from ops.options import option
 from ops.run import embedded_redis
 from ops.run.banner import base_url
 from ops.run.health import http_fault
-from ops.run.model_facts import read_model_facts
+from ops.run.machine import Finding, looks_at_machine
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
 from scheduler.shards import place_of
 from worker.mailbox.connection import client_fault, connect, refusal_of
 from worker.mailbox.server import server_fault
-from worker.model.weights import DEFAULT_PATH, digest
 
-_OURS = "miniserve"  # the name of our distribution
 MAX_CLOCK_ERROR_S = 0.5
 MAX_MEMORY_SHARE = 0.8  # as the alert redis-memory-high
 # Each reads only, and shows whether the user may use the command; REPLICAOF has no form that only reads.
@@ -47,30 +43,17 @@ _NEEDLESS = {
 _USERS_REMEDY = "give our processes users without @dangerous: ops/deploy/redis/users.acl, docs/security.md#redis"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line: what was looked at, what is so, and what to do where that is wrong."""
-
-    check: str
-    found: str
-    remedy: str = ""  # empty: all is well
-
-    @property
-    def line(self) -> str:
-        return f"{'ok   ' if not self.remedy else 'FAULT'} {self.check:<18} {self.found}" + (
-            f": {self.remedy}" if self.remedy else ""
-        )
-
-
 @click.command()
 @option("--redis-url", help="Redis to look at; empty: the one that `miniserve up` would start.")
+@option("--port", help="Port of the API to look at, instead of the one that is set.")
 @option("--json", "as_json", is_flag=True)
-def doctor(redis_url: str | None, as_json: bool) -> None:
+def doctor(redis_url: str | None, port: str | None, as_json: bool) -> None:
     """Check settings, packages, model, ports, Redis and clock, one line each with the remedy.
 
     It changes nothing. Exits with 0 only if all is well.
     """
-    findings = list(examine(os.environ, redis_url))
+    given = {"MINISERVE_PORT": port} if port is not None else {}
+    findings = list(examine(os.environ | given, redis_url))
     if as_json:
         rows = [asdict(finding) | {"ok": not finding.remedy} for finding in findings]
         click.echo(json_module.dumps(rows, indent=2))
@@ -93,9 +76,7 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
     if settings.api_keys_file:
         yield _keys(settings.api_keys_file)
-    yield _packages()
-    yield _redis_py()
-    yield _model()
+    yield from looks_at_machine()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
     if redis_url is None:
@@ -120,34 +101,6 @@ def _keys(path: str) -> Finding:
     except KeyFileFault as error:
         return Finding("API keys", f"{path}: {error}", "mend the file; a server that runs keeps the keys it had")
     return Finding("API keys", f"{len(keys):,} of {len({one.account.name for one in keys.values()}):,} names")
-
-
-def _packages() -> Finding:
-    """The command itself has looked whether the packages are ours; here, whether anybody else owns their files."""
-    owners = packages_distributions()
-    shared = {f"`{name}` is also of {owner}" for name in PACKAGES for owner in owners.get(name, ()) if owner != _OURS}
-    if fault := foreign_package() or ", ".join(sorted(shared)):
-        return Finding("packages", fault, REMEDY)
-    return Finding("packages", f"{', '.join(PACKAGES)} are ours")
-
-
-def _redis_py() -> Finding:
-    found, _, remedy = client_fault().partition(": ")
-    return Finding("redis-py", found or redis.__version__, remedy)
-
-
-def _model() -> Finding:
-    stated = DEFAULT_PATH.with_suffix(".sha256")
-    try:
-        facts, found = read_model_facts(), digest(DEFAULT_PATH)
-        wanted = stated.read_text().split()[0]
-    except (OSError, ValueError, IndexError) as error:
-        return Finding("model", f"cannot be read ({error})", "install miniserve again")
-    if found != wanted:
-        return Finding(
-            "model", f"sha256 {found[:16]}..., {stated.name} states {wanted[:16]}...", "install miniserve again"
-        )
-    return Finding("model", f"{facts.num_parameters / 1e6:.2f} M parameters, sha256 {found[:16]}... as shipped")
 
 
 def _port(name: str, host: str, port: int, flag: str, path: str) -> Finding:

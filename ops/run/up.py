@@ -34,6 +34,7 @@ from ops.options import check_keys, check_spans
 from ops.run import banner, embedded_redis, logs, processes
 from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
+from ops.run.machine import check_temporary
 from ops.run.model_facts import read_model_facts
 from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Child, Signals, Supervisor
@@ -153,6 +154,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     except (OSError, ValueError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
     _check_mode(settings, with_dashboard)
+    check_temporary()
     check_spans(settings)
     check_keys(settings)
     if settings.uses_queue:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,15 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli import main
-from ops.run import doctor, embedded_redis
+from ops.run import doctor, embedded_redis, machine
 from tests.small_server import http, small_servers
+from worker.model.self_test import BatchInvariance, SelfTest
 
 SOUND = {
     "redis_version": "7.4.6", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0, "used_memory": 1,
     "maxmemory": 100, "aof_enabled": 1, "aof_last_write_status": "ok", "aof_last_bgrewrite_status": "ok",
 }  # fmt: skip
+NOWHERE = ("--redis-url", "redis://127.0.0.1:1")
 LOOKS = (doctor._version, doctor._eviction, doctor._memory, doctor._persistence)
 
 
@@ -69,19 +73,14 @@ def test_on_a_sound_machine_all_is_well() -> None:
     status, findings = run()
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
-    assert set(findings) == {
-        "settings",
-        "packages",
-        "redis-py",
-        "model",
-        "API port",
-        "dashboard port",
+    assert [*findings] == [
+        "settings", "packages", "redis-py", "model", "matrix kernels", "temporary files", "API port", "dashboard port",
         "embedded Redis",
-    }
+    ]  # fmt: skip
 
 
 def test_another_distribution_with_a_package_of_our_name_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"ops": ["miniserve", "ops"], "yaml": ["PyYAML"]})
+    monkeypatch.setattr(machine, "packages_distributions", lambda: {"ops": ["miniserve", "ops"], "yaml": ["PyYAML"]})
 
     finding = run()[1]["packages"]
 
@@ -120,6 +119,7 @@ def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
         ours, other = (start(lambda _, status=status: http(status, {})).url.rsplit(":", 1)[1] for status in (200, 404))
 
         assert run(MINISERVE_PORT=ours)[1]["API port"]["ok"]
+        assert f":{ours}" in run("--port", ours, MINISERVE_PORT=other)[1]["API port"]["found"]
         status, findings = run(MINISERVE_MODE="sync", MINISERVE_PORT=other)
 
     assert status == 1 and "choose another with --port" in findings["API port"]["remedy"]
@@ -127,13 +127,40 @@ def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
 
 def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = tmp_path / "mini-gpt.safetensors"
-    shutil.copy(doctor.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
-    changed.write_bytes(doctor.DEFAULT_PATH.read_bytes() + b"x")
-    monkeypatch.setattr(doctor, "DEFAULT_PATH", changed)
+    shutil.copy(machine.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
+    changed.write_bytes(machine.DEFAULT_PATH.read_bytes() + b"x")
+    monkeypatch.setattr(machine, "DEFAULT_PATH", changed)
 
     status, findings = run()
 
     assert status == 1 and findings["model"]["remedy"] == "install miniserve again"
+
+
+def test_kernels_that_change_answers_in_a_batch_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "check_batch_invariance", lambda _: SelfTest(BatchInvariance.TOKENS_DIFFER, (4,)))
+
+    found = run()[1]["matrix kernels"]
+
+    assert "another answer in a batch" in found["found"] and "OPENBLAS_CORETYPE" in found["remedy"]
+
+
+@pytest.mark.parametrize("command", [["up"], ["api", *NOWHERE], ["dashboard", *NOWHERE]])
+def test_where_no_temporary_file_can_be_written_it_is_said_in_one_line(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    ports = {"MINISERVE_PORT": str(embedded_redis.free_port())}
+
+    refused = CliRunner().invoke(main, command, env=ports)
+    finding = run()[1]["temporary files"]
+
+    said = "no folder for temporary files can be written (Read-only file system): set TMPDIR to one that can"
+    assert (refused.exit_code, refused.output) == (1, f"Error: {said}\n")
+    assert f"{finding['found']}: {finding['remedy']}" == said
 
 
 def test_an_old_server_is_named_where_up_would_start_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

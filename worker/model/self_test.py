@@ -34,6 +34,26 @@ class BatchInvariance(StrEnum):
     SAME_TOKENS = "same-tokens"  # the last bits differ: another token only where two are as good as equal
     TOKENS_DIFFER = "tokens-differ"
 
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+    @property
+    def remedy(self) -> str:
+        """What to do; empty: nothing."""
+        return _REMEDY if self is BatchInvariance.TOKENS_DIFFER else ""
+
+
+_MEANINGS = {
+    BatchInvariance.BIT_IDENTICAL: "a sentence has the same bits alone and in a batch",
+    BatchInvariance.SAME_TOKENS: "a sentence has the same tokens alone and in a batch; the last bits may differ",
+    BatchInvariance.TOKENS_DIFFER: "a sentence may have another answer in a batch than alone",
+}
+_REMEDY = (
+    "start the workers with OPENBLAS_CORETYPE=SkylakeX, Haswell or Nehalem, or update NumPy "
+    "(docs/operations.md#tokens-differ)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
@@ -48,7 +68,9 @@ def run_self_test(weights: Weights) -> str:
     found = check_batch_invariance(weights)
     log = logger.error if found.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
     sizes = {"differing_sizes": found.differing_sizes} if found.differing_sizes else {}
-    log("self-test: the same sentence alone and in batches", batch_invariance=found.invariance.value, **sizes)
+    about = {"batch_invariance": found.invariance.value, **sizes}
+    about |= {"remedy": found.invariance.remedy} if found.invariance.remedy else {}
+    log(f"self-test: {found.invariance.meaning}", **about)
     return found.invariance.value
 
 

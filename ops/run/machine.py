@@ -1,0 +1,102 @@
+"""What `miniserve doctor` looks at on a machine before any server: packages, model, its kernels, temporary files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import packages_distributions
+
+import click
+import redis
+
+from miniserve import PACKAGES, REMEDY, foreign_package
+from ops.run.model_facts import read_model_facts
+from worker.mailbox.connection import client_fault
+from worker.model.self_test import check_batch_invariance
+from worker.model.weights import DEFAULT_PATH, digest, load_weights
+
+_OURS = "miniserve"  # the name of our distribution
+_NO_FOLDER = "no folder for temporary files can be written"
+_NAME_ONE = "set TMPDIR to one that can"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, what is so, and what to do where that is wrong."""
+
+    check: str
+    found: str
+    remedy: str = ""  # empty: all is well
+
+    @property
+    def line(self) -> str:
+        return f"{'ok   ' if not self.remedy else 'FAULT'} {self.check:<18} {self.found}" + (
+            f": {self.remedy}" if self.remedy else ""
+        )
+
+
+def looks_at_machine() -> Iterator[Finding]:
+    yield _packages()
+    yield _redis_py()
+    yield (model := _model())
+    if not model.remedy:
+        yield _kernels()
+    yield _temporary()
+
+
+def _packages() -> Finding:
+    """The command itself has looked whether the packages are ours; here, whether anybody else owns their files."""
+    owners = packages_distributions()
+    shared = {f"`{name}` is also of {owner}" for name in PACKAGES for owner in owners.get(name, ()) if owner != _OURS}
+    if fault := foreign_package() or ", ".join(sorted(shared)):
+        return Finding("packages", fault, REMEDY)
+    return Finding("packages", f"{', '.join(PACKAGES)} are ours")
+
+
+def _redis_py() -> Finding:
+    found, _, remedy = client_fault().partition(": ")
+    return Finding("redis-py", found or redis.__version__, remedy)
+
+
+def _model() -> Finding:
+    stated = DEFAULT_PATH.with_suffix(".sha256")
+    try:
+        facts, found = read_model_facts(), digest(DEFAULT_PATH)
+        wanted = stated.read_text().split()[0]
+    except (OSError, ValueError, IndexError) as error:
+        return Finding("model", f"cannot be read ({error})", "install miniserve again")
+    if found != wanted:
+        return Finding(
+            "model", f"sha256 {found[:16]}..., {stated.name} states {wanted[:16]}...", "install miniserve again"
+        )
+    return Finding("model", f"{facts.num_parameters / 1e6:.2f} M parameters, sha256 {found[:16]}... as shipped")
+
+
+def _kernels() -> Finding:
+    """Whether a sentence gets the same answer alone and in a batch, as a worker finds it at its start."""
+    found = check_batch_invariance(load_weights(DEFAULT_PATH)).invariance
+    return Finding("matrix kernels", f"{found.value}: {found.meaning}", found.remedy)
+
+
+def _temporary() -> Finding:
+    fault = _temporary_fault()
+    return (
+        Finding("temporary files", f"{_NO_FOLDER} ({fault})", _NAME_ONE)
+        if fault
+        else Finding("temporary files", tempfile.gettempdir())
+    )
+
+
+def _temporary_fault() -> str | None:
+    try:
+        with tempfile.TemporaryFile():
+            return None
+    except OSError as error:
+        return error.strerror
+
+
+def check_temporary() -> None:
+    """Raises click.ClickException where nothing can be written."""
+    if fault := _temporary_fault():
+        raise click.ClickException(f"{_NO_FOLDER} ({fault}): {_NAME_ONE}")
