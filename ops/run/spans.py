@@ -13,6 +13,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,7 @@ class _SpanMaker:
         status = Status(StatusCode.ERROR if part.status >= 500 else StatusCode.UNSET)
         zero = part.received_at_s
         more = {"kind": SpanKind.SERVER, "status": status}
-        yield self._span(name, context, (zero, zero + part.delivered_s), facts, **more)
+        yield self._span(name, context, (zero, zero + part.delivered_s), facts, is_parent_remote=True, **more)
         for child, start_s, end_s in (
             ("tokenize", part.parsed_s, part.tokenized_s),
             ("reserve", part.sent_s, part.accepted_s),
@@ -160,27 +161,30 @@ class _SpanMaker:
         first_token_s = ended_at_s - sum(seconds for seconds, _ in steps)
         admitted_s = first_token_s - part.prefill_s
         facts = {"miniserve.job_id": request_id, "miniserve.attempt": part.attempt}
+        span = partial(self._span, is_parent_remote=True)  # the parent is of an API process
         hop_s = sum(seconds for seconds, batch_size in steps if batch_size == HANDOFF_BATCH)
         events, at_s = [], first_token_s
         for seconds, batch_size in steps:
             at_s += seconds
             if batch_size != HANDOFF_BATCH:
                 events.append(Event("step", {"batch_size": batch_size}, timestamp=_ns(at_s)))
-        yield self._span("queue", _child_of(parent), (admitted_s - part.queue_s, admitted_s), facts)
+        yield span("queue", _child_of(parent), (admitted_s - part.queue_s, admitted_s), facts)
         about_prefill = {"prompt_tokens": part.prompt_tokens, "batch_size": first[1], "slot": part.slot}
-        yield self._span("prefill", _child_of(parent), (admitted_s, first_token_s), facts | about_prefill)
+        yield span("prefill", _child_of(parent), (admitted_s, first_token_s), facts | about_prefill)
         begun_s = first_token_s + hop_s
         if hop_s:
-            yield self._span("handoff", _child_of(parent), (first_token_s, begun_s), facts)
+            yield span("handoff", _child_of(parent), (first_token_s, begun_s), facts)
         about_decode = {"output_tokens": part.output_tokens, "finish_reason": part.finish_reason.value}
-        yield self._span("decode", _child_of(parent), (begun_s, ended_at_s), facts | about_decode, events=events)
+        yield span("decode", _child_of(parent), (begun_s, ended_at_s), facts | about_decode, events=events)
 
     def _span(
         self, name: str, context: TraceContext, times_s: tuple[float, float], facts: Mapping[str, Any], **more: Any
     ) -> ReadableSpan:
+        """`is_parent_remote`: the parent is of another process, which the exporter writes into the flags."""
         from opentelemetry.sdk.trace import ReadableSpan
 
-        parent = _otel(context.trace_id, context.parent_span_id) if context.parent_span_id else None
+        is_remote = more.pop("is_parent_remote", False)
+        parent = _otel(context.trace_id, context.parent_span_id, is_remote) if context.parent_span_id else None
         start, end = map(_ns, times_s)
         own = _otel(context.trace_id, context.span_id)
         return ReadableSpan(name, own, parent, attributes=facts, start_time=start, end_time=end, **self._about, **more)
@@ -190,10 +194,10 @@ def _child_of(context: TraceContext) -> TraceContext:
     return TraceContext(context.trace_id, secrets.token_hex(8), parent_span_id=context.span_id)
 
 
-def _otel(trace_id: str, span_id: str) -> Any:
+def _otel(trace_id: str, span_id: str, is_remote: bool = False) -> Any:
     from opentelemetry.trace import SpanContext, TraceFlags
 
-    return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote, TraceFlags(TraceFlags.SAMPLED))
 
 
 def _ns(at_s: float) -> int:

@@ -69,6 +69,9 @@ def test_the_tree_hangs_where_the_clients_header_says(system: RunningSystem, col
 
     assert (root.trace_id, root.parent_id) == (TRACE, PARENT)
     assert {span.trace_id for span in children} == {TRACE}
+    remote, own = 0x300, 0x100  # whether the parent is of another process, as OpenTelemetry's SDK says it
+    wanted = dict.fromkeys(("POST /correct", *STEPS), remote) | dict.fromkeys(("tokenize", "reserve", "deliver"), own)
+    assert {span.name: span.flags & 0x300 for span in (root, *children)} == wanted
 
 
 def test_a_header_that_is_malformed_begins_a_trace_of_its_own(system: RunningSystem, collector: SpanCollector) -> None:
