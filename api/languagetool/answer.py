@@ -38,7 +38,7 @@ class Answer:
     def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
         """`start`: of the sentence in the plain text. An error says why it was not checked."""
         if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
-            self.failure = self.failure or outcome
+            self.failure = outcome
             return
         self._num_sentences, self.has_checked = self._num_sentences + 1, True
         place = self.document.span(start, start + len(sentence))
