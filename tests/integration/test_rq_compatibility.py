@@ -1,4 +1,4 @@
-"""What RQ 2.12's own classes, `rq info` and rq-dashboard make of our keys: they are our monitor."""
+"""What the classes of RQ 2.12 and 3.0, `rq info` and rq-dashboard make of our keys: they are our monitor."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
+import rq
 from redis import Redis
 from rq import Queue, Worker
 from rq.job import Job, JobStatus
@@ -33,6 +34,7 @@ from tests.mailbox_house import (
     take_one,
 )
 from worker.mailbox.formats import FUNCTION_NAME
+from worker.mailbox.protocol import WorkerReport
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
 
@@ -60,6 +62,10 @@ def one_of_each(house: RedisHouse) -> str:
 
 def fetch(name: str, client: Redis) -> Job:
     return Job.fetch(name, connection=client, serializer=JSONSerializer)
+
+
+def test_these_tests_run_the_release_that_is_asked_for() -> None:
+    assert rq.__version__ == os.environ.get("TEST_RQ_VERSION", rq.__version__)
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -108,6 +114,15 @@ def test_rq_sees_the_worker_and_its_counts(one_of_each: str, client: Redis) -> N
     assert (worker.successful_job_count, worker.failed_job_count) == (1, 1)
     assert abs(worker.last_heartbeat - datetime.now(UTC)) < timedelta(seconds=10)
     assert worker.get_current_job().description == "continuous batch: 1 sequences"
+
+
+def test_rq_sees_a_workers_address_and_the_time_that_it_has_worked(house: RedisHouse, client: Redis) -> None:
+    house.worker(lambda: WorkerReport(totals={"iteration:t": 1.5}))
+
+    (worker,) = eventually(lambda: [each for each in Worker.all(connection=client) if each.ip_address != "unknown"])
+
+    assert worker.ip_address in [each["addr"] for each in client.client_list()]
+    assert worker.total_working_time == 1.5
 
 
 def test_the_stored_result_cannot_become_html(one_of_each: str, client: Redis) -> None:

@@ -202,6 +202,17 @@ class RedisConnection:
         except (RedisError, OSError) as error:
             raise self._broken(error) from error
 
+    @property
+    def address(self) -> str:
+        """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
+        line = getattr(self._connection, "_sock", None) if self._is_open else None
+        if line is None:
+            return "unknown"
+        if line.family == socket.AF_UNIX:
+            return f"{line.getpeername()}:0"
+        host, port, *_ = line.getsockname()
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
     def close(self) -> None:
         self._is_open = False
         self._num_expected = 0
