@@ -11,6 +11,7 @@ TEST_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
+RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py dead_letters.py)
 # Clients of LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
 OLD_CLIENTS := $(VENV)/old-clients
@@ -59,6 +60,10 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@rm -rf $(VENV)/tried-clients
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
+	@# RQ's tools on our queue, in the oldest and the newest release that we allow.
+	@for version in 2.12.0 3.0.0; do $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps \
+	  --target $(VENV)/rq-$$version rq==$$version && PYTHONPATH=$(VENV)/rq-$$version TEST_RQ_VERSION=$$version $(PYTEST_PARALLEL) \
+	  $(RQ_TESTS) || exit 1; done
 	@$(PYTEST) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) -n 2 --dist loadfile -m 'not alone' tests/system

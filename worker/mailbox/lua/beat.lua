@@ -21,9 +21,16 @@ local num_decoders = sum_rates()
 
 -- What the dashboard shows as "current job". It is a display, in no queue, and nobody runs it. Its `data` is the one
 -- constant here that is no JSON, because the dashboard's workers page reads this field with RQ's default serializer.
+-- RQ 3 finds it by an execution.
+local execution = batch .. ':' .. batch
 if num_held == '0' then
   redis.call('HDEL', key, 'current_job')
+  redis.call('DEL', key .. ':executions')
 else
+  redis.call('SADD', key .. ':executions', execution)
+  redis.call('EXPIRE', key .. ':executions', 60)
+  redis.call('HSET', 'rq:execution:' .. execution, 'job_id', batch, 'created_at', now, 'last_heartbeat', now, 'worker_name', worker)
+  redis.call('EXPIRE', 'rq:execution:' .. execution, 60)
   redis.call('HSET', key, 'current_job', batch)
   redis.call('HSET', job_key(batch), 'data', "(S'continuous batch'\nN)}t.", 'created_at', iso_now(), 'origin', 'correct',
     'status', 'started', 'description', 'continuous batch: ' .. num_held .. ' sequences')
