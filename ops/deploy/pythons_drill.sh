@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make up` and `make test` of what is committed here, with the Python of other releases of Debian: each in a chroot
-# with no more than the README asks for, as root and as a plain user. Ends with status 1 where one of them is red.
+# with what the README asks for, git and curl, as root and as a plain user. Ends with status 1 where one of them is red.
 #   [USERS="root plain"] ops/deploy/pythons_drill.sh [SUITE ...]     default: trixie sid
 # Needs root and debootstrap. Debian's packages come from where apt gets them here, Python's from where pip does.
 set -euo pipefail
@@ -21,7 +21,7 @@ trap 'exit 1' INT TERM
 
 prepare() { # a suite
   local place=$chroots/$1
-  debootstrap --variant=minbase --include=python3,python3-venv,make,ca-certificates,curl "$1" "$place" "$mirror" \
+  debootstrap --variant=minbase --include=python3,python3-venv,make,ca-certificates,curl,git "$1" "$place" "$mirror" \
     >"$chroots/$1.log" || { tail -n 20 "$chroots/$1.log" >&2; return 1; }
   mount -t proc proc "$place/proc"
   mount --bind /dev "$place/dev"
