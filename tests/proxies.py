@@ -23,7 +23,8 @@ def _nginx(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
     places = "".join(
         f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    text = f"pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}{shown}}}\n"
+    logs = _blocks("Logs")[0].replace("/var/log/nginx/", f"{folder}/")
+    text = f"pid {folder}/pid;\nevents {{}}\nhttp {{\n{logs}{places}{shown}}}\n"
     return text, ["nginx", "-c", "{}", "-e", "stderr", "-g", "daemon off;"]
 
 
@@ -78,6 +79,11 @@ class Proxy:
             raise
         return self
 
+    def logged(self) -> str:
+        """All that it has written so far, as text."""
+        paths = [self._folder / name for name in ("said", "access.log", "error.log", "errors")]
+        return "".join([path.read_text(errors="replace") for path in paths if path.exists()])
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
@@ -95,8 +101,11 @@ class Proxy:
 
 def _shown(name: str, api_port: int, port: int, idle_s: int) -> str:
     """The configuration of the page, with these ports and this time of keep-alive."""
-    section = PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
-    text = re.findall(r"^```\w+\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0]
-    text = re.sub(r"\b8000\b", str(api_port), text)
+    text = re.sub(r"\b8000\b", str(api_port), _blocks(name)[0])
     text = re.sub(r"(?<=[ :])8080\b", str(port), text)
     return re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", text)
+
+
+def _blocks(section: str) -> list[str]:
+    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return re.findall(r"^```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)

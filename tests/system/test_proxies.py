@@ -94,6 +94,14 @@ def test_a_body_that_is_too_large_gets_the_problem_of_the_api(proxy: Proxy, num_
     assert (reply.status, reply.slug) == (413, "body-too-large")
 
 
+def test_no_log_has_the_text_that_a_query_holds(proxy: Proxy) -> None:
+    assert send(proxy.url, "GET", "/v2/languages?text=secret").status == 200
+
+    if proxy.name == "nginx":
+        eventually(lambda: "GET /v2/languages" in proxy.logged())
+    assert "secret" not in proxy.logged()
+
+
 def test_no_request_is_lost_at_the_edge_of_keep_alive(redis_url: str) -> None:
     """500 times through each proxy, a POST, which no proxy may send again. The proxy closes before the API does.
 
