@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 
 from scheduler.messages import Completion, CorrectionRequest, Timings
 
-# 1 ms to 10 s in steps of a half, about: a quantile read from them is off by a quarter at most.
+# In steps of a half, about: a median read from them is off by a quarter at most. Sizes end between whole numbers.
 TIME_BUCKETS_S = (
     0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075,
     0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0,
 )  # fmt: skip
-SIZE_BUCKETS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+SIZE_BUCKETS = (0.75, 1.25, 2.25, 3.25, *[size + 0.5 for size in _SIZES])
 SUM = "sum"
 
 
