@@ -17,6 +17,7 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import NamedTuple
 
+from api.grammar.memo import memo
 from api.grammar.reading import read
 from api.grammar.words import without_links
 
@@ -89,20 +90,27 @@ def _doubt(text: str) -> float:
 
 def _clues(text: str) -> tuple[int, float]:
     """Return how much speaks for English, and how much against it."""
-    english, foreign = _frequent_words()
     for_english, against = 0, 0.0
     words = _WORD.findall(without_links(read(text[:_MOST_CHARACTERS]).text).replace("\u2019", "'"))
     for at, word in enumerate(words):
-        small = word.lower()
-        if small in english:
+        weight = _weight(word)
+        if weight < 0.0:
             for_english += 1
-        elif small in foreign:
-            against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else 1
-        elif not word.isascii() and small == word:
-            against += 1
-        elif not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word):
-            against += 0.5
+        elif weight:
+            against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weight
     return for_english, against
+
+
+@memo
+def _weight(word: str) -> float:
+    """Return how much a word speaks against English; -1 where it speaks for it."""
+    english, foreign = _frequent_words()
+    small = word.lower()
+    if small in english:
+        return -1.0
+    if small in foreign or not word.isascii() and small == word:
+        return 1.0
+    return 0.5 if not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word) else 0.0
 
 
 def _is_in_a_name(words: Sequence[str]) -> bool:

@@ -31,7 +31,8 @@ _ONE_BE = frozenset(["is", "was", "isn't", "wasn't"])
 # Their -ing before a plural is more often what somebody does than what something is like: "Reading books are fun".
 _ACTIVITIES = frozenset(
     "read eat play watch learn write buy sell make drink collect tell break take ride cook raise keep solve draw "
-    "paint visit speak study help teach hunt catch pick climb build wash clean use do have give get throw".split()
+    "paint smoke wear carry visit speak study help teach hunt catch pick climb build wash clean use do have give get "
+    "throw".split()
 )
 # But with these it names a kind of them: "Reading glasses are", "Eating habits are", "Learning outcomes are".
 _KINDS = frozenset(
@@ -58,7 +59,7 @@ _OF_LINES = frozenset(
     "trigger trim turn uninstall unlock unpack update upload use validate verify wait warn watch wrap write "
     "yield".split()
 )
-_BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | {"to", "or", "per"}
+_BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | {"to", "or", "per"}
 # Behind such a word they are verbs: "Shows [starts] at eight".
 _OF_EVENTS = frozenset(
     "begins starts opens closes ends stops leaves arrives comes goes fails works helps happens lives grows sleeps "
@@ -138,9 +139,7 @@ def has_no_subject(context: Context) -> bool:
     is_of_lines = not context.words.lemmas_of(words[0]).isdisjoint(_OF_LINES)
     if len(words) == 1:
         following = context.after[:1]
-        is_object = (
-            not following or is_mark(following[0]) or following[0] in word_sets.PREPOSITIONS | {"to", "and", "or"}
-        )
+        is_object = not following or is_mark(following[0]) or following[0] in _BEHIND_AN_OBJECT
         return is_of_lines and is_object and context.edit.source[0].lower() not in _OF_EVENTS
     is_joined = words[-1] in ("and", "or", "then", ",")  # "Parses the input and [return] a tree"
     return is_joined and (is_of_lines or words[1] in word_sets.DETERMINERS)

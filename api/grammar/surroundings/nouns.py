@@ -69,12 +69,13 @@ def _is_noun(written: Sequence[str], at: int, *, is_last: bool) -> bool:
     return previous in _ADJECTIVES and (before in word_sets.DETERMINERS or before.endswith(("'s", "\u2019s")))
 
 
-def is_command(context: Context) -> bool:
-    """Return whether the word before is a command, and no subject that lacks a 'be': "Consider [is adding] a test"."""
-    words = context.clause_before
+def is_behind_a_command(context: Context) -> bool:
+    """Return whether the word before is a command: "Consider [is adding] a test", "Show [hid] files"."""
+    words, verb = context.clause_before, context.edit.source[0].lower()
     if not words or not context.has_form(words[-1], "base") or words[-1] in _BARE_SUBJECTS:
         return False
-    return all(word in _BEFORE_A_COMMAND for word in words[:-1]) and context.edit.source[0].endswith("ing")
+    is_object = verb.endswith("ing") or context.has_form(verb, "participle")
+    return is_object and all(word in _BEFORE_A_COMMAND for word in words[:-1])
 
 
 def is_part_of_a_noun(context: Context) -> bool:

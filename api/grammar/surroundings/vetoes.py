@@ -39,7 +39,8 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_PERF: (times.is_because,),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal,),
-    Reason.MISSING_BE: (nouns.is_command,),
+    Reason.MISSING_BE: (nouns.is_behind_a_command,),
+    Reason.PAST_NOT_PART: (nouns.is_behind_a_command,),
     Reason.PERF_PART: (nouns.is_part_of_a_noun,),
     Reason.TO_INF: (_follows_a_modal,),
     Reason.DO_SUPPORT: (nouns.loses_do,),
@@ -48,5 +49,10 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
 
 def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
     """Return whether the words around the edit show that it would be a mistake."""
+    if is_quoted_for_its_form(sentence, edit):
+        return True
+    vetoes = _VETOES.get(edit.reason)
+    if vetoes is None:
+        return False
     context = Context.of(sentence, edit, words)
-    return is_quoted_for_its_form(context) or any(veto(context) for veto in _VETOES.get(edit.reason, ()))
+    return any(veto(context) for veto in vetoes)
