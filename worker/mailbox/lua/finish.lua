@@ -21,12 +21,11 @@ local function store(id, status, payload, error_text, ttl)
   redis.call('EXPIRE', 'rq:results:' .. id, ttl)
 end
 
--- Whether its answer is this worker's: it comes again, because the reply to the FINISH that stored it was lost.
-local function is_repeated(id)
-  local last = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)[1]
-  for field = 1, last and #last[2] or 0, 2 do
-    if last[2][field] == 'worker_name' then return last[2][field + 1] == worker end
-  end
+-- Whether this very answer is stored: it comes again, because the reply to the FINISH that stored it was lost.
+local function is_repeated(id, payload)
+  local last, row = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)[1], {}
+  for field = 1, last and #last[2] or 0, 2 do row[last[2][field]] = last[2][field + 1] end
+  return row.worker_name == worker and row.return_value == payload
 end
 
 local duplicates = 0
@@ -68,7 +67,7 @@ for at = FIRST, #ARGV, STEP do
     end
   elseif not was then
     release(id) -- deleted by hand while it ran
-  elseif status ~= 'canceled' and status ~= 'expired' and not is_repeated(id) then
+  elseif status ~= 'canceled' and status ~= 'expired' and not is_repeated(id, payload) then
     duplicates = duplicates + 1
   end
 end
