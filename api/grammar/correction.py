@@ -84,12 +84,14 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
     language = language_of(reading.text)
-    doubtful = [part for part in parts if len(parts) > 1 and not language_of(part.sentence).is_english]
+    sentences = [(part.start, part.sentence, part.num_dropped) for part in parts]
+    sentences += [(note.start, reading.text[note.start : note.end], 0) for note in skipped]
+    doubtful = [one for one in sentences if len(sentences) > 1 and not language_of(one[1]).is_english]
     # A few words of another language are not worth a note, unless edits are withheld because of them.
-    are_noted = any(part.num_dropped for part in doubtful) or are_foreign([part.sentence for part in doubtful])
+    are_noted = any(num_dropped for *_, num_dropped in doubtful) or are_foreign([text for _, text, _ in doubtful])
     notes = [*skipped, *_moved(parts)]
     if are_noted or not language.is_english:
-        places = [(part.start, part.start + len(part.sentence)) for part in doubtful] or [(0, len(reading.text))]
+        places = [(start, start + len(text)) for start, text, _ in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
     notes = [note._replace(start=reading.place(note.start), end=reading.end(note.end)) for note in notes]
     notes.sort(key=lambda note: note.start)

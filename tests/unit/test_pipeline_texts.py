@@ -167,6 +167,18 @@ def test_a_sentence_that_is_too_long_is_skipped_and_named_and_the_others_are_cor
     assert correction.explanation.endswith(" 1 sentence is too long and was not read.")
 
 
+def test_a_sentence_in_another_language_is_noted_where_it_stands_read_or_not() -> None:
+    skipped, read = "Es ist nicht " + "gut und " * 31 + "schlecht.", "Das ist nicht so."
+    text = f"{skipped} He goed home. {read}"
+
+    correction = conclude(text, [WENT], [])
+
+    assert correction.corrected == text.replace("goed", "went")
+    noted = [text[note.start : note.end] for note in correction.notes if note.code is NoteCode.NOT_ENGLISH]
+    assert noted == [skipped, read]
+    assert PARTLY_ENGLISH in correction.explanation
+
+
 def test_a_text_of_which_every_sentence_is_too_long_is_answered_without_the_model() -> None:
     long_one = "Word " + "word " * 64 + "word."
 
