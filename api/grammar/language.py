@@ -29,6 +29,8 @@ ENGLISH, UNDETERMINED = "en", "und"  # as in BCP 47
 _MOST_CONFIDENCE = 0.99  # 220 sentences of ten other languages show no more: none has a clue more for English
 _LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is doubted at all, by 0.5
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
+# At the start these are as often words of another language: "Was kostet das Brot?", "We gaan naar huis".
+_SHARED = frozenset("was will me we of so".split())
 _OF_NAMES = frozenset("al bin da de del den der des di do dos du la las le los van von y".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
@@ -88,14 +90,14 @@ def _doubt(text: str) -> float:
     return against - for_english if against >= 1 else 0.0
 
 
-def _clues(text: str) -> tuple[int, float]:
+def _clues(text: str) -> tuple[float, float]:
     """Return how much speaks for English, and how much against it."""
-    for_english, against = 0, 0.0
+    for_english = against = 0.0
     words = _WORD.findall(without_links(read(text[:_MOST_CHARACTERS]).text).replace("\u2019", "'"))
     for at, word in enumerate(words):
         weight = _weight(word)
         if weight < 0.0:
-            for_english += 1
+            for_english += 1.0 if at or word.lower() not in _SHARED else 0.5
         elif weight:
             against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weight
     return for_english, against

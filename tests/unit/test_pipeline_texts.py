@@ -98,6 +98,7 @@ def test_a_text_without_edits_says_what_was_checked(text: str, said: str) -> Non
         ("Bitte am Eingang warten.", ScriptEdit(1, 1, "is", Reason.SVA_BE)),
         ("Was machst du am Wochenende?", ScriptEdit(3, 1, "is", Reason.SVA_BE)),
         ("El perro come carne.", ScriptEdit(2, 1, "comes", Reason.SVA_SG)),
+        ("Was kostet das Brot?", ScriptEdit(0, 1, "were", Reason.SVA_BE)),
     ],
 )
 @pytest.mark.parametrize("after", ["", " He goed home."])
