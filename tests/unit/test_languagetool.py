@@ -95,8 +95,10 @@ def test_a_word_with_markup_in_it_is_one_place_and_markup_alone_is_none() -> Non
     assert document.original[slice(*document.span(0, 6))] == "go<i>ed `x`"
 
 
-def test_data_may_hold_the_text_alone(client: FlaskClient) -> None:
-    assert check(client, data='{"text": "He goed"}').get_json()["matches"][0]["offset"] == 3
+def test_data_may_hold_the_text_alone_and_the_other_field_may_be_empty(client: FlaskClient) -> None:
+    for fields in ({"data": '{"text": "He goed"}'}, {"data": '{"text": "He goed"}', "text": ""}):
+        assert check(client, **fields).get_json()["matches"][0]["offset"] == 3
+    assert check(client, "He goed", data="").get_json()["matches"][0]["offset"] == 3
 
 
 @pytest.mark.parametrize(
