@@ -30,6 +30,7 @@ PIPELINE = TextPipeline.load()
 UNITS = {
     "a mark and a line break": "!\n", "blank": " ", "line break": "\n", "question and a blank": "?\n ", "dots": ". ",
     "ellipses": "\u2026 ", "quotes": '"', "curly quotes": "\u201ca.\u201d ", "a quote and a dot": '."',
+    "typed quotes": "-'a", "open quotes": "\u201c",
     "closing brackets": '.)]}"', "opening brackets": "(((", "open bracket": "(a. ", "accents": "a\u0301",
     "accents alone": "\u0301", "zero width": "\u200b", "joiners": "\u200d", "emoji": "\U0001f600",
     "emoji behind dots": ".\U0001f600 ", "smileys": ".:) ", "one word": "a", "apostrophes": "a'", "hyphens": "a-",

@@ -6,17 +6,21 @@ What somebody says is corrected as all text is; a title, an example or what to s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from api.grammar.proposals import Proposal
 
-_QUOTED = re.compile(
-    r"\"(?P<straight>[^\"]*)\"|\u201c(?P<curly>[^\u201d]*)\u201d|\u2018(?P<single>[^\u2018]*?)\u2019(?!\w)"
-    r"|(?<![\w'])'(?P<typed>[^\s'](?:[^']|'(?=\w))*)'(?!\w)"
-)
-_MARKS = frozenset("\"'\u2018\u201c")
+# By the mark that opens a quotation: which mark closes it; a single one may open again instead.
+_OPENING = re.compile(r"[\"\u201c\u2018]|(?<![\w'])'(?=[^\s'])")
+_CLOSING = {
+    '"': re.compile('"'),
+    "\u201c": re.compile("\u201d"),
+    "\u2018": re.compile(r"\u2018|\u2019(?!\w)"),
+    "'": re.compile(r"'(?!\w)"),
+}
 _SPEECH = frozenset(
     "said asked told replied answered shouted cried whispered exclaimed added explained yelled thought screamed "
-    "remarked begged called-out claimed announced warned insisted continued".split()
+    "remarked begged claimed announced warned insisted continued".split()
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _NEAR = 60  # characters around a quotation that are read
@@ -24,19 +28,34 @@ _NEAR = 60  # characters around a quotation that are read
 
 def is_quoted_for_its_form(sentence: str, edit: Proposal) -> bool:
     """Return whether the edit stands in a quotation that is no speech: 'The title is "We [were] kings".'."""
-    if _MARKS.isdisjoint(sentence):
-        return False
-    for match in _QUOTED.finditer(sentence):
-        if match.start() < edit.start and edit.end < match.end():
-            return not _is_speech(sentence, match)
+    for start, end in _quotations(sentence):
+        if start < edit.start and edit.end < end:
+            return not _is_speech(sentence, start, end)
     return False
 
 
-def _is_speech(sentence: str, quoted: re.Match[str]) -> bool:
+def _quotations(sentence: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of quotations with their marks.
+
+    A mark that is not closed once is never closed later, so that the sentence is looked through a few times at most.
+    """
+    at, unclosed = 0, set()
+    while opening := _OPENING.search(sentence, at):
+        start, mark = opening.start(), opening[0]
+        at = opening.end()
+        closing = None if mark in unclosed else _CLOSING[mark].search(sentence, at)
+        if closing is None:
+            unclosed.add(mark)
+        elif closing[0] != "\u2018":
+            at = closing.end()
+            yield start, at
+
+
+def _is_speech(sentence: str, start: int, end: int) -> bool:
     """Return whether somebody says it: a comma, a dash with a name or a verb of saying is near, or it is alone."""
-    before = sentence[max(0, quoted.start() - _NEAR) : quoted.start()].rstrip()
-    after = sentence[quoted.end() : quoted.end() + _NEAR]
-    text = quoted[quoted.lastgroup or 0].rstrip()
+    before = sentence[max(0, start - _NEAR) : start].rstrip()
+    after = sentence[end : end + _NEAR]
+    text = sentence[start + 1 : end - 1].rstrip()
     is_ended, is_part = text.endswith((",", ".", "!", "?", "\u2026")), after.lstrip()[:1].islower()
     if before.endswith((",", ":")) and (is_ended or not is_part):  # 'In the poem, "we was free" comes twice.'
         return True
