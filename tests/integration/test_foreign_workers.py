@@ -207,8 +207,13 @@ def test_an_answer_stays_when_a_worker_of_rq_fails_its_job_afterwards(house: Red
         job.set_status("failed", pipeline=pipeline)
         job._handle_failure("ModuleNotFoundError: miniserve", pipeline)
         pipeline.execute()
+    dead_letters = api.observe().dead_letters
 
+    assert dead_letters == 0
     assert api.wait(api.submit(a_request("a")), 60) == an_answer("a")
+    eventually(lambda: client.zscore("rq:finished:correct", "a") and not client.zcard("rq:failed:correct"))
+    assert client.hget("rq:job:a", "status") == b"finished"
+    assert 0 < client.ttl("rq:job:a") <= 60
 
 
 def test_a_job_that_a_worker_of_rq_has_failed_can_be_cancelled(

@@ -206,7 +206,7 @@ class RedisConnection:
     def address(self) -> str:
         """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
         line = getattr(self._connection, "_sock", None) if self._is_open else None
-        if line is None:
+        if not isinstance(line, socket.socket):
             return "unknown"
         if line.family == socket.AF_UNIX:
             return f"{line.getpeername()}:0"

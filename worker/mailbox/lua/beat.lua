@@ -62,6 +62,21 @@ for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
   redis.call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)
 end
 
+-- What a worker of RQ's has failed after it was answered is finished, as it was.
+for _, id in ipairs(failed_by_others()) do
+  local rows = results_of(id, 10)
+  local at = 1
+  while rows[at] and not field_of(rows[at], 'return_value') do at = at + 1 end
+  if field_of(rows[at], 'type') == '1' and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
+    local ttl = ttl_of(read(id, 'result_ttl').result_ttl)
+    for later = 1, at - 1 do redis.call('XDEL', 'rq:results:' .. id, rows[later][1]) end
+    redis.call('ZREM', registry_of('failed'), id)
+    redis.call('ZADD', registry_of('finished'), math.ceil(now + ttl), id)
+    redis.call('HSET', job_key(id), 'status', 'finished')
+    for _, each in ipairs({ job_key(id), 'rq:results:' .. id }) do redis.call('EXPIRE', each, ttl) end
+  end
+end
+
 local is_watched = redis.call('DEL', 'miniserve:watch:' .. worker)
 close()
 -- When the numbers differ, somebody changed the queue behind our back (a dashboard emptied it, or put a dead letter

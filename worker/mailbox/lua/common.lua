@@ -193,6 +193,19 @@ local function is_leased(worker)
   return until_s and tonumber(until_s) > clock()
 end
 
+-- Of a row of a stream; nil without a row.
+local function field_of(row, name)
+  for at = 1, row and #row[2] or 0, 2 do
+    if row[2][at] == name then return row[2][at + 1] end
+  end
+end
+
+-- Newest first; none where it is no stream.
+local function results_of(id, most)
+  local rows = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', most)
+  return rows.err and {} or rows
+end
+
 -- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload, trace }.
 local function state_of(id)
   local job = read(id, 'status', 'expired', 'trace', 'cancel_requested', 'worker_name')
@@ -204,11 +217,9 @@ local function state_of(id)
   end
   if is_undone(id, status) then return { 'queued', '', trace } end
   if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
-  -- An error has no rows. A worker of RQ's that fails the job afterwards adds a row without an answer.
-  for _, row in ipairs(redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 10)) do
-    for field = 1, #row[2], 2 do
-      if row[2][field] == 'return_value' then return { 'done', row[2][field + 1], trace } end
-    end
+  for _, row in ipairs(results_of(id, 10)) do -- a worker of RQ's that fails it afterwards adds one without an answer
+    local answer = field_of(row, 'return_value')
+    if answer then return { 'done', answer, trace } end
   end
   return { 'gone', '', trace }
 end

@@ -23,9 +23,8 @@ end
 
 -- Whether this very answer is stored: it comes again, because the reply to the FINISH that stored it was lost.
 local function is_repeated(id, payload)
-  local last, row = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', 1)[1], {}
-  for field = 1, last and #last[2] or 0, 2 do row[last[2][field]] = last[2][field + 1] end
-  return row.worker_name == worker and row.return_value == payload
+  local last = results_of(id, 1)[1]
+  return field_of(last, 'worker_name') == worker and field_of(last, 'return_value') == payload
 end
 
 local duplicates = 0

@@ -53,6 +53,17 @@ local function foreign_workers()
   return names
 end
 
+-- The latest of the failed jobs that RQ's workers have put there: no dead letters, for those have an answer that says why.
+local LATEST = 32
+local function failed_by_others()
+  local ids = {}
+  for _, id in ipairs(redis.call('ZREVRANGE', registry_of('failed'), 0, LATEST - 1)) do
+    local last = results_of(id, 1)[1]
+    if last and not field_of(last, 'return_value') then ids[#ids + 1] = id end
+  end
+  return ids
+end
+
 -- Drop the seconds that are over. Also what no script wrote.
 local function forget_kept(now)
   local gone, seconds, bytes_at, room, room_at = {}, {}, {}, 0, now

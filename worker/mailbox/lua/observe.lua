@@ -44,7 +44,7 @@ return {
   math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
   tostring(math.max(age(redis.call('LINDEX', QUEUE, 0)), age(redis.call('LINDEX', ASYNC, 0)))),
   tostring(oldest_running),
-  redis.call('ZCARD', registry_of('failed')),
+  redis.call('ZCARD', registry_of('failed')) - #failed_by_others(),
   used_memory,
   max_memory,
   (sums.kept_bytes or 0) + bytes_of(num_open, sums.reserved_tokens or 0),
