@@ -180,9 +180,10 @@ def _sentences(corrector: Corrector, text: str) -> Iterator[Sentence]:
 
 def _add(whole: Exchange, part: Exchange) -> None:
     """The batches run one after the other, so that their times add up."""
-    whole.prompt_tokens += part.prompt_tokens
-    whole.output_tokens += part.output_tokens
-    whole.more_tokens += part.prompt_tokens + part.output_tokens
+    if part.accepted_s:  # else the queue has refused it
+        whole.prompt_tokens += part.prompt_tokens
+        whole.output_tokens += part.output_tokens
+        whole.job_ids, whole.accepted_s = whole.job_ids or part.job_ids, whole.accepted_s or part.accepted_s
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)
     whole.answered_s = part.answered_s

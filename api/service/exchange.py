@@ -47,9 +47,7 @@ class Exchange:
     job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
     prompt_tokens: int = 0
     output_tokens: int = 0
-    more_tokens: int = (
-        0  # of the batches of a document; of an earlier, asynchronous request whose answer is first given here
-    )
+    more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
     parsed_s: float = 0.0
     tokenized_s: float = 0.0
     sent_s: float = 0.0  # to the queue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import api.languagetool.answer as answer_module
 import api.languagetool.form as form_module
 import api.languagetool.routes as routes
+from api.access.keys import new_key
 from api.grammar.pipeline import TextPipeline
 from api.grammar.sentences import find_sentences
 from api.grammar.verbs import VerbTable
@@ -248,6 +250,22 @@ def test_every_sentence_of_a_document_counts_with_the_time_of_its_own_batch(
     assert totals["stage:answered"] == 2 * MAX_SENTENCES
     # Of two batches, one after the other, neither counts with the time of both.
     assert totals["stage:whole"] < MAX_SENTENCES * num_ticks
+
+
+def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue_took(tmp_path: Path) -> None:
+    keys, (key, line) = tmp_path / "keys", new_key("school")
+    keys.write_text(line)
+
+    def tokens_of(num_sentences: int, *refused: int) -> float:
+        mailbox = LimitedMailbox(*refused, retry_after_s=60.0)
+        client = client_of_mailbox(mailbox, Settings(mode="sync", api_keys_file=str(keys)))
+        assert check(client, "He goed home. " * num_sentences, apiKey=key).status_code == 200
+        return client.application.recorder.tallies.totals()["key_tokens:school"]
+
+    each = tokens_of(1)
+
+    assert tokens_of(150) == 150 * each
+    assert tokens_of(150, 1) == MAX_SENTENCES * each
 
 
 @given(st.lists(st.sampled_from("aB .!?\n\"')(\U0001f6001:-"), max_size=200).map("".join))
