@@ -75,7 +75,7 @@ def seems_english(text: str) -> bool:
 def language_of(text: str) -> Language:
     """Return the language: each clue more on its side than on the other halves what is left to full confidence.
 
-    Nothing tells which other language it is.
+    Which other language it is, is not known.
     """
     for_english, against = _clues(text)
     doubt = against - for_english if against >= 1 else 0.0

@@ -19,7 +19,7 @@ _UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_OF_A_WORD = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # where it may break or not: no rest of it stays beside a new word
+_OF_A_WORD = "\u00ad\u200b\u200c\u200d\u2060\ufeff"  # where it may break or not: an edit takes it away with its word
 # Hyphens, line breaks that no pattern looks for, and marks that are letters to Unicode.
 _OTHERS = dict.fromkeys((0x2010, 0x2011), "-") | dict.fromkeys((0x2028, 0x2029), "\n")
 _OTHERS |= dict.fromkeys((0x02B9, 0x02BC, 0x02C8), "'")

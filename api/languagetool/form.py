@@ -113,7 +113,7 @@ class CheckForm(BaseModel):
 def parse_form(query: bytes, body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
     """What the body says, and the query before it. `pause` is called now and then: a form may be long.
 
-    Only a form in parts is told by its media type: editors send the usual one as JSON or as text. Raises
+    Only a form in parts is recognised by its media type: editors send the usual one as JSON or as text. Raises
     InvalidRequest.
     """
     is_multipart = media_type.lower().startswith("multipart/") and body.lstrip().startswith(b"--")

@@ -277,7 +277,7 @@ def hold(drill: Drill, stage: Stage) -> Result:
     started_s = time.monotonic()
     try:
         findings = drill.hold(stage)
-    except Exception as error:  # whatever it is, one drill must not end the others
+    except Exception as error:  # a fault of any kind: one drill must not end the others
         place = traceback.extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
         findings = Findings(Tally(), [Check("held", words, "to its end", False)], {"traceback": traceback.format_exc()})

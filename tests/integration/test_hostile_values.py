@@ -220,6 +220,7 @@ SHARED_KEYS = [
     *[f"miniserve:{name}" for name in ("history", "offers", "handoffs")],
     *[f"rq:{name}" for name in ("queue:correct", "queue:correct-async", "wip:correct", "queues", "workers")],
     *[f"rq:{name}:correct" for name in ("finished", "failed", "canceled", "workers")],
+    "rq:workers:correct-async",
 ]
 
 

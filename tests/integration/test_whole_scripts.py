@@ -65,7 +65,7 @@ def test_a_report_of_more_numbers_than_lua_unpacks_is_added_up_once(queue: Scrip
 
 
 def packets(worker: str) -> dict[str, Command]:
-    """One of each script that writes, for the queue of the test below."""
+    """One of each script that writes, and OBSERVE, for the queue of the test below."""
     new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)
     answers = [Completion("running", FinishReason.STOP, (7, 1)), Completion("lost", FinishReason.ERROR, error="x")]
     return {
@@ -81,6 +81,7 @@ def packets(worker: str) -> dict[str, Command]:
         "revive": script("revive", "dead"),
         "drop": script("drop", "dead"),
         "report": script("report", "process", 1, "1", "prompt_tokens", "3"),
+        "observe": script("observe", 3.0),
     }
 
 

@@ -23,7 +23,7 @@ from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, O
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
-_MAX_BYTES = 262_144  # and another command that is longer goes alone
+_MAX_BYTES = 262_144  # a packet ends with the command that reaches it
 _PAUSE_S = 0.05
 _LATER_S = 0.25  # the longest time that a command which is not urgent waits for a packet
 _LAST_CALLS_S = 0.5  # after `stop`

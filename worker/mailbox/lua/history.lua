@@ -44,8 +44,11 @@ end
 
 -- RQ's own workers on our queues. One that was killed leaves its name behind, and its hash for a while.
 local function foreign_workers()
-  local names = {}
-  for _, key in ipairs(redis.call('SUNION', 'rq:workers:correct', 'rq:workers:correct-async')) do
+  local keys, names = {}, {}
+  for _, set in ipairs({ 'rq:workers:correct', 'rq:workers:correct-async' }) do
+    for _, key in ipairs(redis.call('SMEMBERS', set)) do keys[key] = true end
+  end
+  for key in pairs(keys) do
     local name, facts = string.match(key, '^rq:worker:(.*)$'), fields_of(key, 'birth', 'death')
     if name and facts.birth and not facts.death and not redis.call('ZSCORE', LEASES, name) then names[#names + 1] = name end
   end

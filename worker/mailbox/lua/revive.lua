@@ -1,7 +1,7 @@
 -- REVIVE: a dead letter back to the end of the queue, past the bound, for an operator asks. One attempt counts as made,
 -- so that it runs by itself: it may have killed its workers. ARGV: id.
 -- Returns 'revived'; the status of what is no dead letter; '' where there is nothing.
-local id, REVIVED_TTL_S = ARGV[1], 600 -- nobody waits for its answer: whoever asks for it needs some time
+local id, REVIVED_TTL_S = ARGV[1], 600 -- no client waits for its answer, and one that asks for it needs some time
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
 if is_undone(id, status) then -- by a worker of RQ's
