@@ -184,7 +184,7 @@ def correct(settings: Settings, sentence: str, json: bool) -> None:
 
 def _prepare(process: str, settings: Settings) -> None:
     if process == "api":
-        from ops.run.machine import check_temporary
+        from ops.run.temporary_files import check_temporary
 
         check_temporary()
     if process in ("api", "worker"):

@@ -15,7 +15,7 @@ import click
 from gunicorn.app.base import BaseApplication
 
 from ops.options import option, with_settings
-from ops.run.machine import check_temporary
+from ops.run.temporary_files import check_temporary
 from scheduler.settings import Settings, hide_password
 
 if TYPE_CHECKING:

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import packages_distributions
 
-import click
 import redis
 
 from miniserve import PACKAGES, REMEDY, foreign_package
 from ops.run.model_facts import read_model_facts
+from ops.run.temporary_files import NAME_ONE, NO_FOLDER, temporary_fault
 from worker.mailbox.connection import client_fault
 from worker.model.self_test import check_batch_invariance
 from worker.model.weights import DEFAULT_PATH, digest, load_weights
 
 _OURS = "miniserve"  # the name of our distribution
-_NO_FOLDER = "no folder for temporary files can be written"
-_NAME_ONE = "set TMPDIR to one that can"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +78,9 @@ def _kernels() -> Finding:
 
 
 def _temporary() -> Finding:
-    fault = _temporary_fault()
+    fault = temporary_fault()
     return (
-        Finding("temporary files", f"{_NO_FOLDER} ({fault})", _NAME_ONE)
+        Finding("temporary files", f"{NO_FOLDER} ({fault})", NAME_ONE)
         if fault
         else Finding("temporary files", tempfile.gettempdir())
     )
-
-
-def _temporary_fault() -> str | None:
-    try:
-        with tempfile.TemporaryFile():
-            return None
-    except OSError as error:
-        return error.strerror
-
-
-def check_temporary() -> None:
-    """Raises click.ClickException where nothing can be written."""
-    if fault := _temporary_fault():
-        raise click.ClickException(f"{_NO_FOLDER} ({fault}): {_NAME_ONE}")

@@ -34,10 +34,10 @@ from ops.options import check_keys, check_spans
 from ops.run import banner, embedded_redis, logs, processes
 from ops.run.embedded_redis import URL_NAME
 from ops.run.faults import fault_of
-from ops.run.machine import check_temporary
 from ops.run.model_facts import read_model_facts
 from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Child, Signals, Supervisor
+from ops.run.temporary_files import check_temporary
 from scheduler.settings import QUEUE_MODES, Settings, hide_password
 
 READY_POLL_S = 0.05

@@ -21,7 +21,7 @@ from scheduler.settings import Settings
 from tests.running_system import RunningSystem, command_line, post_json, post_sentence, send, wait_until
 from tests.span_collector import SpanCollector
 
-NUM_SENTENCES = 1000
+NUM_SENTENCES = 400
 NUM_KILLS = 5
 ROLES = ("prefill", "decode")
 TEXT = "He goed to school. She have a car, but they was late."
@@ -57,7 +57,7 @@ def pid_of(running: RunningSystem, role: str) -> int:
     return found[0]
 
 
-def test_a_thousand_sentences_get_the_answers_of_the_model_alone(pools: RunningSystem, expected: Expected) -> None:
+def test_sentences_get_the_answers_of_the_model_alone(pools: RunningSystem, expected: Expected) -> None:
     limits = Limits(total=NUM_SENTENCES)
 
     measured = Generator(Target.from_url(pools.url), list(expected), ClosedLoop(16), limits, expected).run()
