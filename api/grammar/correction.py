@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -80,13 +80,18 @@ class Part:
     num_tokens: int
 
 
-def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note]) -> Correction:
+_Sentence = tuple[int, str, int]  # where it begins, itself, and how many of its edits were dropped
+_Steps = Callable[[Iterable[_Sentence]], Iterable[_Sentence]]
+
+
+def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps) -> Correction:
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
     language = language_of(reading.text)
     sentences = [(part.start, part.sentence, part.num_dropped) for part in parts]
     sentences += [(note.start, reading.text[note.start : note.end], 0) for note in skipped]
-    doubtful = [one for one in sentences if len(sentences) > 1 and not language_of(one[1]).is_english]
+    several: Iterable[_Sentence] = in_steps(sentences) if len(sentences) > 1 else ()
+    doubtful = [one for one in several if not language_of(one[1]).is_english]
     # A few words of another language are not worth a note, unless edits are withheld because of them.
     are_noted = any(num_dropped for *_, num_dropped in doubtful) or are_foreign([text for _, text, _ in doubtful])
     notes = [*skipped, *_moved(parts)]

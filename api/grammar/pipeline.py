@@ -137,11 +137,13 @@ class TextPipeline:
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
         pairs = self.in_steps(zip(draft.sentences, outputs, strict=True))
-        return put_together(draft.reading, [self.part(sentence, ids) for sentence, ids in pairs], draft.skipped)
+        return put_together(
+            draft.reading, [self.part(sentence, ids) for sentence, ids in pairs], draft.skipped, self.in_steps
+        )
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to a sentence that is a text of its own."""
-        return put_together(Reading(draft.sentence, draft.sentence), [self.part(draft, output_ids)], ())
+        return put_together(Reading(draft.sentence, draft.sentence), [self.part(draft, output_ids)], (), self.in_steps)
 
     def part(self, draft: Draft, output_ids: Sequence[int]) -> Part:
         """Return the answer for a sentence."""
