@@ -136,10 +136,8 @@ class TextPipeline:
 
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
-        pairs = self.in_steps(zip(draft.sentences, outputs, strict=True))
-        return put_together(
-            draft.reading, [self.part(sentence, ids) for sentence, ids in pairs], draft.skipped, self.in_steps
-        )
+        parts = [self.part(*pair) for pair in self.in_steps(zip(draft.sentences, outputs, strict=True))]
+        return put_together(draft.reading, parts, draft.skipped, self.in_steps)
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to a sentence that is a text of its own."""

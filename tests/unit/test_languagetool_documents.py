@@ -262,10 +262,8 @@ def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue
         assert check(client, "He goed home. " * num_sentences, apiKey=key).status_code == 200
         return client.application.recorder.tallies.totals()["key_tokens:school"]
 
-    each = tokens_of(1)
-
-    assert tokens_of(150) == 150 * each
-    assert tokens_of(150, 1) == MAX_SENTENCES * each
+    assert tokens_of(150) == 150 * tokens_of(1)
+    assert tokens_of(150, 1) == MAX_SENTENCES * tokens_of(1)
 
 
 @given(st.lists(st.sampled_from("aB .!?\n\"')(\U0001f6001:-"), max_size=200).map("".join))
