@@ -90,8 +90,7 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     language = language_of(reading.text)
     sentences = [(part.start, part.sentence, part.num_dropped) for part in parts]
     sentences += [(note.start, reading.text[note.start : note.end], 0) for note in skipped]
-    several: Iterable[_Sentence] = in_steps(sentences) if len(sentences) > 1 else ()
-    doubtful = [one for one in several if not language_of(one[1]).is_english]
+    doubtful = [one for one in in_steps(sentences) if not language_of(one[1]).is_english] if len(sentences) > 1 else []
     # A few words of another language are not worth a note, unless edits are withheld because of them.
     are_noted = any(num_dropped for *_, num_dropped in doubtful) or are_foreign([text for _, text, _ in doubtful])
     notes = [*skipped, *_moved(parts)]

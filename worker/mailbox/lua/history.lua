@@ -45,9 +45,8 @@ end
 -- RQ's own workers on our queues. One that was killed leaves its name behind, and its hash for a while.
 local function foreign_workers()
   local keys, names = {}, {}
-  for _, set in ipairs({ 'rq:workers:correct', 'rq:workers:correct-async' }) do
-    for _, key in ipairs(redis.call('SMEMBERS', set)) do keys[key] = true end
-  end
+  for _, key in ipairs(redis.call('SMEMBERS', 'rq:workers:correct')) do keys[key] = true end
+  for _, key in ipairs(redis.call('SMEMBERS', 'rq:workers:correct-async')) do keys[key] = true end
   for key in pairs(keys) do
     local name, facts = string.match(key, '^rq:worker:(.*)$'), fields_of(key, 'birth', 'death')
     if name and facts.birth and not facts.death and not redis.call('ZSCORE', LEASES, name) then names[#names + 1] = name end
