@@ -52,7 +52,8 @@ def mend(text: str) -> tuple[TextDraft, Correction]:
     for sentence in draft.sentences:
         words = enumerate(sentence.prompt.words)
         found = [(number, MENDED.get(piece.text)) for number, piece in words]
-        edits = [ScriptEdit(number, 1, new.replace("\u2019", "'"), Reason.SVA_SG) for number, new in found if new]
+        reasons = {new: Reason.SVA_SG if new and new.startswith("does") else Reason.PAST_IRREG for _, new in found}
+        edits = [ScriptEdit(number, 1, new.replace("\u2019", "'"), reasons[new]) for number, new in found if new]
         outputs.append(TOKENIZER.encode_output(edits) if edits else [EOS_ID])
     return draft, PIPELINE.conclude_text(draft, outputs)
 

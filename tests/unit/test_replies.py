@@ -19,6 +19,6 @@ def test_history_of_a_version_that_counted_no_failures_is_left_out() -> None:
         row(4.0, done=9_010, failed=1_000),
     ]
 
-    observed = observed_of([rows, [], [], [], 1, 0, 0, 0, b"0", b"0", 0, 0, 0, 0, b"noeviction"])
+    observed = observed_of([rows, [], [], [], 1, 0, 0, 0, b"0", b"0", 0, 0, 0, 0, b"noeviction", [], b"", 0])
 
     assert [moment.at_s for moment in (*observed.history, observed.now)] == [3.0, 4.0]
