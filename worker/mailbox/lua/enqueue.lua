@@ -153,7 +153,7 @@ local function plan(first, stop)
     local job = { id = id, tokens = checked(tokens, 1), data = data, description = description }
     local known = may_be_known == '1' and read(id, 'status', 'reply_to') or {}
     jobs[#jobs + 1], ids[#ids + 1] = job, id
-    if known.status and known.status ~= 'canceled' then -- one that was cancelled begins again
+    if known.status and (known.status ~= 'canceled' or redis.call('HEXISTS', RESERVATIONS, id) == 1) then -- what our scripts cancelled begins again
       job.reply_to, num_known = known.reply_to or '', num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     else
