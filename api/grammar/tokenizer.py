@@ -135,7 +135,8 @@ class Tokenizer:
             if piece.word_number is not None:
                 words.append((piece.start, piece.end, piece.text, piece.is_link))
             follows_space = piece.start == 0 or chunk[piece.start - 1].isspace()
-            text = _NAME if piece.is_link else piece.text
+            text = piece.text[0] if piece.word_number is None else piece.text  # the first mark of a line of them
+            text = _NAME if piece.is_link else text
             ids = self.encode_piece(" " + text if follows_space else text)
             token_ids += ids
             numbers += [0 if piece.word_number is None else len(words)] * len(ids)

@@ -23,7 +23,7 @@ _LINK = re.compile(
 _WORD = re.compile(
     rf"(?P<link>{_LINK.pattern})|(?P<word>{_LETTERS}(?:['\u2019-]{_LETTERS})*|\d+(?:[.,:]\d+)*(?:{_LETTERS})?)"
 )
-_PIECE = re.compile(rf"{_WORD.pattern}|[^\w\s]")
+_PIECE = re.compile(rf"{_WORD.pattern}|[^\w\s]{{16,}}|[^\w\s]")  # a line drawn with marks is one mark
 
 
 @dataclass(slots=True)

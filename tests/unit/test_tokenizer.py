@@ -120,10 +120,19 @@ def test_the_longest_sentence_that_fits_is_taken_and_one_word_more_is_not(tokeni
 
 def test_too_many_tokens_are_refused_with_their_number(tokenizer):
     with pytest.raises(SentenceTooLong) as refused:
-        tokenizer.encode("\U0001f9ff" * 200)
+        tokenizer.encode("\U0001f9ff " * 200)
 
     assert refused.value.num_tokens > MAX_PROMPT_TOKENS
     assert refused.value.num_words == 0
+
+
+@pytest.mark.parametrize("line", ["=" * 80, "+----" * 40 + "+", "\U0001f600" * 70, "!" * 200, "*" * 16])
+def test_a_line_drawn_with_marks_takes_one_token(tokenizer, line):
+    alone, beside = tokenizer.encode("He goed home."), tokenizer.encode(f"{line} He goed home.")
+
+    assert beside.token_ids[-len(alone.token_ids) :] == alone.token_ids
+    assert len(beside.token_ids) <= len(alone.token_ids) + 4  # bytes of an emoji are tokens, too
+    assert [word.text for word in beside.words] == ["He", "goed", "home"]
 
 
 def test_an_output_ends_in_the_end_token_and_may_be_nothing_else(tokenizer):
