@@ -22,6 +22,12 @@ _BUT_ONE = re.compile(r"(?<![Aa]ll )\bbut [A-Z][a-z]*[a-rt-z] $")  # "but Dubai 
 _THAT_IS = re.compile(r"[,;(] that $")  # "the same borders, that [is], one town"
 _PERIOD = "(?:night|week|month|year|summer|winter|spring|autumn)"
 _FINISHED = re.compile(rf"\b(?:yesterday|ago|last {_PERIOD}|in (?:1[5-9]\d\d|20[01]\d))\b")
+# Behind "and" or a preposition the name may be half of the subject, or none of it: "the users of the OS [have]".
+_ONE_NAME = re.compile(
+    r"(?:^|[,;:(]\s|\b(?:[Tt]hat|[Ii]f|[Ww]hen|[Bb]ecause|[Bb]ut|[Ss]ince|[Ww]hile)\s)"
+    r"(?:(?:[Tt]he|[Aa]n?|[Oo]ur|[Mm]y|[Yy]our|[Tt]heir|[Ii]ts|[Hh]is|[Hh]er|[Tt]his|[Ee]ach)\s)?"
+    r"(?:[A-Z]{2,}|\w[\w-]*[.@][\w.@-]*\w)\s$"
+)
 _TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
 _NEAR = 120
 _NEW_CLAUSE = (
@@ -32,14 +38,15 @@ _ONE_BE = frozenset(["is", "was", "isn't", "wasn't"])
 _ACTIVITIES = frozenset(
     "read eat play watch learn write buy sell make drink collect tell break take ride cook raise keep solve draw "
     "paint smoke wear carry visit speak study help teach hunt catch pick climb build wash clean use do have give get "
-    "throw".split()
+    "throw drive".split()
 )
 # But with these it names a kind of them: "Reading glasses are", "Eating habits are", "Learning outcomes are".
 _KINDS = frozenset(
     "glasses cards machines lessons classes courses habits skills methods times costs prices rooms hours days rules "
     "tests materials problems points tips tools lists exercises fees pens disorders sites blocks instructions "
     "directions numbers concerns demands teams sessions powers partners grounds cities businesses activities "
-    "abilities styles strategies groups outcomes objectives areas schemes utensils professors patterns".split()
+    "abilities styles strategies groups conditions forces ranges outcomes objectives areas schemes utensils "
+    "professors patterns".split()
 )
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
@@ -143,6 +150,11 @@ def has_no_subject(context: Context) -> bool:
         return is_of_lines and is_object and context.edit.source[0].lower() not in _OF_EVENTS
     is_joined = words[-1] in ("and", "or", "then", ",")  # "Parses the input and [return] a tree"
     return is_joined and (is_of_lines or words[1] in word_sets.DETERMINERS)
+
+
+def is_of_one_name(context: Context) -> bool:
+    """Return whether the subject is one name in -s: of a file or a program, "Vue.js [render]", or capitals, "DNS"."""
+    return _ONE_NAME.search(context.sentence[: context.edit.start][-_NEAR:]) is not None
 
 
 def _makes_singular(edit: Proposal) -> bool:

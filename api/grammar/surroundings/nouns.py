@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from api.grammar import word_sets
@@ -11,6 +12,14 @@ from api.grammar.verb_words import parts_of
 _ARTICLES = frozenset("a an the my your his her its our their every no".split())
 _NOUNS = frozenset(["can", "will", "might", "must", "may"])
 _NAMES = frozenset(["Will", "May"])
+# Endings of adjectives: "her [political] will". Few nouns have them, too: "the official will".
+_ADJECTIVE = re.compile(r".{2,}(?:al|ic|ive|ous)")
+_LIKE_ADJECTIVES = frozenset(
+    "animal hospital official officials professional criminal general journal rival capital arrival individual local "
+    "cardinal admiral principal proposal material mechanic critic public music comic traffic clinic republic fabric "
+    "detective executive relative native representative olive archive festival manual terminal signal mammal original "
+    "initiative alternative plastic topic logic picnic medal metal sandal carnival trial tutorial approval".split()
+)
 # "the [trash] can": what cans are of or for.
 _CANS = frozenset(
     "trash garbage rubbish tin beer soda paint petrol gas oil fuel watering spray soup jerry aerosol cola aluminium "
@@ -18,7 +27,8 @@ _CANS = frozenset(
 )
 _ADJECTIVES = frozenset(
     "old new last first second third full empty little big small large rusty dusty dirty good strong free own living "
-    "final real whole late red blue green white black yellow grey silver open closed heavy light broken cheap".split()
+    "final real whole late sheer combined united iron red blue green white black yellow grey silver open closed heavy "
+    "light broken cheap".split()
 )
 # Nouns and names that look like base forms, and stand without an article: "Water boiling", "Bill sleeping".
 _BARE_SUBJECTS = frozenset(
@@ -45,6 +55,8 @@ def is_of_no_modal(context: Context) -> bool:
     written, source = context.before_as_written, context.edit.source
     if source[0].lower() in _NOUNS:
         return _is_noun([*written, source[0]], len(written), is_last=True)
+    if len(written) == 2 and written[0] in _NAMES and written[1].istitle():  # "Will Carter [play] chess."
+        return "?" not in context.sentence[context.edit.end :]
     places = [at for at in range(max(0, len(written) - 4), len(written)) if written[at].lower() in _NOUNS]
     if "not" in context.before[-1:]:  # "his might not [flies]"
         return False
@@ -66,7 +78,8 @@ def _is_noun(written: Sequence[str], at: int, *, is_last: bool) -> bool:
         return before in word_sets.QUESTION_WORDS | word_sets.CLAUSE_STARTS | word_sets.PREPOSITIONS
     if written[at].lower() == "can" and previous in _CANS:
         return True
-    return previous in _ADJECTIVES and (before in word_sets.DETERMINERS or before.endswith(("'s", "\u2019s")))
+    is_adjective = previous in _ADJECTIVES or (_ADJECTIVE.fullmatch(previous) and previous not in _LIKE_ADJECTIVES)
+    return bool(is_adjective) and (before in word_sets.DETERMINERS or before.endswith(("'s", "\u2019s")))
 
 
 def is_behind_a_command(context: Context) -> bool:
@@ -88,6 +101,11 @@ def is_part_of_a_noun(context: Context) -> bool:
         words = words[2:]
     is_bare = bool(words) and words[0] not in word_sets.CLOSED_CLASS
     return is_bare and (words[0] in _HEADS or words[1:2] != [] and words[1] in _HEADS)
+
+
+def is_part_of_what_one_has(context: Context) -> bool:
+    """Return whether the verb is the first part of a compound behind 'have': "Do they have [to push] rights?"."""
+    return context.before[-1:] in (["have"], ["has"], ["had"]) and is_part_of_a_noun(context)
 
 
 def loses_do(context: Context) -> bool:

@@ -28,7 +28,10 @@ _OF_A_TIME = frozenset(
     "mention regret enjoy forget remember discuss describe recall survive hate love miss celebrate dread relive "
     "repeat waste spend plan explain mean choose suggest consider prefer fear".split()
 )
-_PAST_EVIDENCE = frozenset(["ago", "when", "once", "earlier"])
+_PAST_EVIDENCE = frozenset(["when", "once", "earlier"])
+# "letters from two years ago". Not 'about': "about an hour ago" is when something happens.
+_TAKE_AN_AGO = frozenset("from than like until till".split())
+_OF_AN_AGO = word_sets.COUNTS | frozenset("a an one couple hundred thousand some only just long".split())
 _STAGES_OF_LIFE = frozenset("child kid boy girl baby teenager teen young little small born old student".split())
 _PRESENT = frozenset(["is", "are", "am", "do", "does", "can", "will", "must", "may", "has", "have"])
 _NO_VERB_BEHIND = word_sets.DETERMINERS | word_sets.PREPOSITIONS | {"last", "first", "and", "or", "to", "old", "new"}
@@ -54,9 +57,10 @@ def is_no_future(context: Context) -> bool:
 def is_no_past(context: Context) -> bool:
     """Return whether every time that is over is a complement: "photos from last summer", "mentioned yesterday"."""
     left, right = context.clause_before, context.clause_after
-    if any(map(_shows_a_past, (left, right))):
+    over = [*_agos(left), *_agos(right)]
+    if any(map(_shows_a_past, (left, right))) or not all(over):
         return False
-    over = [_is_bound(left, time) for time in _pasts(left)]
+    over += [_is_bound(left, time) for time in _pasts(left)]
     over += [_is_bound(right, time) or (time[0] == 0 and _takes_a_time(context)) for time in _pasts(right)]
     return bool(over) and all(over)
 
@@ -96,6 +100,15 @@ def _pasts(words: Sequence[str]) -> Iterator[_Time]:
     return _times(words, "yesterday", "last")
 
 
+def _agos(words: Sequence[str]) -> Iterator[bool]:
+    """Yield of each "ago" whether it is a complement: "letters from two years ago"."""
+    for at in [at for at, word in enumerate(words) if at and word == "ago"]:
+        start = at - 1  # of "years ago"
+        while start and (words[start - 1] in _OF_AN_AGO or words[start - 1].isdigit()):
+            start -= 1
+        yield start > 0 and words[start - 1] in _TAKE_AN_AGO
+
+
 def _is_bound(words: Sequence[str], time: _Time) -> bool:
     """Return whether the time is a complement or an owner: "for next week", "about last night's game"."""
     start, end = time
@@ -133,7 +146,7 @@ def _takes_a_time(context: Context) -> bool:
 
 
 def _shows_a_past(words: Sequence[str]) -> bool:
-    """Return whether something else speaks of a time that is over: "ago", "in 1998", "on Monday"."""
+    """Return whether something else speaks of a time that is over: "when", "in 1998", "on Monday"."""
     return not _PAST_EVIDENCE.isdisjoint(words) or any(
         word == "in" and following.isdigit() or word == "on" and following in _WEEKDAYS
         for word, following in zip(words, words[1:], strict=False)

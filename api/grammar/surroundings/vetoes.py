@@ -28,7 +28,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
         agreement.disagrees, agreement.is_over, agreement.is_of_things_that_do, agreement.is_of_latin_plural
     ),
-    Reason.SVA_PL: (agreement.disagrees, agreement.is_over, agreement.has_no_subject),
+    Reason.SVA_PL: (agreement.disagrees, agreement.is_over, agreement.has_no_subject, agreement.is_of_one_name),
     Reason.SVA_BE: (
         agreement.disagrees, agreement.is_of_another_subject, agreement.is_of_things_that_do,
         agreement.is_of_latin_plural,
@@ -42,7 +42,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.MISSING_BE: (nouns.is_behind_a_command,),
     Reason.PAST_NOT_PART: (nouns.is_behind_a_command,),
     Reason.PERF_PART: (nouns.is_part_of_a_noun,),
-    Reason.TO_INF: (_follows_a_modal,),
+    Reason.TO_INF: (_follows_a_modal, nouns.is_part_of_what_one_has),
     Reason.DO_SUPPORT: (nouns.loses_do,),
 }  # fmt: skip
 
