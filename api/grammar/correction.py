@@ -15,7 +15,7 @@ from api.grammar.reading import Reading
 from api.grammar.reasons import Reason
 from api.grammar.words import Piece
 
-_LONG_LINK = 80  # characters; as many random ones take some 90 of the 128 tokens of a sentence
+_LONG_LINK = 80  # characters; as many random ones would take some 90 of the 128 tokens of a sentence
 _LINK_IS_SKIPPED = "The sentence is read with one word in the place of this link, address or long word."
 
 
@@ -131,7 +131,7 @@ def left_out(edit: Edit) -> Note:
 
 
 def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:
-    """Return notes on the links with which no sentence could be read. Others take the place of a name unnoticed."""
+    """Return notes on long links. A name takes the place of others without a note."""
     long = [word for word in words if word.is_link and word.end - word.start > _LONG_LINK]
     return tuple([Note(NoteCode.LINK_SKIPPED, word.start, word.end, _LINK_IS_SKIPPED) for word in long])
 
