@@ -63,5 +63,5 @@ def _is_speech(sentence: str, start: int, end: int) -> bool:
         return True
     if after.lstrip()[:1] in ("\u2014", "\u2013") or not (_WORD.search(before) or _WORD.search(after)):
         return True
-    words = [*_WORD.findall(before)[-1:], *_WORD.findall(after)[:4]]
+    words = [*_WORD.findall(before.removesuffix(" that"))[-1:], *_WORD.findall(after)[:4]]
     return not _SPEECH.isdisjoint(map(str.lower, words))
