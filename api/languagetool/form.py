@@ -110,6 +110,11 @@ class CheckForm(BaseModel):
         return _annotated(self.data, pause) if self.data else Document.of_text(self.text, pause)
 
 
+_OPTIONS = {to_camel(name) for name in CheckForm.model_fields} - {"text", "data"}
+# A field behind a text that is not encoded; the last three are LanguageTool's, and mean nothing here.
+_OPTION = re.compile(f"&(?:{'|'.join(_OPTIONS)}|level|motherTongue|username)=[!-~]*".encode())
+
+
 def parse_form(query: bytes, body: bytes, media_type: str, pause: Callable[[], None]) -> CheckForm:
     """What the body says, and the query before it. `pause` is called now and then: a form may be long.
 
@@ -142,6 +147,8 @@ def _encoded(form: bytes, pause: Callable[[], None]) -> dict[str, str]:
 def _unencoded(form: bytes, pause: Callable[[], None]) -> dict[str, str]:
     """Nothing is escaped, so that the text may hold `&`: it ends where the last `language` begins.
 
+    Where known fields stand right before that, or at the end of the form, it ends before them: curl's `-d` sends it so.
+
     Raises InvalidRequest, UnicodeDecodeError.
     """
     begin = _TEXT_FIELD.search(form)
@@ -149,6 +156,11 @@ def _unencoded(form: bytes, pause: Callable[[], None]) -> dict[str, str]:
         return _encoded(form, pause)
     end = form.rfind(b"&language=", begin.end())
     end = len(form) if end < 0 else end
+    for _ in range(_MAX_FIELDS):
+        field = form.rfind(b"&", begin.end(), end)
+        if field < 0 or not _OPTION.fullmatch(form, field, end):
+            break
+        end = field
     rest = {name.decode(): value.decode() for name, value in _pairs(form[: begin.start()] + form[end:])}
     return rest | {begin[1].decode(): form[begin.end() : end].decode()}
 

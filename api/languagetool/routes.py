@@ -88,7 +88,8 @@ def _as_line(response: Response) -> Response:
     """An error below /v2 is a line of text, as LanguageTool's, with the status and the headers of the problem."""
     if response.mimetype != problems.MEDIA_TYPE or not request.path.startswith("/v2/"):
         return response
-    line = f"Error: {response.get_json()['detail']}"
+    is_lost = response.status_code == 404
+    line = f"Error: {'There is nothing at this path.' if is_lost else response.get_json()['detail']}"
     if response.status_code in (404, 405):
         scheme = "https" if request.headers.get("X-Forwarded-Proto") == "https" else request.scheme
         base = f"{scheme}://{request.host}/v2" if request.host else "/v2"  # of a name that could be one

@@ -60,6 +60,22 @@ def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> No
     assert form.language == "en-US" and (form.api_key == "b") == ("apiKey" in body)
 
 
+@pytest.mark.parametrize("text", ["He goed home", "Tom & she goed, 2% & 1+1&x=1", "Caf\u00e9 &mode=a b"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "language=en-US&text={}&disabledRules=irregular_past&apiKey=k",
+        "text={}&apiKey=k&level=picky&language=en-US&disabledRules=irregular_past",
+        "text={}&disabledRules=irregular_past&apiKey=k&language=en-US",
+    ],
+)
+def test_a_raw_text_ends_before_the_fields_behind_it(body: str, text: str) -> None:
+    form = parse_form(b"", body.format(text).encode(), "", lambda: None)
+
+    assert form.text == text
+    assert (form.language, form.disabled_rules, form.api_key) == ("en-US", "irregular_past", "k")
+
+
 def test_an_encoded_form_without_a_blank_is_no_raw_one() -> None:
     assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en", "", lambda: None).text == "caf\u00e9 goed+x"
 
@@ -108,7 +124,7 @@ def test_an_error_below_v2_is_a_line_that_names_the_base_url(
     line = response.get_data(as_text=True)
     assert (response.status_code, response.content_type) == (status, "text/plain; charset=utf-8")
     assert line.startswith("Error: ") and "base URL of this API is https://lt.example:8443/v2;" in line
-    assert ("Allow" in response.headers) == (status == 405)
+    assert ("Allow" in response.headers) == (status == 405) and "/correct" not in line
     strange = client.open(path, method=method, headers={"Host": "<script>"}).get_data(as_text=True)
     assert "is /v2;" in strange and "<" not in strange
 
