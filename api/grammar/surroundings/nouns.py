@@ -43,7 +43,8 @@ _HEADS = frozenset(
     "speed speeds time times support protection capacity performance latency operation operations request requests "
     "lock locks error errors button buttons practice date dates point points buffer buffers cache caches cycle cycles "
     "rate rates count counts queue queues limit limits quota quotas option options level levels room area areas zone "
-    "zones problem problems experience training power head heads path paths handle handles".split()
+    "zones problem problems experience training power head heads path paths handle handles job jobs "
+    "order orders licence licences license licenses field fields lamp lamps".split()
 )
 # These take such objects, and stand before no noun: "has take time".
 _WITH_OBJECTS = frozenset("take give make get find lose see know spend choose bring have do become keep teach".split())
