@@ -88,20 +88,23 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
     language = language_of(reading.text)
+    is_doubtful = not language.is_english
+    if is_doubtful and edits:  # what was corrected is English
+        language = language_of(" ".join([part.sentence for part in parts if part.edits]))
     sentences = [(part.start, part.sentence, part.num_dropped) for part in parts]
     sentences += [(note.start, reading.text[note.start : note.end], 0) for note in skipped]
     doubtful = [one for one in in_steps(sentences) if not language_of(one[1]).is_english] if len(sentences) > 1 else []
     # A few words of another language are not worth a note, unless edits are withheld because of them.
     are_noted = any(num_dropped for *_, num_dropped in doubtful) or are_foreign([text for _, text, _ in doubtful])
     notes = [*skipped, *_moved(parts)]
-    if are_noted or not language.is_english:
+    if are_noted or is_doubtful:
         places = [(start, start + len(text)) for start, text, _ in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
     notes = [note._replace(start=reading.place(note.start), end=reading.end(note.end)) for note in notes]
     notes.sort(key=lambda note: note.start)
     num_unsure = sum([note.code is NoteCode.LEFT_OUT for note in notes])
     said = [edit.explanation for edit in edits] or [nothing_found(language, num_unsure)]
-    if said != [NOT_ENGLISH] and (are_noted or not language.is_english):
+    if said != [NOT_ENGLISH] and (are_noted or is_doubtful):
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
     return Correction(

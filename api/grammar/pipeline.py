@@ -17,7 +17,16 @@ from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
 from api.grammar.language import seems_english
-from api.grammar.proposals import Proposal, brings_do, joined, may_move, mends_the_verb, previous_word, proposal_of
+from api.grammar.proposals import (
+    Proposal,
+    brings_do,
+    contradict,
+    joined,
+    may_move,
+    mends_the_verb,
+    previous_word,
+    proposal_of,
+)
 from api.grammar.reading import Reading, read
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
@@ -185,6 +194,9 @@ class TextPipeline:
             and not self._is_alone(proposals, rank)
             for rank, edit in enumerate(proposals)
         ]
+        for rank, (one, other) in enumerate(pairwise(proposals)):
+            if makes_sense[rank + 1] and contradict(one, other):
+                makes_sense[rank] = False
         # What explanations quote: the words as they are once the edits before are made.
         texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words] if proposals else []
         found: list[tuple[int, Edit | None]] = []

@@ -16,6 +16,7 @@ _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONGEST_MOVE = 10  # words
 _MOST_BETWEEN = 3  # words between an auxiliary and its verb: "is [always very carefully] behave"
 _AUXILIARY_PARTS = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS
+_PARTICIPLES = frozenset([Reason.PERF_PART, Reason.PASSIVE_PART, Reason.PART_IRREG, Reason.BE_ING])
 # What an auxiliary and its verb go through together.
 _OF_THE_WHOLE_VERB = frozenset(
     [Reason.EXTRA_BE, Reason.HABIT, Reason.STATIVE, Reason.DO_SUPPORT, Reason.PAST_NOT_PERF, Reason.TENSE_PERF]
@@ -90,6 +91,12 @@ def brings_do(sentence: str, one: Proposal, other: Proposal) -> bool:
         and word_sets.CLAUSE_STARTS.isdisjoint(sentence[one.end : other.start].lower().split())
         and _are_near(sentence, one, other)
     )
+
+
+def contradict(one: Proposal, other: Proposal) -> bool:
+    """Return whether the first takes away the auxiliary of the participle that the second brings: "[he's] [went]"."""
+    is_next = other.word == one.word + len(one.source)
+    return is_next and one.reason is Reason.EXTRA_BE and other.reason in _PARTICIPLES
 
 
 def _has_auxiliary(edit: Proposal) -> bool:

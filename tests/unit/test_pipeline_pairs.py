@@ -100,6 +100,14 @@ def test_do_takes_the_place_of_be_only_where_the_verb_is_mended_too(
         assert "takes the simple tense: 'do you often sing'" in edit.explanation or "names a state" in edit.explanation
 
 
+def test_an_auxiliary_stays_that_the_participle_of_the_next_edit_needs() -> None:
+    no_be, participle = ScriptEdit(0, 1, "he", Reason.EXTRA_BE), ScriptEdit(1, 1, "gone", Reason.PERF_PART)
+
+    correction = conclude("he's went home", no_be, participle)
+
+    assert (correction.corrected, correction.num_dropped) == ("he's gone home", 1)
+
+
 def test_two_edits_may_put_a_verb_behind_its_subject():
     correction = corrected_by(Reason.DO_SUPPORT, "What means this word?", (1, 1, "does"), (3, 1, "word mean"))
 

@@ -178,6 +178,7 @@ def test_a_sentence_in_another_language_is_noted_where_it_stands_read_or_not() -
     noted = [text[note.start : note.end] for note in correction.notes if note.code is NoteCode.NOT_ENGLISH]
     assert noted == [skipped, read]
     assert PARTLY_ENGLISH in correction.explanation
+    assert correction.language.code == "en"  # what was corrected is English
 
 
 def test_a_text_of_which_every_sentence_is_too_long_is_answered_without_the_model() -> None:

@@ -55,6 +55,8 @@ def test_a_mistake_that_looks_like_such_a_sentence_is_mended(sentence: str, edit
         ("I like Fujairah but Dubai is rich", ScriptEdit(5, 1, "are", R.SVA_BE)),
         ("They sold it, that is, they gave it up", ScriptEdit(4, 1, "are", R.SVA_BE)),
         ("My sister have learned some Italian", ScriptEdit(2, 1, "had", R.SVA_SG)),
+        ("I have been to the shop yesterday", ScriptEdit(1, 2, "was", R.PAST_NOT_PERF)),
+        ("They have been to see us last week", ScriptEdit(1, 2, "were", R.PAST_NOT_PERF)),
         ("We don't want it", ScriptEdit(1, 1, "didn't", R.SVA_PL)),
         ("It cover more games than any other, notably those in 1980", ScriptEdit(1, 1, "covers", R.SVA_SG)),
     ],

@@ -24,6 +24,11 @@ def _follows_a_modal(context: Context) -> bool:
     return not _MODALS_WITH_S.isdisjoint(context.before[-1:])
 
 
+def _is_a_visit(context: Context) -> bool:
+    """Return whether *been to* means that somebody went there, which *was to* does not: "have [been] to the shop"."""
+    return context.edit.source[-1].lower() == "been" and context.after[:1] == ["to"]
+
+
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
         agreement.disagrees, agreement.is_over, agreement.is_of_things_that_do, agreement.is_of_latin_plural
@@ -35,7 +40,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     ),
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
-    Reason.PAST_NOT_PERF: (times.is_no_past,),
+    Reason.PAST_NOT_PERF: (times.is_no_past, _is_a_visit),
     Reason.TENSE_PERF: (times.is_because,),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal,),
