@@ -182,6 +182,7 @@ def test_a_request_whose_deadline_is_over_is_not_taken_over(pools: Pools) -> Non
     offer(reader, "a")
     with pytest.raises(DeadlineExceeded):
         api.wait(ticket, 0.3)
+    eventually(lambda: pools.client.hget("rq:job:a", "cancel_requested"))
 
     assert take(writer) == []
     eventually(lambda: reader.exchange((), AMPLE) and pools.client.hget("rq:job:a", "expired") == "1")
