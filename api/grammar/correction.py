@@ -128,9 +128,10 @@ def edit_as_sent(reading: Reading, offset: int, edit: Edit) -> Edit:
     return replace(edit, start=start, end=end, original=reading.sent[start:end], replacement=new)
 
 
-def left_out(edit: Edit) -> Note:
+def left_out(edit: Edit, min_confidence: float) -> Note:
     """Return the note on an edit that is less certain than asked."""
-    return Note(NoteCode.LEFT_OUT, edit.start, edit.end, f"An edit here has a confidence of {edit.confidence:g}.")
+    detail = f"An edit with a confidence of {edit.confidence:g}, under min_confidence {min_confidence}, was left out."
+    return Note(NoteCode.LEFT_OUT, edit.start, edit.end, detail)
 
 
 def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:

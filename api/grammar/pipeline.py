@@ -157,8 +157,9 @@ class TextPipeline:
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         found = self._found(draft, self._proposals(draft, script.edits))
         possible = [edit for _, edit in found if edit is not None]
-        edits = tuple([edit for edit in possible if edit.confidence >= draft.min_confidence])
-        notes = [*draft.notes, *[left_out(edit) for edit in possible if edit.confidence < draft.min_confidence]]
+        least = draft.min_confidence
+        edits = tuple([edit for edit in possible if edit.confidence >= least])
+        notes = [*draft.notes, *[left_out(edit, least) for edit in possible if edit.confidence < least]]
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
         num_senseless = len(found) - len(possible)

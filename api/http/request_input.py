@@ -26,7 +26,6 @@ MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
 MAX_HEADER_CHARACTERS = 1024
-_ONLY_TENANT = "default"
 _poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
 _POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
@@ -44,7 +43,7 @@ def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
 
 
 def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """The whole body, chunked ones too. Raises BodyTooLarge, before anything is read where the length is declared."""
+    """The whole body, chunked ones too. Raises as `read_json`; too large a one is unread if declared."""
     stream, declared = environ["wsgi.input"], _declared_length(environ)
     try:
         is_too_large = declared is not None and declared > limit_bytes
@@ -55,6 +54,8 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
         raise body_too_large(limit_bytes, declared)
     if declared is not None and len(body) < declared:
         raise MalformedJson("The body did not arrive in full.")
+    if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("Content-Encoding is not supported: send the body uncompressed, without it.")
     return body
 
 
@@ -108,8 +109,7 @@ def _fault_of(text: str, is_allowed: Callable[[str], bool]) -> str:
 
 def deadline_s(environ: Mapping[str, Any]) -> float | None:
     """The client's X-Deadline-Ms: how long its answer is of use, from now. Raises InvalidHeader."""
-    header = environ.get("HTTP_X_DEADLINE_MS")
-    if header is None:
+    if (header := environ.get("HTTP_X_DEADLINE_MS")) is None:
         return None
     if not re.fullmatch(r"[0-9]{1,9}", header) or not 1 <= int(header) <= MAX_DEADLINE_MS:
         found = ascii(header) if len(header) <= 32 else f"{len(header):,} characters"
@@ -123,13 +123,12 @@ def idempotency_digest(environ: Mapping[str, Any], account: Account | None = Non
 
     Hashed with the name of the API key, so that nobody meets the request of another.
     """
-    header = environ.get("HTTP_IDEMPOTENCY_KEY")
-    if header is None:
+    if (header := environ.get("HTTP_IDEMPOTENCY_KEY")) is None:
         return ""
     if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
         found = _fault_of(header, lambda character: character.isascii() and character.isprintable())
         raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
-    tenant = _ONLY_TENANT if account is None else f"key {account.name}"
+    tenant = "default" if account is None else f"key {account.name}"
     return hashlib.blake2b(header.encode(), key=tenant.encode(), digest_size=16).hexdigest()
 
 
@@ -141,8 +140,7 @@ def client_number(name: str) -> str:
 
 def hang_up_detector(environ: Mapping[str, Any], is_stream: bool = False) -> Callable[[], bool] | None:
     """Returns a check whether the client has left; None where the server does not give us the socket."""
-    connection = environ.get("gunicorn.socket")
-    if connection is None:
+    if (connection := environ.get("gunicorn.socket")) is None:
         return None
     may_ask = not is_stream and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"  # a stream finds out by its comments
     return _HangUpDetector(connection) if may_ask else partial(has_left, connection)

@@ -17,6 +17,7 @@ from scheduler.errors import InvalidRequest, MalformedJson
 MAX_LEARNER_ID_CHARACTERS = 64
 _CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # tab, newline and carriage return are text
 _NO_TEXT = re.compile(rf"([{_CONTROLS}])|[\ud800-\udfff]")
+_PATHS = {"sentence": "/correct", "sentences": "/correct/batch"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # For the description of the API alone: the checks below are faster than pydantic's, and say more.
 _TEXT_SCHEMA: dict[str, Any] = {"minLength": 1, "pattern": rf"^[^{_CONTROLS}]*[^\s{_CONTROLS}][^{_CONTROLS}]*$"}
@@ -123,7 +124,8 @@ def _invalid(error: ValidationError, example: str) -> InvalidRequest:
     first = error.errors(include_url=False, include_context=False)[0]
     field = str(first["loc"][0])
     if first["type"] == "missing":
-        return InvalidRequest(field, f"`{field}` is missing; send {example}.")
+        there = "".join([f" `{name}` goes to POST {path}." for name, path in _PATHS.items() if name in first["input"]])
+        return InvalidRequest(field, f"`{field}` is missing; send {example}.{there}")
     if field == "min_confidence" and type(first["input"]) in (int, float):
         found = str(first["input"])[:32]
         return InvalidRequest(field, f"`{field}` is {found}; send a number from 0 to 1, or leave it out.")

@@ -152,7 +152,7 @@ _CHECK: dict[str, Any] = {
     "path": FORM_ROUTE,
     "answers": {200: Answer("What was found.", (models.CheckAnswer,))},
     "headers": _CLIENT_HEADERS,
-    "problems": ("malformed-json", "body-too-large", "invalid-request", *_OF_THE_QUEUE, *_OF_AN_ANSWER),
+    "problems": (*_OF_A_BODY, *_OF_THE_QUEUE, *_OF_AN_ANSWER),
     "problems_are_lines": True,
 }
 EDITORS = (

@@ -9,6 +9,7 @@ import pytest
 from scheduler.errors import RateLimited
 from tests.mailbox_house import House, a_request
 from tests.recorded_requests import a_record
+from worker.mailbox import admission
 from worker.mailbox.protocol import ApiMailbox
 
 
@@ -39,6 +40,7 @@ def test_the_refusal_says_what_is_allowed_and_when_to_come_again(house: House) -
     api = house.api()
     submit(api, "1", "0.005 0", "first")
 
+    assert "use 1 request a second" in str(admission.over_limit("requests", 1.0, 0.5))
     with pytest.raises(RateLimited, match=r"0\.005 requests a second.*in 200 s") as refusal:
         submit(api, "1", "0.005 0", "second")
 

@@ -70,7 +70,7 @@ def test_tabs_line_breaks_and_all_of_unicode_are_text(client: FlaskClient, sente
 @pytest.mark.parametrize(
     ("body", "named"),
     [(b"", "He goed to school"), (b'{"sentence": NaN}', "NaN"), (b'{"sentence": "\n"}', "character 14"),
-     (rb'{"sentence": "ab\u0000"}', "U+0000 at character 2")],
+     (rb'{"sentence": "ab\u0000"}', "U+0000 at character 2"), (b'{"sentences": ["He"]}', "POST /correct/batch.")],
 )  # fmt: skip
 def test_a_refusal_says_what_is_wrong_and_where(client: FlaskClient, body: bytes, named: str) -> None:
     assert named in post(client, body).get_json(force=True)["detail"]
@@ -130,6 +130,20 @@ def test_only_json_is_taken(client: FlaskClient, media_type: str) -> None:
 )  # fmt: skip
 def test_the_charset_must_be_utf8_if_one_is_named(client: FlaskClient, media_type: str, status: int) -> None:
     assert client.post("/correct", data=json.dumps(GOED), content_type=media_type).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/correct", "/correct/batch", "/v2/check"])
+@pytest.mark.parametrize(("encoding", "is_taken"), [("gzip", False), ("br", False), ("Identity", True), ("", True)])
+def test_a_compressed_body_is_refused_with_the_remedy(
+    client: FlaskClient, path: str, encoding: str, is_taken: bool
+) -> None:
+    headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+
+    response = client.post(path, data=b"\x1f\x8b\x08 \xff", headers=headers)
+
+    said = response.get_data(as_text=True)
+    assert (response.status_code, "Content-Encoding" in said) == ((400, False) if is_taken else (415, True))
+    assert is_taken or "uncompressed" in said
 
 
 @pytest.mark.parametrize("value", ["", "0", "-5", "1.5", "soon", "600001", "1" * 5000, "\u0661"])

@@ -67,6 +67,7 @@ def test_what_is_wrong_with_one_item_is_told_in_its_place(client: FlaskClient) -
     ("body", "field", "named"),
     [
         ("{}", "sentences", '{"sentences": ["He goed to school"]}'),
+        ('{"sentence": "He goed"}', "sentences", " `sentence` goes to POST /correct."),
         ('{"sentences": "He goed"}', "sentences", "a list of strings"),
         ('{"sentences": []}', "sentences", "0 items; allowed are 1 to 64"),
         (json.dumps({"sentences": ["He goed"] * 65}), "sentences", "65 items; allowed are 1 to 64"),

@@ -123,7 +123,7 @@ def rate_limited(own_tokens: int, max_tokens: int, tokens_per_s: float) -> RateL
 def over_limit(what: str, per_s: float, wait_s: float) -> RateLimited:
     """A client has used what its key allows: so many requests or tokens a second, and a second's worth at once."""
     seconds = max(1, math.ceil(wait_s))
-    limit = f"This API key may use {per_s:,g} {what} a second"
+    limit = f"This API key may use {per_s:,g} {what.removesuffix('s') if per_s == 1 else what} a second"
     return RateLimited(f"{limit}, and has used them. Try again in {seconds} s.", wait_s)
 
 
