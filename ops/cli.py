@@ -14,13 +14,21 @@ import click
 from click.core import ParameterSource
 
 from ops.commands_elsewhere import CommandsElsewhere
-from ops.options import ALL_SETTINGS, check_keys, check_redis, check_spans, option, with_settings
+from ops.options import (
+    ALL_SETTINGS,
+    API_SETTINGS,
+    LOGGING,
+    TRACING,
+    check_keys,
+    check_redis,
+    check_spans,
+    option,
+    with_settings,
+)
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 from worker.model.blas import configure_blas
 
-_LOGGING = ("log_format", "log_level")
-_TRACING = ("traces", "otel_endpoint", "otel_share")
 # The first three warn in their log, and serve; doctor reports it among others.
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 # Name: module in ops, attribute, what the list of commands says.
@@ -120,12 +128,7 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
 
 
 @main.command()
-@with_settings(
-    "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
-    "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", *_TRACING, *_LOGGING, is_redis_required=True,
-    takes_shards=True,
-)  # fmt: skip
+@with_settings(*API_SETTINGS, is_redis_required=True, takes_shards=True)
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
@@ -139,7 +142,7 @@ def api(settings: Settings) -> None:
 @main.command()
 @with_settings(
     "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
-    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *_TRACING, *_LOGGING, is_redis_required=True,
+    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *TRACING, *LOGGING, is_redis_required=True,
 )  # fmt: skip
 @option("--role", type=click.Choice(["all", "prefill", "decode"]), default="all", show_default=True,
         help="All of a request, only reading prompts, or only decoding what such a worker has read.")  # fmt: skip
@@ -167,7 +170,7 @@ def worker(settings: Settings, role: str) -> None:
 
 
 @main.command(cls=_TakesSentence)
-@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *_LOGGING)
+@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *LOGGING)
 @option("--json", is_flag=True)
 @click.argument("sentence")
 def correct(settings: Settings, sentence: str, json: bool) -> None:

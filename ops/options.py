@@ -25,6 +25,13 @@ logger = structlog.get_logger(__name__)
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
+LOGGING = ("log_format", "log_level")
+TRACING = ("traces", "otel_endpoint", "otel_share")
+API_SETTINGS = (
+    "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
+    "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
+    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", *TRACING, *LOGGING,
+)  # fmt: skip
 
 
 def with_settings(

@@ -55,7 +55,7 @@ def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     if declared is not None and len(body) < declared:
         raise MalformedJson("The body did not arrive in full.")
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
-        raise UnsupportedMediaType("Content-Encoding is not supported: send the body uncompressed, without it.")
+        raise UnsupportedMediaType("No Content-Encoding is taken: send the body uncompressed, without this header.")
     return body
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ops.options import API_SETTINGS, flag_name
 from ops.run.embedded_redis import URL_NAME
 from ops.run.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
@@ -30,7 +31,6 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     body = """'{"sentence": "He goed to school"}'"""
     kv_mb = settings.kv_budget_tokens * facts.kv_bytes_per_token / 1e6
     key = """ -H "Authorization: Bearer $MINISERVE_API_KEY\"""" if settings.api_keys_file else ""
-    keys = f" --api-keys-file {shlex.quote(settings.api_keys_file)}" if settings.api_keys_file else ""
     rows = [
         ("ready", f"{url}  (in a browser: a page that corrects as you type)"),
         ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
@@ -48,7 +48,10 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
             *_redis_port(settings),
             ("watch", f"{_tool('miniserve')} top --url {url}"),
             ("look inside", f"{_tool('rq')} info -u {redis_word}"),
-            ("add a replica", f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_word}{keys}"),
+            (
+                "add a replica",
+                f"{_tool('miniserve')} api --port {next_port} --redis-url {redis_word}{_alike(settings)}",
+            ),
         ]
         if is_sentinel_url(redis_url):  # of sentinels `rq` reads in a settings file only
             rows = [row for row in rows if row[0] != "look inside"]
@@ -58,6 +61,17 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         rows.append(("BROKEN", f"--break {settings.break_}, to learn from: docs/exercises"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
+
+
+def _alike(settings: Settings) -> str:
+    """The options that make a replica answer as this one does. Not --log-level: `up` has one of its own."""
+    usual, options = Settings(), []
+    for name in API_SETTINGS:
+        value = getattr(settings, name)
+        if value != getattr(usual, name) and name not in ("redis_url", "port", "log_level"):
+            is_secret = name == "otel_endpoint" and ("@" in value or "?" in value)
+            options.append(f" {flag_name(name)} {shlex.quote('***' if is_secret else str(value))}")
+    return "".join(options)
 
 
 def _redis_port(settings: Settings) -> list[tuple[str, str]]:

@@ -68,8 +68,19 @@ def test_the_port_for_another_replica_is_not_one_in_use(port: int, with_dashboar
     assert f"top --url http://127.0.0.1:{port}" in text
 
 
-def test_another_replica_asks_for_the_same_keys() -> None:
-    lines = banner_lines(Settings(api_keys_file="/etc/my keys"), with_dashboard=False)
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"workers": 2, "max_slots": 8, "log_level": "warning", "alert_webhook": "https://h/secret"}, ""),
+        ({"api_keys_file": "/etc/my keys"}, " --api-keys-file '/etc/my keys'"),
+        ({"trusted_proxies": "10.0.0.1", "cors_origins": "*"}, " --trusted-proxies 10.0.0.1 --cors-origins '*'"),
+        ({"host": "::", "strictness": -0.5, "traces": "off"}, " --host :: --strictness -0.5 --traces off"),
+        ({"max_body_bytes": 2048, "request_timeout_s": 5.0}, " --request-timeout-s 5.0 --max-body-bytes 2048"),
+        ({"otel_endpoint": "https://u:secret@h/?key=secret"}, " --otel-endpoint '***'"),
+    ],
+)
+def test_another_replica_is_given_the_settings_of_this_one(settings: dict[str, object], options: str) -> None:
+    lines = banner_lines(Settings(redis_url="redis://h:1/0", port=8000, **settings), with_dashboard=False)
 
     (replica,) = [line for line in lines if "add a replica" in line]
-    assert replica.endswith(" --api-keys-file '/etc/my keys'")
+    assert replica.endswith(f"miniserve api --port 8001 --redis-url redis://h:1/0{options}")
