@@ -106,7 +106,8 @@ def _agos(words: Sequence[str]) -> Iterator[bool]:
         start = at - 1  # of "years ago"
         while start and (words[start - 1] in _OF_AN_AGO or words[start - 1].isdigit()):
             start -= 1
-        yield start > 0 and words[start - 1] in _TAKE_AN_AGO
+        is_quantity = words[max(0, start - 2) : start] in (["more", "than"], ["less", "than"])
+        yield start > 0 and words[start - 1] in _TAKE_AN_AGO and not is_quantity
 
 
 def _is_bound(words: Sequence[str], time: _Time) -> bool:
