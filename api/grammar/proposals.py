@@ -96,7 +96,8 @@ def brings_do(sentence: str, one: Proposal, other: Proposal) -> bool:
 def contradict(one: Proposal, other: Proposal) -> bool:
     """Return whether the first takes away the auxiliary of the participle that the second brings: "[he's] [went]"."""
     is_next = other.word == one.word + len(one.source)
-    return is_next and one.reason is Reason.EXTRA_BE and other.reason in _PARTICIPLES
+    is_bare = one.reason is Reason.EXTRA_BE and not _has(one.replacement, _AUXILIARY_PARTS)
+    return is_next and is_bare and other.reason in _PARTICIPLES
 
 
 def _has_auxiliary(edit: Proposal) -> bool:
