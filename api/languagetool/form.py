@@ -166,7 +166,7 @@ def _unencoded(form: bytes, pause: Callable[[], None]) -> dict[str, str]:
 
 
 def _multipart(form: bytes, media_type: str) -> dict[str, str]:
-    """A file is a field, too. Not by Werkzeug, which takes 0.6 s for the worst head. Raises as `_unencoded`."""
+    """A file is a field, too. Werkzeug's parser has no bound on its time. Raises as `_unencoded`."""
     boundary = b"\r\n--" + parse_options_header(media_type)[1].get("boundary", "").encode()
     fields = {}
     for part in (b"\r\n" + form.lstrip()).split(boundary, _MAX_FIELDS + 2)[1:-1]:
