@@ -174,7 +174,7 @@ def test_an_example_is_corrected_as_soon_as_it_is_chosen(page: Page) -> None:
 
 
 def test_places_are_right_beside_emoji_and_combined_characters(page: Page) -> None:
-    text = "\U0001d49c 😀 “He goed home.” e\u0301 they was late 🙈."
+    text = "\U0001d49c 😀 “Yes.” He goed home. e\u0301 they was late 🙈."
     write(page, text)
     expect(marks(page)).to_have_count(2)
 
@@ -189,7 +189,8 @@ HOSTILE = "<img src=x onerror=\"document.title='ran'\"><script>document.title='r
 def test_markup_in_a_text_or_in_an_answer_is_only_text(page: Page) -> None:
     words = dict.fromkeys(("original", "replacement", "reason", "explanation"), HOSTILE)
     edit = words | {"start": 0, "end": 2, "confidence": 0.9}
-    answer = {"results": [{"edits": [edit], "explanation": HOSTILE, "corrected": HOSTILE}]}
+    result = {"edits": [edit], "explanation": HOSTILE, "corrected": HOSTILE, "notes": []}
+    answer = {"results": [result | {"language": {"code": "en", "confidence": 0.9}}]}
     page.route("**/correct/batch", lambda route: route.fulfill(json=answer))
     title = page.title()
 
