@@ -28,7 +28,7 @@ class BatchLimits:
     kv_budget_tokens: int  # KV bytes / bytes per token
     max_slots: int
     max_iteration_tokens: int  # rows of one iteration: prompt tokens and decoded tokens
-    max_stall_s: float = 60.0  # of an iteration that reads prompts while others decode; one is always read, and whole
+    max_prefill_rows: int = 65_536  # of an iteration with prompts while others decode; one is always read, and whole
     role: str = "all"  # what the worker does of a request; scheduler/pools.py has the others
 
 
@@ -91,7 +91,6 @@ class ContinuousBatching:
         self._waiting_tokens = 0  # that waiting requests will reserve
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
         self._next_deadline_s = inf  # no later than any here that `late_ids` has not named
-        self._timely_rows = self._planned_s = 0.0  # rows of the longest stall, as far as is known; the last plan's time
 
     @property
     def has_work(self) -> bool:
@@ -148,15 +147,15 @@ class ContinuousBatching:
 
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, in order, then decide the forward pass. Changes `waiting` and `running`."""
-        decodes, self._planned_s = tuple(self.running.values()), now
+        decodes, limits = tuple(self.running.values()), self.limits
         prefills: list[Sequence] = []
-        num_rows, timely_rows = len(decodes), self._timely_rows if decodes else inf
+        num_rows, most_rows = len(decodes), limits.max_prefill_rows if decodes else limits.max_iteration_tokens
         while self.waiting and self._free_slots:
             first = next(iter(self.waiting.values()))
-            if self.reserved_tokens + first.reserved_tokens > self.limits.kv_budget_tokens:
+            if self.reserved_tokens + first.reserved_tokens > limits.kv_budget_tokens:
                 return StepPlan(tuple(prefills), decodes, deferred_id=first.request_id)
             num_rows += first.num_rows
-            if num_rows > self.limits.max_iteration_tokens or prefills and num_rows > timely_rows:
+            if num_rows > limits.max_iteration_tokens or prefills and num_rows > most_rows:
                 break
             self._take_from_waiting(first.request_id)
             self.running[first.request_id] = first
@@ -165,19 +164,8 @@ class ContinuousBatching:
             prefills.append(first)
         return StepPlan(tuple(prefills), decodes)
 
-    def commit(
-        self, plan: StepPlan, tokens: list[int], now: float, computed_s: float | None = None
-    ) -> list[tuple[Sequence, FinishReason]]:
-        """Append one token to each sequence of the plan, in its order; retire and return those that ended.
-
-        `computed_s` is the CPU time that it took, without the wait for the processor; None: all of the time.
-        """
-        num_rows = len(plan.decodes) + sum([each.num_rows for each in plan.prefills])
-        seconds = now - self._planned_s if computed_s is None else computed_s
-        timely_rows = num_rows * self.limits.max_stall_s / max(seconds, 1e-6)
-        # Small iterations are mostly fixed cost: only the large show the speed, which grows from below to what it is.
-        if timely_rows > self._timely_rows or 2 * num_rows > self._timely_rows:
-            self._timely_rows += (timely_rows - self._timely_rows) / 4
+    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, FinishReason]]:
+        """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
         finished = []
         for sequence, token in zip(plan, tokens, strict=True):
             if not sequence.output_ids:

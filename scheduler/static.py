@@ -21,7 +21,7 @@ class StaticBatching(ContinuousBatching):
     def __init__(self, limits: BatchLimits, max_batch: int, max_wait_s: float, fixed_tokens: int = 0) -> None:
         """The wait begins when the API accepts the first of a batch; `fixed_tokens` 0: each ends with its own <eos>."""
         # A whole batch is read at once: nobody is running who would have to wait for long prompts.
-        super().__init__(replace(limits, max_iteration_tokens=limits.kv_budget_tokens, max_stall_s=60.0))
+        super().__init__(replace(limits, max_iteration_tokens=limits.kv_budget_tokens))
         self._batch_size = min(max_batch, limits.max_slots)
         self._free_slots = list(range(self._batch_size))
         self._max_wait_s = max_wait_s

@@ -182,7 +182,7 @@ class Service:
                 worker.policy.reserved_tokens,
                 self.limits.kv_budget_tokens,
                 self.limits.max_slots,
-                self.limits.max_stall_s,
+                self.limits.max_prefill_rows,
             )
             for number, worker in enumerate(self._workers)
         )

@@ -32,6 +32,9 @@ from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import Weights, load_weights
 from worker.observer import EngineObserver
 
+WARM_UP_PROMPTS, WARM_UP_TOKENS = 8, 16  # each
+_WARM_UPS = 3
+
 
 class Engine:
     """A batching policy joined to a model. Not thread-safe: one actor owns it."""
@@ -78,7 +81,7 @@ class Engine:
 
     def step(self) -> list[Completion]:
         """One iteration: drop the late, admit, one forward pass, a token for each, retire. Returns what ended."""
-        planned_s, computed_s = self._clock(), thread_time()
+        planned_s = self._clock()
         ended = [self.cancel(request_id, FinishReason.EXPIRED) for request_id in self.policy.late_ids(planned_s)]
         late = [completion for completion in ended if completion is not None]
         if late and self.policy.due_in_s(planned_s) != 0.0:
@@ -92,7 +95,7 @@ class Engine:
         self._last_token[slots] = output_ids & ID_MASK  # what the next iteration feeds, behind what this one cached
         self._num_tokens[slots] += 1
         now = self._clock()
-        finished = self.policy.commit(plan, output_ids.tolist(), now, thread_time() - computed_s)
+        finished = self.policy.commit(plan, output_ids.tolist(), now)
         self.observer.note_iteration(plan, self.policy, planned_s, now)
         for sequence, _ in finished:
             self._free(sequence)
@@ -176,28 +179,35 @@ def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float])
     """A warm engine for the mode that is set; several may share the weights."""
     policy = policy_for(settings)
     engine = Engine(MiniGPT(weights, policy.limits.kv_budget_tokens), policy, clock)
-    _warm_up(engine)
+    policy.limits = policy_for(settings, _prompt_rows_per_s(engine)).limits
     return engine
 
 
-def policy_for(settings: Settings) -> ContinuousBatching:
-    """How the engine of this mode forms its batches: where the API has the model, of a single request each."""
+def policy_for(settings: Settings, rows_per_s: float = math.inf) -> ContinuousBatching:
+    """How the engine of this mode forms its batches, on a machine that reads so many prompt tokens per second."""
     if not settings.uses_queue:
         return ContinuousBatching(BatchLimits(MAX_TOTAL_TOKENS, max_slots=1, max_iteration_tokens=MAX_TOTAL_TOKENS))
-    stall_s = settings.max_stall_ms / 1e3
-    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens, stall_s)
+    limits = BatchLimits(settings.kv_budget_tokens, settings.max_slots, settings.max_iteration_tokens)
     if settings.mode == "static":
         from scheduler.static import StaticBatching  # seldom needed
 
         return StaticBatching(limits, settings.max_batch, settings.max_wait_ms / 1e3, settings.fixed_tokens)
-    return ContinuousBatching(limits)
+    most_rows = min(settings.max_iteration_tokens, settings.max_stall_ms / 1e3 * rows_per_s)
+    return ContinuousBatching(replace(limits, max_prefill_rows=int(most_rows)))
 
 
-def _warm_up(engine: Engine) -> None:
-    """One made-up request, so that the first real one does not pay for first-time memory and BLAS set-up."""
-    prompt = (EOS_ID,) * 16
-    request = CorrectionRequest("warm-up", prompt, (0,) * 16, 4, engine.model.weights.tokenizer_fingerprint)
-    engine.accept(Delivery(request, attempt=1, waited_s=math.inf))  # so long that no policy waits for company
-    while engine.policy.has_work:
+def _prompt_rows_per_s(engine: Engine) -> float:
+    """In CPU time, by the quickest of a few batches. The first real request then finds memory and BLAS set up, too."""
+    number, prompt = min(WARM_UP_PROMPTS, engine.policy.limits.max_slots), (EOS_ID,) * WARM_UP_TOKENS
+    about = prompt, (0,) * len(prompt), 2, engine.model.weights.tokenizer_fingerprint
+    seconds = math.inf
+    for _ in range(_WARM_UPS):
+        for each in range(number):  # they have waited so long that no policy waits for company
+            engine.accept(Delivery(CorrectionRequest(f"warm-up {each}", *about), attempt=1, waited_s=math.inf))
+        begun_s = thread_time()
         engine.step()
+        seconds = min(seconds, thread_time() - begun_s)
+        while engine.policy.has_work:
+            engine.step()
     engine.observer = EngineObserver()
+    return number * len(prompt) / max(seconds, 1e-6)

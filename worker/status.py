@@ -42,7 +42,7 @@ class WorkerStatus:
             "kv_reserved_tokens": policy.reserved_tokens,
             "kv_budget_tokens": limits.kv_budget_tokens,
             "max_slots": limits.max_slots,
-            "max_stall_s": limits.max_stall_s,
+            "max_prefill_rows": limits.max_prefill_rows,
             "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
         }
         return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live, limits.role)

@@ -17,7 +17,6 @@ from ops.plan.worker import Job, SimulatedWorker
 from scheduler.batching import StepPlan
 from scheduler.messages import Delivery
 from scheduler.pools import DecodeBatching, Handed, HandedDelivery, PrefillBatching
-from worker.engine import policy_for
 
 _TOLD_S = 0.05  # until a prefill worker hears of it: with its next DRAIN, for which a claim stands as long as this
 _FIRST_TOKEN = 2  # any that is not <eos>
@@ -80,7 +79,7 @@ class PooledShard(Shard):
         return super().busy_s + sum(worker.busy_s for worker in self._decoders)
 
     def add_decoders(self, number: int) -> None:
-        limits = policy_for(self._plan.settings).limits
+        limits = self._plan.policy().limits
         for _ in range(number):
             worker = DecodeWorker(self._clock, DecodeBatching(limits), self._model, self._look, self._finish)
             worker.handoff = self._plan.costs.handoff
@@ -88,7 +87,7 @@ class PooledShard(Shard):
             worker.start()
 
     def _new_worker(self) -> SimulatedWorker:
-        limits = policy_for(self._plan.settings).limits
+        limits = self._plan.policy().limits
         worker = PrefillWorker(self._clock, PrefillBatching(limits), self._model, self._claim, self._finish)
         worker.offer, worker.handoff = self._store, self._plan.costs.handoff
         return worker

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.worker import Job, SimulatedWorker, WorkerModel
+from scheduler.batching import ContinuousBatching
 from scheduler.messages import Timings
 from scheduler.observations import IterationSums
 from scheduler.settings import Settings
-from worker.engine import policy_for
+from worker.engine import WARM_UP_PROMPTS, WARM_UP_TOKENS, policy_for
 
 _NO_TIMES = Timings()  # which nothing here reads
 
@@ -23,6 +24,11 @@ class ShardPlan:
 
     costs: Calibration
     settings: Settings
+
+    def policy(self) -> ContinuousBatching:
+        """That of a worker whose machine has these costs: see worker/engine.py."""
+        seconds = self.costs.forward.seconds(WARM_UP_PROMPTS, WARM_UP_PROMPTS * WARM_UP_TOKENS, 0, 0)
+        return policy_for(self.settings, WARM_UP_PROMPTS * WARM_UP_TOKENS / max(seconds, 1e-6))
 
 
 class Shard:
@@ -75,7 +81,7 @@ class Shard:
             worker.start()
 
     def _new_worker(self) -> SimulatedWorker:
-        return SimulatedWorker(self._clock, policy_for(self._plan.settings), self._model, self._claim, self._finish)
+        return SimulatedWorker(self._clock, self._plan.policy(), self._model, self._claim, self._finish)
 
     @property
     def busy_s(self) -> float:

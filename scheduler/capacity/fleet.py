@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from scheduler.batching import BatchLimits
 from scheduler.capacity.iteration_cost import IterationCost, fit_cost
@@ -55,14 +54,11 @@ class Shape:
         if self.reserved_tokens <= 0:
             return max(1, worker.max_slots)
         room = min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)
-        if worker.role == "all" and worker.max_stall_s > 0:
-            room = min(room, self._room_in_time(worker.max_stall_s))
+        if worker.role == "all" and worker.max_prefill_rows > 0:
+            # D at least, because one prompt is always read. Each of them has P + D - 1 rows in D iterations.
+            rows_of_each = (self.prompt_tokens + self.output_tokens - 1) / self.output_tokens
+            room = min(room, max(self.output_tokens, worker.max_prefill_rows / rows_of_each))
         return max(1, int(room))
-
-    def _room_in_time(self, stall_s: float) -> float:
-        """Return how many run where an iteration lasts `stall_s`: D at least, because one prompt is always read."""
-        each_s = self.iteration_s(1.0) - self.cost.fixed_s
-        return max(self.output_tokens, (stall_s - self.cost.fixed_s) / each_s if each_s > 0 else inf)
 
 
 def shape_of(iterations: Mapping[str, float]) -> Shape:

@@ -40,7 +40,7 @@ class WorkerFacts:
     reserved_tokens: int = 0  # of the running ones
     kv_budget_tokens: int = 0
     max_slots: int = 0
-    max_stall_s: float = 0.0  # of an iteration that reads prompts while others decode; 0: not known
+    max_prefill_rows: int = 0  # of an iteration that reads prompts while others decode; 0: not known
     tokens_per_s: float = 0.0  # computed in the last second
     role: str = "all"  # or "prefill", "decode": the part that it does of each request
 

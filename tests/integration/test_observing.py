@@ -159,12 +159,12 @@ def test_the_oldest_are_told_by_age(queue: ScriptedQueue) -> None:
 
 
 def test_a_worker_is_seen_with_the_limits_that_it_reports(queue: ScriptedQueue) -> None:
-    queue.beat("w", kv_budget_tokens=4096, max_slots=64, max_stall_s=0.008, computed_tokens_per_s=12.5)
+    queue.beat("w", kv_budget_tokens=4096, max_slots=64, max_prefill_rows=256, computed_tokens_per_s=12.5)
 
     seen = queue.observe()
 
     assert seen.workers == (
-        WorkerFacts("w", kv_budget_tokens=4096, max_slots=64, max_stall_s=0.008, tokens_per_s=12.5),
+        WorkerFacts("w", kv_budget_tokens=4096, max_slots=64, max_prefill_rows=256, tokens_per_s=12.5),
     )
 
 

@@ -60,11 +60,11 @@ def test_full_batches_of_two_workers_serve_twice_as_much() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stall_s", "role", "room"),
-    [(0.0, "all", 81), (60.0, "all", 81), (0.008, "all", 16), (0.001, "all", 4), (0.001, "prefill", 81)],
+    ("rows", "role", "room"),
+    [(0, "all", 81), (65_536, "all", 81), (84, "all", 16), (10, "all", 4), (10, "prefill", 81)],
 )
-def test_only_as_many_run_as_the_bound_on_stalls_lets_in(stall_s: float, role: str, room: int) -> None:
-    worker = replace(WORKER, max_stall_s=stall_s, role=role)
+def test_only_as_many_run_as_the_bound_on_stalls_lets_in(rows: int, role: str, room: int) -> None:
+    worker = replace(WORKER, max_prefill_rows=rows, role=role)
 
     assert SHAPE.room(worker) == room
 

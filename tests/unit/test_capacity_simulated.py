@@ -76,11 +76,11 @@ def test_the_prediction_holds_where_room_is_short(limits: BatchLimits) -> None:
     assert predicted_s > 0.04
 
 
-@pytest.mark.parametrize(("stall_s", "per_s"), [(0.05, 24), (0.001, 20)], ids=["few prompts", "one prompt"])
-def test_the_prediction_holds_where_the_bound_on_stalls_binds(stall_s: float, per_s: int) -> None:
+@pytest.mark.parametrize(("rows", "per_s"), [(30, 24), (1, 20)], ids=["few prompts", "one prompt"])
+def test_the_prediction_holds_where_the_bound_on_stalls_binds(rows: int, per_s: int) -> None:
     """Then 28 or 22 requests/s are all that is served, where it is 71 without the bound."""
     load = per_s / FULL_PER_S
-    service = a_service(lambda now: load, load, limits=BatchLimits(4096, 256, 512, stall_s))
+    service = a_service(lambda now: load, load, limits=BatchLimits(4096, 256, 512, rows))
     said = watched(service, 105.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)

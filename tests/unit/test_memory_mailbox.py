@@ -191,12 +191,12 @@ def test_the_first_to_look_sees_the_arrivals_of_before(mailbox: SubmittingMemory
 
 
 def test_a_worker_is_seen_with_the_limits_that_it_reports(mailbox: SubmittingMemoryMailbox) -> None:
-    gauges = {"kv_reserved_tokens": 48, "max_slots": 1, "max_stall_s": 0.008, "computed_tokens_per_s": 12.5}
+    gauges = {"kv_reserved_tokens": 48, "max_slots": 1, "max_prefill_rows": 256, "computed_tokens_per_s": 12.5}
     mailbox.worker_end().open(lambda: True, lambda: WorkerReport(gauges=gauges))
 
     (seen,) = mailbox.observe().workers
 
-    assert seen == WorkerFacts(seen.name, reserved_tokens=48, max_slots=1, max_stall_s=0.008, tokens_per_s=12.5)
+    assert seen == WorkerFacts(seen.name, reserved_tokens=48, max_slots=1, max_prefill_rows=256, tokens_per_s=12.5)
 
 
 def test_totals_of_several_workers_add_up_by_field() -> None:

@@ -38,12 +38,12 @@ def accept(engine: Engine, *request_ids: str, max_output: int = 30) -> None:
 
 
 def test_the_limits_of_the_policy_are_reported(clock: Clock) -> None:
-    policy = ContinuousBatching(BatchLimits(400, 8, 512, max_stall_s=0.008))
+    policy = ContinuousBatching(BatchLimits(400, 8, 512, max_prefill_rows=256))
     engine = Engine(MiniGPT(random_weights(), 400), policy, clock)
 
     gauges = WorkerStatus(engine, clock).report().gauges
 
-    assert (gauges["kv_budget_tokens"], gauges["max_slots"], gauges["max_stall_s"]) == (400, 8, 0.008)
+    assert (gauges["kv_budget_tokens"], gauges["max_slots"], gauges["max_prefill_rows"]) == (400, 8, 256)
 
 
 def test_the_service_rate_is_known_once_requests_have_ended_and_outlasts_an_idle_minute(

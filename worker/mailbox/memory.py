@@ -261,9 +261,9 @@ class InMemoryMailbox(WaitingMailbox):
 
 def _facts(name: str, report: WorkerReport) -> WorkerFacts:
     gauges = dict(report.gauges)
-    stall_s, tokens_per_s = (gauges.pop(key, 0.0) for key in ("max_stall_s", "computed_tokens_per_s"))
+    tokens_per_s = gauges.pop("computed_tokens_per_s", 0.0)
     numbers = {key.replace("kv_reserved", "reserved"): int(value) for key, value in gauges.items()}
-    return WorkerFacts(name, **numbers, max_stall_s=stall_s, tokens_per_s=tokens_per_s)
+    return WorkerFacts(name, **numbers, tokens_per_s=tokens_per_s)
 
 
 def _bytes_of(num_jobs: int, wanted: Submission) -> int:

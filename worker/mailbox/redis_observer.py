@@ -117,10 +117,10 @@ def _moment(raw: bytes) -> Moment | None:
 
 
 def _facts(row: list[bytes]) -> WorkerFacts:
-    name, *whole, max_stall_s, tokens_per_s, role = row
+    name, *whole, tokens_per_s, role = row
     numbers = (int(number(each)) for each in whole)
     known = role.decode() if role in (b"prefill", b"decode") else "all"
-    facts: tuple[Any, ...] = (name.decode(errors="replace"), *numbers, number(max_stall_s), number(tokens_per_s), known)
+    facts: tuple[Any, ...] = (name.decode(errors="replace"), *numbers, number(tokens_per_s), known)
     return WorkerFacts(*facts)
 
 

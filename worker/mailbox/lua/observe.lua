@@ -2,7 +2,7 @@
 -- Returns { moment now, moments before... as JSON }, counts, totals, { worker, its hash }..., gauges in the order below.
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
-  'max_stall_s', 'computed_tokens_per_s', 'role' }
+  'max_prefill_rows', 'computed_tokens_per_s', 'role' }
 redis.call('XLEN', 'miniserve:live') -- no other script would put it away where it is no stream
 local now = clock()
 local moments = redis.call('LRANGE', HISTORY, 0, -1)
