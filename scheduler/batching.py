@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 from scheduler.messages import EOS_ID, ID_MASK, Delivery, FinishReason, FreeCapacity
@@ -33,45 +33,14 @@ class BatchLimits:
 
 
 @dataclass(slots=True)
-class Sequence:
-    """A request in the policy. From its admission until it is retired it owns a slot and its reserved tokens."""
-
-    delivery: Delivery
-    submitted_s: float
-    deadline_s: float
-    num_rows: int  # that its first iteration computes
-    slot: int = -1  # not admitted
-    admitted_s: float = 0.0
-    first_token_s: float = 0.0
-    output_ids: list[int] = field(default_factory=list)
-
-    @property
-    def request_id(self) -> str:
-        return self.delivery.request.request_id
-
-    @property
-    def reserved_tokens(self) -> int:
-        return self.delivery.request.reserved_tokens
-
-    @property
-    def queue_s(self) -> float:
-        """Return the time from acceptance by the API until admission."""
-        return self.waited_s(self.admitted_s)
-
-    def waited_s(self, now: float) -> float:
-        """Return the time since the API accepted it."""
-        return self.delivery.waited_s + now - self.submitted_s
-
-
-@dataclass(frozen=True, slots=True)
 class StepPlan:
     """What the next forward pass computes: whole prompts of the new, one token of each of the others."""
 
-    prefills: tuple[Sequence, ...]
-    decodes: tuple[Sequence, ...]
+    prefills: tuple[Delivery, ...]
+    decodes: tuple[Delivery, ...]
     deferred_id: str = ""  # of the request that is first in line and does not fit into the KV budget
 
-    def __iter__(self) -> Iterator[Sequence]:
+    def __iter__(self) -> Iterator[Delivery]:
         """All of them, in the order in which `commit` expects the tokens."""
         return iter(self.prefills + self.decodes)
 
@@ -85,8 +54,8 @@ class ContinuousBatching:
 
     def __init__(self, limits: BatchLimits) -> None:
         self.limits = limits
-        self.waiting: OrderedDict[str, Sequence] = OrderedDict()  # a plain dict finds its first slowly after deletions
-        self.running: dict[str, Sequence] = {}
+        self.waiting: OrderedDict[str, Delivery] = OrderedDict()  # a plain dict finds its first slowly after deletions
+        self.running: dict[str, Delivery] = {}
         self.reserved_tokens = 0  # by running sequences
         self._waiting_tokens = 0  # that waiting requests will reserve
         self._free_slots = list(range(limits.max_slots))  # a heap: low slots first keeps the batch dense
@@ -115,11 +84,11 @@ class ContinuousBatching:
 
     def submit(self, delivery: Delivery, now: float) -> None:
         """Let a request wait for admission. The caller has checked that it could fit an empty cache."""
-        sequence = Sequence(delivery, now, now + delivery.left_s, num_rows=len(delivery.request.prompt_ids))
-        assert sequence.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
-        self.waiting[sequence.request_id] = sequence
-        self._waiting_tokens += sequence.reserved_tokens
-        self._next_deadline_s = min(self._next_deadline_s, sequence.deadline_s)
+        assert delivery.reserved_tokens <= self.limits.kv_budget_tokens, "checked by the engine"
+        delivery.submitted_s, delivery.deadline_s = now, now + delivery.left_s
+        self.waiting[delivery.request_id] = delivery
+        self._waiting_tokens += delivery.reserved_tokens
+        self._next_deadline_s = min(self._next_deadline_s, delivery.deadline_s)
 
     def late_ids(self, now: float) -> list[str]:
         """Requests whose deadline is over; each is named once and is then to be cancelled."""
@@ -129,7 +98,7 @@ class ContinuousBatching:
         self._next_deadline_s = min((each.deadline_s for each in held if each.deadline_s > now), default=inf)
         return [each.request_id for each in held if since_s <= each.deadline_s <= now]
 
-    def cancel(self, request_id: str) -> Sequence | None:
+    def cancel(self, request_id: str) -> Delivery | None:
         """Take a request out wherever it is. Returns the running sequence whose slot became free, if it ran."""
         sequence = self.running.get(request_id)
         if sequence is not None:
@@ -148,7 +117,7 @@ class ContinuousBatching:
     def plan(self, now: float) -> StepPlan:
         """Admit what fits, in order, then decide the forward pass. Changes `waiting` and `running`."""
         decodes, limits = tuple(self.running.values()), self.limits
-        prefills: list[Sequence] = []
+        prefills: list[Delivery] = []
         num_rows, most_rows = len(decodes), limits.max_prefill_rows if decodes else limits.max_iteration_tokens
         while self.waiting and self._free_slots:
             first = next(iter(self.waiting.values()))
@@ -164,7 +133,7 @@ class ContinuousBatching:
             prefills.append(first)
         return StepPlan(tuple(prefills), decodes)
 
-    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, FinishReason]]:
+    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Delivery, FinishReason]]:
         """Append one token to each sequence of the plan, in its order; retire and return those that ended."""
         finished = []
         for sequence, token in zip(plan, tokens, strict=True):
@@ -177,17 +146,17 @@ class ContinuousBatching:
                 finished.append((sequence, reason))
         return finished
 
-    def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
+    def _finish_reason(self, sequence: Delivery) -> FinishReason | None:
         if sequence.output_ids[-1] & ID_MASK == EOS_ID:
             return FinishReason.STOP
-        if len(sequence.output_ids) >= sequence.delivery.request.max_output_tokens:
+        if len(sequence.output_ids) >= sequence.request.max_output_tokens:
             return FinishReason.LENGTH
         return None
 
     def _take_from_waiting(self, request_id: str) -> None:
         self._waiting_tokens -= self.waiting.pop(request_id).reserved_tokens
 
-    def _retire(self, sequence: Sequence) -> None:
+    def _retire(self, sequence: Delivery) -> None:
         del self.running[sequence.request_id]
         self.reserved_tokens -= sequence.reserved_tokens
         heapq.heappush(self._free_slots, sequence.slot)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 WIRE_VERSION = 2
 EOS_ID, X2_ID = 1, 3  # the tokenizer's, the same in every vocabulary we ship; the places of words follow <x2>
@@ -46,7 +46,7 @@ class WireError(ValueError):
     """A message that cannot be read; it fails its own request and nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CorrectionRequest:
     """One sentence, tokenized."""
 
@@ -93,8 +93,7 @@ class CorrectionRequest:
             raise WireError(f"not a correction request: {error!r}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Timings:
+class Timings(NamedTuple):
     """Where the time of one request went, in seconds of the worker's monotonic clock."""
 
     queue_s: float = 0.0  # accepted by the API until first scheduled, the Redis list included
@@ -102,7 +101,7 @@ class Timings:
     decode_s: float = 0.0  # from the first token to the last
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Completion:
     """The one final event of a request."""
 
@@ -141,7 +140,7 @@ class Completion:
             raise WireError(f"not a completion: {error!r}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Progress:
     """All that a running request has written so far; of no meaning once there is a completion."""
 
@@ -162,9 +161,12 @@ class Progress:
             raise WireError(f"no progress: {error!r}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
-    """A request handed to a worker."""
+    """A request handed to a worker: a sequence, once its policy has it.
+
+    From its admission until it is retired it owns a slot and its reserved tokens.
+    """
 
     request: CorrectionRequest
     attempt: int  # one more than the workers that died while they ran it by itself
@@ -173,9 +175,37 @@ class Delivery:
     streams: bool = False  # somebody wants to hear every token
     is_suspect: bool = False  # an earlier worker died with it: nothing else runs with it and its group
 
+    submitted_s: float = field(default=0.0, init=False)
+    deadline_s: float = field(default=inf, init=False)
+    slot: int = field(default=-1, init=False)  # not admitted
+    admitted_s: float = field(default=0.0, init=False)
+    first_token_s: float = field(default=0.0, init=False)
+    output_ids: list[int] = field(default_factory=list, init=False)
 
-@dataclass(frozen=True, slots=True)
-class FreeCapacity:
+    @property
+    def request_id(self) -> str:
+        return self.request.request_id
+
+    @property
+    def reserved_tokens(self) -> int:
+        return self.request.reserved_tokens
+
+    @property
+    def num_rows(self) -> int:
+        """Return how many its first iteration computes."""
+        return len(self.request.prompt_ids)
+
+    @property
+    def queue_s(self) -> float:
+        """Return the time from acceptance by the API until admission."""
+        return self.age_s(self.admitted_s)
+
+    def age_s(self, now: float) -> float:
+        """Return the time since the API accepted it."""
+        return self.waited_s + now - self.submitted_s
+
+
+class FreeCapacity(NamedTuple):
     """What a worker would take now."""
 
     tokens: int  # reserved ones, of all requests together
@@ -185,8 +215,7 @@ class FreeCapacity:
 NO_CAPACITY = FreeCapacity(tokens=0, requests=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
+class Inbox(NamedTuple):
     """All that one exchange with the mailbox brought."""
 
     deliveries: tuple[Delivery, ...] = ()

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
 
 OFFERED_WAIT_S = 0.05  # of a prefill worker that can read nothing: as long as a claim stands, whose end brings news
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Handed:
     """What a decode worker needs in addition to the request."""
 
@@ -27,12 +27,16 @@ class Handed:
     state: Any = None  # keys, values and what the decoder remembers; of the engine's kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HandedDelivery(Delivery):
     """A request whose prompt has been read elsewhere."""
 
     handoff: bytes = b""  # as they came; the engine opens them
     handed: Handed | None = None  # None: not opened yet, or lost on its way, and the prompt is read again
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.request.prompt_ids) if self.handed is None else 1
 
 
 class PrefillBatching(ContinuousBatching):
@@ -62,16 +66,10 @@ class PrefillBatching(ContinuousBatching):
 class DecodeBatching(ContinuousBatching):
     """Decodes what was handed over, and reads the prompts of what was lost on its way."""
 
-    joined: tuple[Sequence, ...] = ()  # of the last plan: those that go on from what another worker has read
+    joined: tuple[Delivery, ...] = ()  # of the last plan: those that go on from what another worker has read
 
     def __init__(self, limits: BatchLimits) -> None:
         super().__init__(replace(limits, role="decode"))
-
-    def submit(self, delivery: Delivery, now: float) -> None:
-        super().submit(delivery, now)
-        sequence = self.waiting[delivery.request.request_id]
-        if handed_of(sequence):
-            sequence.num_rows = 1
 
     def plan(self, now: float) -> StepPlan:
         plan = super().plan(now)
@@ -81,15 +79,15 @@ class DecodeBatching(ContinuousBatching):
         prefills = tuple(sequence for sequence in plan.prefills if not handed_of(sequence))
         return StepPlan(prefills, plan.decodes + self.joined, plan.deferred_id)
 
-    def _continue(self, sequence: Sequence) -> None:
+    def _continue(self, sequence: Delivery) -> None:
         """As if it had been read here: the times count from its acceptance, whichever clock they are from."""
         handed = handed_of(sequence)
         assert handed is not None
         sequence.output_ids.append(handed.first_id)
-        sequence.admitted_s = sequence.submitted_s - sequence.delivery.waited_s + handed.queue_s
+        sequence.admitted_s = sequence.submitted_s - sequence.waited_s + handed.queue_s
         sequence.first_token_s = sequence.admitted_s + handed.prefill_s
 
 
-def handed_of(sequence: Sequence) -> Handed | None:
+def handed_of(sequence: Delivery) -> Handed | None:
     """None of a sequence whose prompt is read here."""
-    return sequence.delivery.handed if isinstance(sequence.delivery, HandedDelivery) else None
+    return sequence.handed if isinstance(sequence, HandedDelivery) else None

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import EOS_ID, ID_MASK, MAX_TOTAL_TOKENS, NO_CAPACITY, FinishReason, FreeCapacity
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
+from scheduler.messages import EOS_ID, ID_MASK, MAX_TOTAL_TOKENS, NO_CAPACITY, Delivery, FinishReason, FreeCapacity
 
 
 class StaticBatching(ContinuousBatching):
@@ -40,7 +40,7 @@ class StaticBatching(ContinuousBatching):
         # Complete: enough of them, or no room that any other is sure to fit in.
         if self.running or len(self.waiting) >= self._batch_size or self.free_tokens < MAX_TOTAL_TOKENS:
             return 0.0
-        return max(0.0, self._max_wait_s - next(iter(self.waiting.values())).waited_s(now))
+        return max(0.0, self._max_wait_s - next(iter(self.waiting.values())).age_s(now))
 
     def stop_waiting(self) -> None:
         self._max_wait_s = 0.0
@@ -51,10 +51,10 @@ class StaticBatching(ContinuousBatching):
             return StepPlan((), tuple(self.running.values()))
         return super().plan(now)
 
-    def _finish_reason(self, sequence: Sequence) -> FinishReason | None:
+    def _finish_reason(self, sequence: Delivery) -> FinishReason | None:
         if not self._fixed_tokens:
             return super()._finish_reason(sequence)
-        if len(sequence.output_ids) < min(self._fixed_tokens, sequence.delivery.request.max_output_tokens):
+        if len(sequence.output_ids) < min(self._fixed_tokens, sequence.request.max_output_tokens):
             return None
         tokens = [output_id & ID_MASK for output_id in sequence.output_ids]
         if EOS_ID not in tokens:

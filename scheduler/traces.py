@@ -6,8 +6,7 @@ reads it. Writing is on every request's way, so the texts of iterations are made
 
 from __future__ import annotations
 
-from scheduler.batching import Sequence
-from scheduler.messages import MAX_OUTPUT_TOKENS, FinishReason, Timings
+from scheduler.messages import MAX_OUTPUT_TOKENS, Delivery, FinishReason, Timings
 
 _KEPT_ITERATIONS = 2 * MAX_OUTPUT_TOKENS
 # Filled by %, which takes half as long as an f-string.
@@ -32,10 +31,10 @@ class RecentIterations:
         return " ".join(self._texts[-number:]) if number else ""
 
 
-def sequence_text(sequence: Sequence, reason: FinishReason, timings: Timings, iterations: RecentIterations) -> str:
+def sequence_text(sequence: Delivery, reason: FinishReason, timings: Timings, iterations: RecentIterations) -> str:
     """The worker's part of a sequence that took part in every iteration since its first; `SequencePart` reads it."""
-    delivery, num_tokens = sequence.delivery, len(sequence.output_ids)
-    facts = (delivery.attempt, sequence.slot, len(delivery.request.prompt_ids), num_tokens, reason.value)
+    num_tokens = len(sequence.output_ids)
+    facts = (sequence.attempt, sequence.slot, len(sequence.request.prompt_ids), num_tokens, reason.value)
     return _SEQUENCE_FORM % (*facts, timings.queue_s * 1e6, timings.prefill_s * 1e6, iterations.last(num_tokens))
 
 

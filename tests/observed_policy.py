@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.batching import ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import Completion
+from scheduler.batching import ContinuousBatching, StepPlan
+from scheduler.messages import Completion, Delivery
 from scheduler.observations import Counters, Observations
 from worker.observer import EngineObserver
 
@@ -35,7 +35,7 @@ class ObservedPolicy:
         self.observer.note_held(self.policy)
         return plan
 
-    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Sequence, Completion]]:
+    def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Delivery, Completion]]:
         finished = self.policy.commit(plan, tokens, now)
         self.observer.note_iteration(plan, self.policy, self._planned_s, now)
         return [(sequence, self.observer.completion(sequence, reason, now)) for sequence, reason in finished]

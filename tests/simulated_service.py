@@ -132,7 +132,7 @@ class Service:
     def _plan(self, worker: _Worker, who: int) -> None:
         plan = worker.plan = worker.policy.plan(self.now)
         self.waits.extend((self.now - sequence.queue_s, sequence.queue_s) for sequence in plan.prefills)
-        prompts = sum(len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills)
+        prompts = sum(len(sequence.request.prompt_ids) for sequence in plan.prefills)
         cost_s = self.costs.seconds(prompts, len(plan.decodes), self._dice)
         worker.begun_s, worker.cost_s = self.now, cost_s
         heapq.heappush(self._events, (self.now + cost_s, who, "iteration"))
@@ -142,10 +142,10 @@ class Service:
         tokens = [
             EOS_ID if len(sequence.output_ids) + 1 >= self._lengths[sequence.request_id] else WORD for sequence in plan
         ]
-        prompts = sum(len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills)
+        prompts = sum(len(sequence.request.prompt_ids) for sequence in plan.prefills)
         self._note(worker.cost_s, prompts, len(plan.decodes))
         for sequence, _ in worker.policy.commit(plan, tokens, self.now):
-            self._end(sequence.delivery.request, len(sequence.output_ids))
+            self._end(sequence.request, len(sequence.output_ids))
 
     def _note(self, t: float, p: int, d: int) -> None:
         products = {"pp": p * p, "pd": p * d, "dd": d * d, "pt": p * t, "dt": d * t, "tt": t * t}

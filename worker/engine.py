@@ -14,7 +14,7 @@ from time import thread_time
 
 import numpy as np
 
-from scheduler.batching import BatchLimits, ContinuousBatching, Sequence, StepPlan
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.messages import (
     EOS_ID,
     ID_MASK,
@@ -76,7 +76,7 @@ class Engine:
 
     def progress(self) -> list[Progress]:
         """What the running sequences have written, of those that somebody follows."""
-        followed = (sequence for sequence in self.policy.running.values() if sequence.delivery.streams)
+        followed = (sequence for sequence in self.policy.running.values() if sequence.streams)
         return [Progress(each.request_id, tuple(each.output_ids)) for each in followed if each.output_ids]
 
     def step(self) -> list[Completion]:
@@ -125,12 +125,12 @@ class Engine:
             return f"a word number is outside 0..{config.num_word_rows - 1}"
         return None
 
-    def _place(self, sequence: Sequence) -> None:
+    def _place(self, sequence: Delivery) -> None:
         rows = self.model.arena.allocate(sequence.reserved_tokens)
         self._token_rows[sequence.slot, : len(rows)] = rows
-        self._num_tokens[sequence.slot] = len(sequence.delivery.request.prompt_ids)
+        self._num_tokens[sequence.slot] = len(sequence.request.prompt_ids)
 
-    def _free(self, sequence: Sequence) -> None:
+    def _free(self, sequence: Delivery) -> None:
         self.model.arena.free(self._token_rows[sequence.slot, : sequence.reserved_tokens])
 
     def _placed(self, plan: StepPlan) -> StepPlan:
@@ -152,7 +152,7 @@ class Engine:
         rows = [self._last_token[decoding], last, np.zeros(len(last), dtype=np.intp), self._token_rows[decoding, last]]
         prompt_lengths = lengths[:num_prompts]
         if num_prompts:
-            requests = [sequence.delivery.request for sequence in plan.prefills]
+            requests = [sequence.request for sequence in plan.prefills]
             tokens = list(chain.from_iterable(request.prompt_ids for request in requests))
             words = list(chain.from_iterable(request.word_numbers for request in requests))
             is_prompt = self._positions[: context_rows.shape[1]] < prompt_lengths[:, None]  # (P, T)

@@ -11,7 +11,8 @@ import time
 from collections import deque
 from typing import Any
 
-from scheduler.batching import Sequence, StepPlan
+from scheduler.batching import StepPlan
+from scheduler.messages import Delivery
 
 MAX_SLOTS = 64  # that are drawn
 _MOST_ITERATIONS = 1000  # between two beats
@@ -24,16 +25,16 @@ class LiveLog:
         self._iterations: deque[list[Any]] = deque(maxlen=_MOST_ITERATIONS)
         self._numbers: dict[str, int] = {}  # of the requests that run
         self._num_seen = 0
-        self._joined: tuple[Sequence, ...] = ()
+        self._joined: tuple[Delivery, ...] = ()
 
-    def note_joined(self, joined: tuple[Sequence, ...]) -> None:
+    def note_joined(self, joined: tuple[Delivery, ...]) -> None:
         """Of those who decode next these begin here: another worker has read their prompts."""
         self._joined = joined
 
     def note(self, plan: StepPlan, running: dict[str, Any], seconds: float) -> None:
         """An iteration of so many seconds has ended; `running` are those that go on."""
         began = [
-            [one.slot, self._number(one.request_id), len(one.delivery.request.prompt_ids), round(one.queue_s * 1e3)]
+            [one.slot, self._number(one.request_id), len(one.request.prompt_ids), round(one.queue_s * 1e3)]
             for one in plan.prefills + self._joined
             if one.slot < MAX_SLOTS
         ]

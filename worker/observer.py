@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from scheduler.batching import ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import Completion, FinishReason, Timings
+from scheduler.batching import ContinuousBatching, StepPlan
+from scheduler.messages import Completion, Delivery, FinishReason, Timings
 from scheduler.observations import Observations
 from scheduler.traces import RecentIterations, sequence_text
 
@@ -41,7 +41,7 @@ class EngineObserver:
         # A decoding sequence has run without a break since the last commit: the time between is part of its latency.
         begun_s = self._committed_s if plan.decodes else planned_s
         self._committed_s = now
-        prompt_tokens = sum([len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills])
+        prompt_tokens = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         observations = self.observations
         observations.note_iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s)
         for sequence in plan.prefills:
@@ -58,7 +58,7 @@ class EngineObserver:
             self.observations.counters.deferred_for_budget += 1
             self._deferred_id = request_id
 
-    def completion(self, sequence: Sequence, reason: FinishReason, now: float) -> Completion:
+    def completion(self, sequence: Delivery, reason: FinishReason, now: float) -> Completion:
         """The completion of a sequence that ended; counts it, unless it was cancelled."""
         has_token = bool(sequence.output_ids)
         first_token_s = sequence.first_token_s if has_token else now
@@ -66,7 +66,7 @@ class EngineObserver:
         trace = sequence_text(sequence, reason, timings, self._iterations) if self._keeps_traces else ""
         output_ids = tuple(sequence.output_ids)
         completion = Completion(sequence.request_id, reason, output_ids, timings, trace=trace)
-        request = sequence.delivery.request
+        request = sequence.request
         if reason in (FinishReason.STOP, FinishReason.LENGTH):
             self.observations.note_end(request, completion)
         if self._spans is not None and request.traceparent is not None:

@@ -27,7 +27,7 @@ def poisoned(engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
 
     def plan(now: float) -> StepPlan:
         planned = plan_next(now)
-        if any(tuple(sequence.delivery.request.prompt_ids) == POISON_IDS for sequence in planned):
+        if any(tuple(sequence.request.prompt_ids) == POISON_IDS for sequence in planned):
             os.kill(os.getpid(), signal.SIGKILL)
         return planned
 

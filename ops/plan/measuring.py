@@ -74,8 +74,8 @@ def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random
         engine.step()
         spent_s = time.thread_time() - started_s
         plan = engine.observer.plan
-        prompts = [len(one.delivery.request.prompt_ids) for one in plan.prefills]
-        context = sum(len(one.delivery.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
+        prompts = [len(one.request.prompt_ids) for one in plan.prefills]
+        context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
         yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
 
 

@@ -59,7 +59,7 @@ class DecodeWorker(SimulatedWorker):
 
     def _more_s(self, plan: StepPlan) -> float:
         joined = self.policy.joined
-        return sum(self.handoff.load.seconds(len(one.delivery.request.prompt_ids)) for one in joined)
+        return sum(self.handoff.load.seconds(len(one.request.prompt_ids)) for one in joined)
 
 
 class PooledShard(Shard):

@@ -10,7 +10,6 @@ from ops.plan.clock import VirtualClock
 from ops.plan.costs import ForwardCost, StageCost
 from ops.plan.mix import SentenceSize, prompt_of
 from scheduler.batching import ContinuousBatching, StepPlan
-from scheduler.batching import Sequence as Running
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.observations import IterationSums
 
@@ -111,7 +110,7 @@ class SimulatedWorker:
 
     def _compute(self, plan: StepPlan) -> None:
         num_prompts, num_decodes = len(plan.prefills), len(plan.decodes)
-        prompts = sum([len(sequence.delivery.request.prompt_ids) for sequence in plan.prefills])
+        prompts = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         exchange = self._model.exchange
         work_s = self._model.forward.seconds(num_prompts, prompts, num_decodes, _context(plan))
         work_s += exchange.wake_s + num_prompts * exchange.of_request(1)
@@ -143,5 +142,5 @@ def _context(plan: StepPlan) -> int:
     return sum([_length(sequence) for sequence in plan.decodes])
 
 
-def _length(sequence: Running) -> int:
-    return len(sequence.delivery.request.prompt_ids) + len(sequence.output_ids)
+def _length(sequence: Delivery) -> int:
+    return len(sequence.request.prompt_ids) + len(sequence.output_ids)

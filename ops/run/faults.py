@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from api.service.corrector import Corrector
-from scheduler.batching import BatchLimits, ContinuousBatching, Sequence
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.messages import Delivery
 from scheduler.settings import Settings
 from worker.mailbox.protocol import Submission
 
@@ -85,7 +86,7 @@ class LeakyBatching(ContinuousBatching):
         room = self.limits.kv_budget_tokens - self.reserved_tokens
         return first is not None and (not self._free_slots or first.reserved_tokens > room)
 
-    def _retire(self, sequence: Sequence) -> None:
+    def _retire(self, sequence: Delivery) -> None:
         super()._retire(sequence)
         self.num_retired += 1
         if self.num_retired % _LEAK_EVERY == 0:

@@ -123,7 +123,7 @@ def failing_for(request_id: str, plan: Callable) -> Callable:
 
     def plan_or_fail(now: float) -> StepPlan:
         planned = plan(now)
-        if any(sequence.delivery.request.request_id == request_id for sequence in planned):
+        if any(sequence.request.request_id == request_id for sequence in planned):
             raise FloatingPointError("made up by a test")
         return planned
 

@@ -44,7 +44,7 @@ class Worker:
 
 
 def rows_of(plan: StepPlan) -> int:
-    return sum(len(one.delivery.request.prompt_ids) for one in plan.prefills) + len(plan.decodes)
+    return sum(len(one.request.prompt_ids) for one in plan.prefills) + len(plan.decodes)
 
 
 def test_a_long_text_is_read_in_iterations_of_as_many_rows_as_are_allowed() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from scheduler.batching import BatchLimits, ContinuousBatching, Sequence
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery, FinishReason
 from tests.observed_policy import ObservedPolicy
 
@@ -185,7 +185,7 @@ class Workload:
         limits = self.batch.limits
         slots = [sequence.slot for sequence in sequences]
         reserved = sum(sequence.reserved_tokens for sequence in sequences)
-        tokens = sum(len(s.delivery.request.prompt_ids) for s in plan.prefills) + len(plan.decodes)
+        tokens = sum(len(s.request.prompt_ids) for s in plan.prefills) + len(plan.decodes)
         self.admitted += names(plan.prefills)
 
         assert reserved == self.batch.reserved_tokens <= limits.kv_budget_tokens, f"seed {self.seed}"
@@ -253,7 +253,7 @@ def test_of_requests_that_ended_long_before_their_deadline_nothing_is_kept():
         batch.commit(batch.plan(now=0.0), [EOS_ID], now=0.1)
 
     gc.collect()
-    kept = [each for each in gc.get_objects() if isinstance(each, Sequence) and each.request_id.startswith("r9")]
+    kept = [each for each in gc.get_objects() if isinstance(each, Delivery) and each.request_id.startswith("r9")]
 
     assert kept == []
 

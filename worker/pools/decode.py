@@ -6,7 +6,6 @@ It is a whole worker: it reads a prompt itself where what was read of it is lost
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -38,21 +37,21 @@ class DecodeEngine(Engine):
 
     def accept(self, delivery: Delivery) -> Completion | None:
         if isinstance(delivery, HandedDelivery):
-            delivery = self._opened(delivery)
+            self._open(delivery)
         return super().accept(delivery)
 
-    def _opened(self, delivery: HandedDelivery) -> HandedDelivery:
+    def _open(self, delivery: HandedDelivery) -> None:
         request = delivery.request
         try:
             num_layers, _, width = self.model.arena.layers.shape
             handed = unpack(delivery.handoff, self._digest, (num_layers, len(request.prompt_ids), width))
             if handed.first_id & ID_MASK >= self.model.config.vocab_size:
                 raise HandoffError(f"its first token is {handed.first_id}")
+            delivery.handed = handed
         except HandoffError as error:
             self.num_read_again += 1
             logger.warning("a prompt is read again", request_id=request.request_id, reason=str(error))
-            return replace(delivery, handoff=b"")
-        return replace(delivery, handed=handed, handoff=b"")
+        delivery.handoff = b""
 
     def _placed(self, plan: StepPlan) -> StepPlan:
         for sequence in self._pool.joined:
@@ -60,13 +59,12 @@ class DecodeEngine(Engine):
             handed = handed_of(sequence)
             assert handed is not None
             state: PromptState = handed.state
-            num_tokens, slot = len(sequence.delivery.request.prompt_ids), sequence.slot
+            num_tokens, slot = len(sequence.request.prompt_ids), sequence.slot
             self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = state.kv
             self._num_tokens[slot] = num_tokens + 1
             self._last_token[slot] = sequence.output_ids[0] & ID_MASK
             self._movable.put(slot, state.decoder)
-            assert isinstance(sequence.delivery, HandedDelivery)
-            sequence.delivery = replace(sequence.delivery, handed=replace(handed, state=None))  # it is in the cache now
+            handed.state = None  # it is in the cache now
         return super()._placed(plan)
 
 

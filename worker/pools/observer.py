@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduler.batching import ContinuousBatching, Sequence, StepPlan
-from scheduler.messages import Completion, FinishReason
+from scheduler.batching import ContinuousBatching, StepPlan
+from scheduler.messages import Completion, Delivery, FinishReason
 from scheduler.pools import DecodeBatching, Handed, handed_of
 from scheduler.trace_parts import HANDOFF_BATCH
 from scheduler.traces import RecentIterations
@@ -34,7 +34,7 @@ class HopObserver(EngineObserver):
             live.note_joined(policy.joined)
         super().note_iteration(plan, policy, planned_s, now)
 
-    def completion(self, sequence: Sequence, reason: FinishReason, now: float) -> Completion:
+    def completion(self, sequence: Delivery, reason: FinishReason, now: float) -> Completion:
         self._iterations.handed = handed_of(sequence)
         self._iterations.decode_s = now - sequence.first_token_s
         return super().completion(sequence, reason, now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
-from scheduler import batching
+from scheduler.batching import StepPlan
 from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
@@ -26,7 +26,7 @@ _PACKET_BYTES = 4 << 20  # Redis serves nobody else while it reads a command
 _TAKEN = b":taken"  # behind an id in the inbox of its worker; no id has a colon
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Offer(Progress):
     """A sequence that was read here and may go on elsewhere."""
 
@@ -42,7 +42,7 @@ class PrefillEngine(Engine):
         super().__init__(engine.model, self._pool, clock)
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
-        self._offered: dict[str, batching.Sequence] = {}
+        self._offered: dict[str, Delivery] = {}
         self._batch_size = 0
 
     def step(self) -> list[Completion]:
@@ -66,12 +66,12 @@ class PrefillEngine(Engine):
         self.policy.cancel(request_id)
         return Completion(request_id, reason)
 
-    def _placed(self, plan: batching.StepPlan) -> batching.StepPlan:
+    def _placed(self, plan: StepPlan) -> StepPlan:
         self._batch_size = len(plan.prefills)
         return super()._placed(plan)
 
-    def _read(self, sequence: batching.Sequence) -> Handed:
-        rows = self._token_rows[sequence.slot, : len(sequence.delivery.request.prompt_ids)]
+    def _read(self, sequence: Delivery) -> Handed:
+        rows = self._token_rows[sequence.slot, : len(sequence.request.prompt_ids)]
         state = PromptState(self.model.arena.layers[:, rows], self._movable.take(sequence.slot))
         prefill_s = sequence.first_token_s - sequence.admitted_s
         return Handed(sequence.output_ids[-1], sequence.queue_s, prefill_s, self._batch_size, state)
