@@ -6,7 +6,7 @@ What is added here is not on the way of POST /correct: its package is imported b
 from __future__ import annotations
 
 from api.access.cross_origin import add_cross_origin
-from api.access.routes import add_access
+from api.access.gate import add_access
 from api.batch.routes import add_batches
 from api.http.app import Api, create_app
 from api.kept.routes import add_kept_requests

@@ -1,7 +1,7 @@
 """Cross-origin requests (CORS, of the WHATWG Fetch standard): pages of some other origins may use the API.
 
-Off by default: the application is then wrapped by nothing. A page of another origin never gets to use a session: no
-answer allows credentials, and cookies are SameSite=Strict.
+Off by default: the application is then wrapped by nothing. No answer allows credentials: where keys are asked for, a
+page of another origin sends its own.
 """
 
 from __future__ import annotations

@@ -123,11 +123,6 @@ class KeyFile:
         digest = hashlib.sha256(key.encode(errors="replace")).digest()
         return known.account if known is not None and hmac.compare_digest(known.digest, digest) else None
 
-    def account_of_id(self, key_id: str) -> Account | None:
-        """Return the account of a session, which knows the id of the key that it was begun with."""
-        known = self._keys.get(key_id)
-        return None if known is None else known.account
-
     @staticmethod
     def id_of(key: str) -> str:
         """The part of a key that is no secret."""

@@ -10,7 +10,7 @@ from api.http.replies import Reply
 from api.live.hub import Hub
 from api.observe.metrics import goals_of
 from api.pages.files import STATIC, PageFile
-from scheduler.errors import ServingError, Unauthorized
+from scheduler.errors import Unauthorized
 
 
 def add_live_view(app: Api) -> None:
@@ -39,8 +39,6 @@ def add_live_view(app: Api) -> None:
                     admit(environ)  # a key may have been revoked meanwhile
             except Unauthorized:
                 return True
-            except ServingError:  # Redis does not answer: nobody knows
-                return False
             return False
 
         return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange, environ)), 200, headers)

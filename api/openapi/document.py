@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from api.access.gate import COOKIE
 from api.http import problems
 from api.http.replies import JSON
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
@@ -84,11 +83,9 @@ _HEADERS: dict[str, Json] = {
     "Location": {"description": "Where the answer will be.", "schema": {"type": "string"}},
     "Preference-Applied": {"schema": {"const": "respond-async"}},
     "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}},
-    "Set-Cookie": {"description": "The session.", "schema": {"type": "string"}},
 }
 _SECURITY: dict[str, Json] = {
     "key": {"type": "http", "scheme": "bearer", "description": "An API key, where the server has a file of them."},
-    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "Of `POST /session`, for pages."},
 }
 
 
@@ -104,7 +101,7 @@ def openapi() -> Json:
         "openapi": "3.1.1",
         "info": {"title": "miniserve", "version": package_version(), "description": _ABOUT, "license": {"name": "MIT"}},
         "servers": [{"url": "/"}],
-        "security": [{"key": []}, {"session": []}, {}],
+        "security": [{"key": []}, {}],
         "tags": [{"name": tag} for tag in GROUPS],
         "paths": paths,
         "components": {

@@ -157,19 +157,6 @@ class Forgotten(BaseModel):
     status: Literal["forgotten"]
 
 
-class Session(BaseModel):
-    """A cookie was set."""
-
-    name: str = Field(description="The name of the key.")
-    expires_s: int = Field(description="How long the session lasts.")
-
-
-class SessionEnd(BaseModel):
-    """The cookie is no longer of use."""
-
-    status: Literal["ended"]
-
-
 class Alive(BaseModel):
     """The process lives."""
 

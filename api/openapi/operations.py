@@ -80,7 +80,7 @@ class Operation:
 
     @property
     def all_problems(self) -> tuple[str, ...]:
-        keys = ("unauthorized", "not-ready") if self.takes_key else ()  # a session is looked up in Redis
+        keys = ("unauthorized",) if self.takes_key else ()
         return tuple(dict.fromkeys((*self.problems, *keys, *_OF_EVERY)))
 
 
@@ -202,26 +202,6 @@ LEARNERS = (
         problems=("invalid-request", "not-ready", "shutting-down"),
     ),
 )
-_COOKIE = ("Set-Cookie",)
-SESSIONS = (
-    Operation(
-        "POST",
-        "/session",
-        "beginSession",
-        "Exchange an API key for a cookie, for pages",
-        {200: Answer("The cookie is `HttpOnly` and `SameSite=Strict`.", (models.Session,), headers=_COOKIE)},
-        "With the key as `Authorization: Bearer`, from a page of this server. 404 where no keys are asked for.",
-        problems=("unauthorized", "not-found", "not-ready", "shutting-down"),
-    ),
-    Operation(
-        "DELETE",
-        "/session",
-        "endSession",
-        "End the session of the cookie",
-        {200: Answer("It has ended.", (models.SessionEnd,), headers=_COOKIE)},
-        problems=("unauthorized", "not-found", "not-ready", "shutting-down"),
-    ),
-)
 SYSTEM = (
     Operation(
         "GET",
@@ -250,6 +230,5 @@ SYSTEM = (
     ),
 )
 GROUPS = {
-    "Corrections": CORRECTIONS, "Requests": KEPT, "Editors": EDITORS, "Learners": LEARNERS, "Sessions": SESSIONS,
-    "System": SYSTEM,
+    "Corrections": CORRECTIONS, "Requests": KEPT, "Editors": EDITORS, "Learners": LEARNERS, "System": SYSTEM,
 }  # fmt: skip

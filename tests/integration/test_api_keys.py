@@ -1,4 +1,4 @@
-"""API keys over real replicas: revoked within two seconds, one limit for all, sessions that every replica knows."""
+"""API keys over real replicas: revoked within two seconds, one limit for all."""
 
 from __future__ import annotations
 
@@ -112,9 +112,6 @@ def correct_as(replica: ApiProcess, way: str) -> Reply:
     if way == "editor":
         form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {KEY}"}
         return send(replica.url, "POST", "/v2/check", b"language=en-US&text=He+goed+home", form)
-    if way == "session":
-        begun = send(replica.url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
-        return correct(replica, Cookie=begun.headers["Set-Cookie"].split(";")[0])
     return correct(replica, KEY, **WAYS[way])
 
 
@@ -136,7 +133,6 @@ WAYS = {
     "key of its own": {"Idempotency-Key": "lesson 1"},
     "batch": {},
     "editor": {},
-    "session": {},
 }
 
 
@@ -169,26 +165,14 @@ def test_nobody_cancels_the_unfinished_request_of_another_account(
     wait_until(lambda: ask(replicas[1], KEY, "GET", path).status == 200, 20, "its answer")
 
 
-def test_a_session_is_known_to_every_replica_and_ended_on_all(replicas: list[ApiProcess]) -> None:
-    begun = send(replicas[0].url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
-    cookie = begun.headers["Set-Cookie"].split(";")[0]
-    assert [correct(replica, Cookie=cookie).status for replica in replicas] == [200, 200]
-
-    send(replicas[1].url, "DELETE", "/session", headers={"Cookie": cookie})
-
-    wait_until(lambda: all(correct(replica, Cookie=cookie).status == 401 for replica in replicas), 5, "ended")
-
-
-def test_neither_key_nor_session_is_kept_or_logged(replicas: list[ApiProcess], redis_server: object) -> None:
-    begun = send(replicas[0].url, "POST", "/session", headers={"Authorization": f"Bearer {KEY}"})
-    token = begun.headers["Set-Cookie"].split(";")[0].partition("=")[2]
+def test_a_key_is_neither_kept_nor_logged(replicas: list[ApiProcess], redis_server: object) -> None:
     correct(replicas[0], KEY)
 
     with Redis.from_url(redis_server.url) as client:
         names = [name.decode() for name in client.scan_iter("*")]
         values = [client.dump(name) for name in names]
     wait_until(lambda: '"key": "school"' in replicas[0].output(), 5, "the line of the request")
-    for secret in (KEY, KEY[16:], token):
+    for secret in (KEY, KEY[16:]):
         assert not any(secret in name for name in names)
         assert not any(secret.encode() in (value or b"") for value in values)
         assert secret not in replicas[0].output()

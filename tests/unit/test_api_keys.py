@@ -1,17 +1,14 @@
-"""API keys: the check before every route that is not open, sessions of pages."""
+"""API keys: the check before every route that is not open."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import fakeredis
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.access.gate import COOKIE
-from api.access.keys import KeyFile, new_key
-from api.access.sessions import MemoryStore, RedisStore, Sessions
+from api.access.keys import new_key
 from scheduler.accounts import Account
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
@@ -46,12 +43,6 @@ def client(request: pytest.FixtureRequest, path: Path, corrector: FakeCorrector)
     return client_of(corrector, request.param, Settings(mode="sync", api_keys_file=str(path)))
 
 
-def look(keys: KeyFile) -> None:
-    """Until what it has found counts."""
-    keys.look()
-    keys.look()
-
-
 def correct(client: FlaskClient, **headers: str) -> TestResponse:
     return client.post("/correct", json={"sentence": "He goed home"}, headers=headers)
 
@@ -71,9 +62,7 @@ def test_a_route_that_is_not_open_asks_for_a_key(client: FlaskClient, method: st
 
 def test_every_other_route_asks_for_a_key(client: FlaskClient) -> None:
     rules = client.application.url_map.iter_rules()
-    closed = (
-        {rule.rule for rule in rules} - {route for _, route in IS_OPEN} - {"/static/<name>", "/session", "/v2/check"}
-    )
+    closed = {rule.rule for rule in rules} - {route for _, route in IS_OPEN} - {"/static/<name>", "/v2/check"}
 
     for route in closed:
         response = client.open(route.replace("<request_id>", "x"), method="GET")
@@ -131,12 +120,11 @@ def test_another_scheme_is_no_key(client: FlaskClient) -> None:
     assert_problem(correct(client, Authorization=f"Basic {KEY}"), 401, "unauthorized")
 
 
-def test_without_a_file_nobody_is_asked_and_there_are_no_sessions(corrector: FakeCorrector) -> None:
+def test_without_a_file_nobody_is_asked_for_a_key(corrector: FakeCorrector) -> None:
     client = client_of(corrector)
 
     assert correct(client).status_code == 200
     assert corrector.jobs[0].exchange.account is None
-    assert_problem(client.post("/session", headers=bearer(KEY)), 404, "not-found")
 
 
 @pytest.mark.parametrize(
@@ -186,97 +174,3 @@ def test_what_a_key_may_not_use_now_is_refused_to_its_editor_without_asking_redi
 
     assert (refused.status_code, others.status_code) == (429, 200)
     assert refused.headers["Retry-After"] == "1" and len(corrector.jobs) == 2
-
-
-def begin(client: FlaskClient, key: str = KEY, **headers: str) -> TestResponse:
-    return client.post("/session", headers={**bearer(key), **headers})
-
-
-def test_a_page_exchanges_its_key_for_a_cookie_that_scripts_cannot_read(client: FlaskClient) -> None:
-    response = begin(client, Origin="http://localhost")
-
-    cookie = response.headers["Set-Cookie"]
-    assert response.json == {"name": "school", "expires_s": 43_200}
-    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie and KEY not in cookie
-    assert "Secure" not in cookie
-    assert correct(client).status_code == 200
-    assert correct(client, Origin="http://localhost").status_code == 200
-
-
-def test_over_tls_the_cookie_is_for_tls_alone(client: FlaskClient) -> None:
-    assert "; Secure" in begin(client, Origin="https://localhost").headers["Set-Cookie"]
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "http://localhost:3000", "null", "https://localhost.evil.example", "http://["]
-)
-def test_a_page_of_another_site_may_not_begin_use_or_end_a_session(client: FlaskClient, origin: str) -> None:
-    assert_problem(begin(client, Origin=origin), 401, "unauthorized")
-    begin(client)
-
-    assert_problem(correct(client, Origin=origin), 401, "unauthorized")
-    assert_problem(client.delete("/session", headers={"Origin": origin}), 401, "unauthorized")
-    assert correct(client).status_code == 200
-
-
-def test_a_session_is_not_begun_without_a_key_or_by_a_session(client: FlaskClient) -> None:
-    assert_problem(client.post("/session"), 401, "unauthorized")
-    begin(client)
-    assert_problem(client.post("/session"), 401, "unauthorized")
-
-
-def test_a_session_that_was_ended_is_of_no_use_though_its_cookie_was_kept(client: FlaskClient) -> None:
-    begin(client)
-    token = client.get_cookie(COOKIE).value
-    assert correct(client).status_code == 200
-
-    response = client.delete("/session")
-
-    assert response.json == {"status": "ended"} and "Max-Age=0" in response.headers["Set-Cookie"]
-    assert_problem(correct(client, Cookie=f"{COOKIE}={token}"), 401, "unauthorized")
-
-
-def test_a_revoked_key_ends_its_sessions(client: FlaskClient, path: Path) -> None:
-    begin(client)
-    assert correct(client).status_code == 200
-
-    path.write_text(OTHER_LINE)
-    look(client.application.extensions["api-keys"])
-
-    assert_problem(correct(client), 401, "unauthorized")
-
-
-def test_a_session_ends_by_itself() -> None:
-    now = [100.0]
-    sessions = Sessions(MemoryStore(), lambda: now[0])
-    token = sessions.begin("id")
-    assert sessions.holds(token)
-
-    now[0] += 12 * 3600 + 1
-
-    assert not sessions.holds(token)
-
-
-@pytest.mark.parametrize("kind", ["memory", "redis"])
-def test_a_key_has_a_thousand_sessions_and_the_oldest_makes_room(kind: str) -> None:
-    client, now = fakeredis.FakeRedis(protocol=2), [1e9]
-    store = MemoryStore() if kind == "memory" else RedisStore(lambda command: client.execute_command(*command))
-    sessions = Sessions(store, lambda: now[0])
-    tokens = []
-    for _ in range(1001):
-        now[0] += 0.01
-        tokens.append(sessions.begin("id"))
-
-    assert not sessions.holds(tokens[0])
-    assert sessions.holds(tokens[1]) and sessions.holds(tokens[-1])
-    sessions.end(tokens[1])
-    assert not sessions.holds(tokens[1])
-
-
-@pytest.mark.parametrize("token", ["", "x", ".", "ffffffffffff.token", "." * 5000])
-def test_a_made_up_session_is_refused_and_asks_redis_nothing(corrector: FakeCorrector, path: Path, token: str) -> None:
-    corrector.ask = lambda command: pytest.fail("Redis was asked")
-    client = client_of(corrector, settings=Settings(api_keys_file=str(path)))
-
-    assert_problem(correct(client, Cookie=f"{COOKIE}={token}"), 401, "unauthorized")
-    assert client.delete("/session", headers={"Cookie": f"{COOKIE}={token}"}).status_code == 200

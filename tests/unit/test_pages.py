@@ -56,5 +56,5 @@ def test_all_that_the_page_loads_is_less_than_100_kb() -> None:
         found = {name for text in texts for name in re.findall(r'"(?:/static|\.)/([\w.-]+)"', text)} - loaded
         loaded |= found
 
-    assert {"page.js", "page.css", "tokens.css", "marks.js", "session.js"} <= loaded
+    assert {"page.js", "page.css", "tokens.css", "marks.js", "key.js"} <= loaded
     assert sum((STATIC / name).stat().st_size for name in loaded) < 100_000

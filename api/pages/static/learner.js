@@ -2,6 +2,7 @@
 // text. Accepting a correction is what counts, once; a mistake that is seen at every pause is not. The id and a name, which
 // goes nowhere, are kept in this browser until all is forgotten.
 
+import { fetchWithKey } from "./key.js";
 import { make } from "./marks.js";
 import { hueOf, nameOf } from "./reasons.js";
 import { correct } from "./service.js";
@@ -79,12 +80,12 @@ export class Learner {
     }
     if (found.size === 0) return false;
     const giveUp = () => Promise.reject(new Error("not now")); // counts are not worth a wait
-    const way = { signal: new AbortController().signal, onOutcome() {}, pause: giveUp, askKey: giveUp, extra: { learner_id: this.#id } };
+    const way = { signal: new AbortController().signal, onOutcome() {}, pause: giveUp, extra: { learner_id: this.#id } };
     return correct([...found], way).then(() => true, () => false);
   }
 
   async show() {
-    const response = await fetch(`/learners/${this.#id}`).catch(() => null);
+    const response = await fetchWithKey(`/learners/${this.#id}`).catch(() => null);
     const reasons = response?.ok ? (await response.json()).reasons : [];
     const most = reasons.toSorted((a, b) => b.count - a.count).slice(0, MOST);
     this.#list.replaceChildren(...most.map(item));
@@ -95,7 +96,7 @@ export class Learner {
   async forget() {
     localStorage.removeItem(KEPT);
     this.#list.replaceChildren();
-    const response = await fetch(`/learners/${this.#id}`, { method: "DELETE" }).catch(() => null);
+    const response = await fetchWithKey(`/learners/${this.#id}`, { method: "DELETE" }).catch(() => null);
     return Boolean(response?.ok || response?.status === 404);
   }
 }

@@ -1,11 +1,11 @@
 // The live view: events of the server become a moving picture, figures and words.
 
+import { fetchAskingForKey } from "./key.js";
 import { columnOf, Lanes } from "./lanes.js";
-import { askKey } from "./session.js";
 
 const byId = (id) => document.getElementById(id);
 const SLOW_PER_S = 14, MOST_BEHIND = 900, MOST_WAITING = 96;
-const AGAIN_MS = 2000; // after an answer that is no stream: a server that starts, or has too many viewers
+const AGAIN_MS = 1000;
 const BATCHES = 30, BATCH = 7, PAUSE_MS = 30; // of a burst
 const SENTENCES = [
   "He goed to school.", "Yesterday I buyed two apples and she have eat one.", "They was late.", "She don't likes coffee.",
@@ -15,23 +15,38 @@ const SENTENCES = [
 ];
 const workers = new Map(); // by name: lanes, what is still to be shown, the last column
 let isSlow = true, isPaused = matchMedia("(prefers-reduced-motion: reduce)").matches;
-let numTaken = 0, numFreed = 0, source = null;
+let numTaken = 0, numFreed = 0;
 
-function connect() {
-  source = new EventSource("/ops/events");
-  source.addEventListener("figures", (event) => showFigures(JSON.parse(event.data)));
-  source.addEventListener("batch", (event) => take(JSON.parse(event.data)));
-  source.addEventListener("problem", (event) => tell(JSON.parse(event.data).detail));
-  source.onerror = async () => {
-    const isOver = source.readyState === EventSource.CLOSED; // else the browser tries again by itself
-    const asked = isOver && await fetch("/ops/events", { method: "HEAD" }).catch(() => null);
-    if (asked && asked.status === 401) {
-      return askKey().then(connect, () => tell("Without a key nothing can be shown: load the page again to enter one."));
+const shows = { figures: showFigures, batch: take, problem: ({ detail }) => tell(detail) };
+
+/** Reads the events for ever, with `fetch`: an EventSource sends no key. */
+async function connect() {
+  for (;;) {
+    try {
+      const response = await fetchAskingForKey("/ops/events");
+      if (!response.ok) throw new Error(`The server answered ${response.status}.`); // it starts, or has too many viewers
+      tell("");
+      await read(response.body.pipeThrough(new TextDecoderStream()).getReader());
+    } catch (error) {
+      tell(error.name === "AbortError" ? error.message : "The server is away; the view goes on when it is back.");
+      if (error.name === "AbortError") return;
     }
-    tell("The server is away; the view goes on when it is back.");
-    if (isOver) setTimeout(connect, AGAIN_MS);
-  };
-  source.onopen = () => tell("");
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+/** Shows the events of a stream, until it ends. */
+async function read(stream) {
+  for (let text = ""; ; ) {
+    const { value, done } = await stream.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const [, name, data] = event.match(/^event: (.*)\ndata: (.*)$/) ?? []; // else a comment
+      queueMicrotask(() => shows[name]?.(JSON.parse(data))); // what fails there is no fault of the stream
+    }
+  }
 }
 
 function take({ worker, slots, iterations }) {
@@ -133,11 +148,11 @@ async function burst() {
 /** Returns why there is no answer, or nothing. */
 async function send(sentences) {
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences }) };
-  const response = await fetch("/correct/batch", request).catch(() => null);
-  if (response?.ok) return "";
-  if (response?.status === 401) return askKey().then(() => send(sentences), () => "no key was given.");
-  const problem = await response?.json().catch(() => null);
-  return problem?.detail ?? (response ? `it answered ${response.status}.` : "it did not answer.");
+  const response = await fetchAskingForKey("/correct/batch", request).catch((error) => error);
+  if (response instanceof Error) return response.name === "AbortError" ? "no key was given." : "it did not answer.";
+  if (response.ok) return "";
+  const problem = await response.json().catch(() => null);
+  return problem?.detail ?? `it answered ${response.status}.`;
 }
 
 const say = (text) => { byId("said").textContent = text; };

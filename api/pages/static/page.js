@@ -163,7 +163,7 @@ async function check() {
   if (missing.length) slow = setTimeout(() => reads(true), SLOW_MS);
   pausedAt = performance.now();
   try {
-    await correct(missing, { signal: mine.signal, onOutcome: take, pause: (slug, s) => pause(mine.signal, slug, s), askKey });
+    await correct(missing, { signal: mine.signal, onOutcome: take, pause: (slug, s) => pause(mine.signal, slug, s) });
     if (!mine.signal.aborted) finish(missing.length > 0);
   } catch (error) {
     if (mine.signal.aborted) return; // a newer text is asked for
@@ -180,11 +180,6 @@ function reads(isSo) {
   clearTimeout(slow);
   isSlow = isSo;
   draw();
-}
-
-async function askKey() {
-  const session = await import("./session.js");
-  await session.askKey();
 }
 
 function take(part, outcome) {

@@ -1,6 +1,7 @@
 // Sends texts to the server and asks again where that is of use: when it is busy, away, or wants a key. What it does not
 // take as a whole is sent in parts, and what cannot be cut any more is skipped and says why.
 
+import { fetchAskingForKey } from "./key.js";
 import { sentences, unitsOf } from "./text.js";
 
 const MAX_ITEMS = 64, MAX_UNITS = 38_000; // of a request: the server takes 64 sentences and 40,000 characters
@@ -12,8 +13,9 @@ const WAIT_S = 2, LONGEST_WAIT_S = 30;
 export class Refused extends Error {}
 
 /**
- * Correct texts that are not blank. `way` has: `signal`; `onOutcome(text, outcome)`; `pause(slug, seconds)` and `askKey()`,
- * which end when it is time to ask again (`away`: nobody answers); `extra`, further members of the request.
+ * Correct texts that are not blank. `way` has: `signal`; `onOutcome(text, outcome)`; `pause(slug, seconds)`, which ends when
+ * it is time to ask again (`away`: nobody answers); `extra`, further members of the request. Throws an AbortError, also where
+ * the user gives no key.
  */
 export async function correct(texts, way) {
   for (const batch of batches(texts)) await send(batch, way);
@@ -63,20 +65,19 @@ async function ask(texts, way) {
   for (let wait = WAIT_S; ; wait = Math.min(2 * wait, LONGEST_WAIT_S)) {
     let response, document;
     try {
-      response = await fetch("/correct/batch", request);
+      response = await fetchAskingForKey("/correct/batch", request);
       document = await response.json().catch((error) => {
         if (response.ok || way.signal.aborted) throw error;
         return { detail: `The server answered ${response.status}.` }; // a proxy's own page
       });
-    } catch {
-      way.signal.throwIfAborted();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
       await way.pause("away", wait);
       continue;
     }
     if (response.ok) return document;
     if (TOO_MUCH.includes(response.status)) return { problem: document };
-    if (response.status === 401) await way.askKey();
-    else if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
+    if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
     else throw new Refused(document.detail ?? `The server answered ${response.status}.`);
   }
 }
