@@ -153,7 +153,7 @@ def worker(settings: Settings, role: str) -> None:
     if role != "all" and settings.mode != "continuous":
         raise click.UsageError(f"--role {role} is for --mode continuous, not {settings.mode}")
     _prepare("worker", settings)
-    from api.grammar.tokenizer import Tokenizer
+    from api.grammar import tokenizer_file
     from ops.run.faults import broken, fault_of
     from ops.run.spans import span_export
     from worker import process
@@ -166,7 +166,8 @@ def worker(settings: Settings, role: str) -> None:
         from worker.pools import roles  # seldom needed
 
         prepare = roles.prefill if role == "prefill" else roles.decode
-    process.serve(broken(settings), Tokenizer.load().fingerprint, prepare, run_self_test, spans)
+    tokenizer = tokenizer_file.fingerprint(tokenizer_file.SHIPPED.read_bytes())
+    process.serve(broken(settings), tokenizer, prepare, run_self_test, spans)
 
 
 @main.command(cls=_TakesSentence)

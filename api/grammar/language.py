@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 from api.grammar.memo import memo
@@ -123,7 +123,7 @@ def _is_in_a_name(words: Sequence[str]) -> bool:
 @cache
 def _frequent_words() -> tuple[frozenset[str], frozenset[str]]:
     """Return those of English, and those of the other languages, which have none in common with it."""
-    rows = (files("api.grammar") / "languages.tsv").read_text(encoding="utf-8").splitlines()
+    rows = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
     words = dict(row.split("\t") for row in rows)
     english = frozenset(words.pop("English").split())
     return english, frozenset(" ".join(words.values()).split())

@@ -8,12 +8,10 @@ same ids. The training uses the same code; `fingerprint` shows whether model and
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +28,7 @@ from api.grammar.edit_script import (
     TokenDecoder,
 )
 from api.grammar.memo import memo
+from api.grammar.tokenizer_file import SHIPPED, fingerprint
 from api.grammar.words import Piece, count_words, split_pieces, without_links
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
@@ -66,7 +65,7 @@ class Tokenizer:
     """Encodes sentences and edits, and decodes replacements. Threads may share it."""
 
     def __init__(self, serialized: bytes) -> None:
-        self.fingerprint = hashlib.sha256(serialized).hexdigest()[:16]
+        self.fingerprint = fingerprint(serialized)
         self._tokenizer = tokenizers.Tokenizer.from_str(serialized.decode("utf-8"))
         self.vocab_size = self._tokenizer.get_vocab_size()
         self._token_bytes = _read_token_bytes(self._tokenizer)
@@ -75,9 +74,9 @@ class Tokenizer:
         self._encode_cached = lru_cache(_CACHED_PIECES)(self._encode_piece)
 
     @classmethod
-    def load(cls, path: Path | None = None) -> Tokenizer:
+    def load(cls, path: Path = SHIPPED) -> Tokenizer:
         """Read a tokenizer file, by default the one that ships with the package."""
-        return cls((files("api.grammar") / "tokenizer.json").read_bytes() if path is None else path.read_bytes())
+        return cls(path.read_bytes())
 
     def encode(self, sentence: str) -> Prompt:
         """Return the prompt for a sentence. Raises SentenceTooLong over the model's limits."""

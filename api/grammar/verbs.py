@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 BE_FORMS = ("be", "am", "is", "are", "was", "were", "been", "being")
 MODALS = frozenset(["can", "could", "may", "might", "must", "shall", "should", "will", "would", "ought"])
@@ -88,7 +88,7 @@ class VerbTable:
     @cache
     def load(cls) -> VerbTable:
         """Load the table that ships with the package."""
-        lines = (files("api.grammar") / "verb_forms.tsv").read_text(encoding="utf-8").splitlines()
+        lines = Path(__file__).with_name("verb_forms.tsv").read_text(encoding="utf-8").splitlines()
         return cls([_parse_row(row) for row in csv.DictReader(lines, delimiter="\t")])
 
     def over_regularised(self, lemma: str) -> tuple[str, ...]:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from api.service.corrector import Corrector
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Delivery
 from scheduler.settings import Settings
-from worker.mailbox.protocol import Submission
 
 if TYPE_CHECKING:
+    from api.service.corrector import Corrector
     from worker.engine import Engine
+    from worker.mailbox.protocol import Submission
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
 logger = structlog.get_logger(__name__)

@@ -6,9 +6,10 @@ import json
 import math
 import struct
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 BYTES_PER_FLOAT = 4
+_WEIGHTS = Path(__file__).parents[2] / "worker" / "mini-gpt.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class ModelFacts:
 
 def read_model_facts() -> ModelFacts:
     """Raises OSError or ValueError where the file is missing or is no safetensors file of ours."""
-    with (files("worker") / "mini-gpt.safetensors").open("rb") as file:
+    with _WEIGHTS.open("rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
     try:

@@ -6,7 +6,9 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
 from worker.engine import Engine
-from worker.model import forward, memory, self_test
+from worker.model import forward, known_machines, memory, self_test
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.self_test import BATCH_SIZES, BatchInvariance, SelfTest, check_batch_invariance
 from worker.model.weights import Weights, load_weights
@@ -156,3 +158,82 @@ def test_the_self_test_sees_other_bits_where_a_row_is_multiplied_alone(
     monkeypatch.setattr(memory, "MIN_ROWS", 1)
 
     assert check_batch_invariance(shipped).invariance is not BatchInvariance.BIT_IDENTICAL
+
+
+@pytest.fixture
+def memory_of_machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "miniserve"
+
+
+@pytest.fixture
+def tested(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
+    """The weights of each test that is really run; it finds that the tokens differ."""
+    weights = []
+
+    def check(of: Weights) -> SelfTest:
+        weights.append(of)
+        return SelfTest(BatchInvariance.TOKENS_DIFFER, (8,))
+
+    monkeypatch.setattr(self_test, "check_batch_invariance", check)
+    return weights
+
+
+def test_a_machine_is_tested_once_and_says_the_same_again(
+    shipped: Weights, memory_of_machines: Path, tested: list[Weights]
+) -> None:
+    first, second = self_test.run_self_test(shipped), self_test.run_self_test(shipped)
+
+    assert (first, second, len(tested)) == ("tokens-differ", "tokens-differ", 1)
+    assert [path.stat().st_mode & 0o077 for path in memory_of_machines.parent.iterdir()] == [0]
+
+
+@pytest.mark.parametrize("change", ["numpy", "processor", "kernel", "weights", "code", "file"])
+def test_what_was_found_with_anything_else_is_not_believed(
+    change: str, shipped: Weights, memory_of_machines: Path, tested: list[Weights], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    self_test.run_self_test(shipped)
+    cpu = memory_of_machines.parent / "cpuinfo"
+    cpu.write_text("model name\t: another\nflags\t: fpu\n\n")
+    changes = {
+        "numpy": lambda: monkeypatch.setattr(np, "__version__", "0.1"),
+        "processor": lambda: monkeypatch.setattr(known_machines, "_CPU", cpu),
+        "kernel": lambda: monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell"),
+        "code": lambda: monkeypatch.setattr(known_machines, "__file__", str(memory_of_machines / "x.py")),
+        "file": lambda: next(memory_of_machines.iterdir()).write_text('{"key": "x", "found": ["bit-identical"]}'),
+    }
+    changes.get(change, lambda: None)()
+
+    self_test.run_self_test(replace(shipped, digest="another") if change == "weights" else shipped)
+
+    assert len(tested) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '"found"', "[]", '["no-such-word"]', '["bit-identical", [3]]'])
+def test_a_file_that_makes_no_sense_is_as_good_as_none(
+    text: str, shipped: Weights, memory_of_machines: Path, tested: list[Weights]
+) -> None:
+    self_test.run_self_test(shipped)
+    (path,) = memory_of_machines.iterdir()
+    found = f'{{"key": "{known_machines.machine_key(shipped.digest)}", "found": {text}}}'
+    path.write_text(found if text.endswith("]") else text)
+
+    assert self_test.run_self_test(shipped) == "tokens-differ"
+    assert len(tested) == 2
+
+
+def test_where_nothing_can_be_remembered_every_worker_tests(
+    shipped: Weights, memory_of_machines: Path, tested: list[Weights], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_of_machines.write_text("a file in the place of the folder")
+    self_test.run_self_test(shipped)
+    self_test.run_self_test(shipped)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", unknown_home)
+    self_test.run_self_test(shipped)
+
+    assert len(tested) == 3
+
+
+def unknown_home() -> Path:
+    raise RuntimeError("nobody knows where home is")

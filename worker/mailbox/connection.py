@@ -13,7 +13,7 @@ import select
 import socket
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -126,7 +126,7 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
 @cache
 def script_sources() -> Mapping[str, str]:
     """Every script with the parts that it uses in front of it."""
-    folder = resources.files("worker.mailbox") / "lua"
+    folder = Path(__file__).with_name("lua")
     return {
         name: "".join([(folder / f"{part}.lua").read_text() for part in ("common", *parts.split(), name)])
         for name, parts in SCRIPTS.items()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -81,11 +81,12 @@ class Weights:
     word_emb: np.ndarray  # (W, C), centred
     layers: tuple[LayerWeights, ...]
     unembedding: BlockedMatrix  # (C, V): the final gain folded into the transposed embedding
+    digest: str = ""  # SHA-256 of their file, where one is stated
 
 
 def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = None) -> Weights:
     """Raises WeightsError if the file is missing, damaged or made for another config or tokenizer."""
-    tensors, metadata = _read(path)
+    tensors, metadata, found_digest = _read(path)
     try:
         config = ModelConfig(**json.loads(metadata["config"]))
         made_with = metadata["tokenizer"]
@@ -100,7 +101,7 @@ def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = 
             f"{path.name} was trained with tokenizer {made_with}, this installation has {tokenizer_fingerprint}; "
             "install weights and tokenizer of one version"
         )
-    return fold(tensors, config, made_with)
+    return replace(fold(tensors, config, made_with), digest=found_digest)
 
 
 def fingerprint(config: ModelConfig, tokenizer_fingerprint: str) -> str:
@@ -115,7 +116,9 @@ def fold(tensors: dict[str, np.ndarray], config: ModelConfig, tokenizer_fingerpr
     _check_shapes(tensors, config)
     head_scale = (config.width / config.num_heads) ** -0.5
     layers = tuple(_fold_layer(tensors, f"layers.{i}.", head_scale) for i in range(config.num_layers))
-    unembedding = BlockedMatrix(_padded_columns((tensors["tok_emb"] * _gain(tensors["norm_f"])).T))
+    words = (tensors["tok_emb"] * _gain(tensors["norm_f"])).T
+    # Zero columns up to a multiple of the block; the model cuts them off again.
+    unembedding = BlockedMatrix(np.pad(words, ((0, 0), (0, -words.shape[1] % BLOCK_COLUMNS))))
     _put_side_by_side([*(getattr(layer, name) for layer in layers for name in LayerWeights.__slots__), unembedding])
     return Weights(
         config=config,
@@ -162,24 +165,21 @@ def _centred(matrix: np.ndarray) -> np.ndarray:
     return matrix - matrix.mean(axis=1, keepdims=True, dtype=np.float64).astype(np.float32)
 
 
-def _padded_columns(matrix: np.ndarray) -> np.ndarray:
-    """Zero columns up to a multiple of the block; the model cuts them off again."""
-    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % BLOCK_COLUMNS)))
-
-
 def digest(path: Path) -> str:
     """The SHA-256 of a file, as the .sha256 file next to the weights states it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str], str]:
+    """Return the tensors, what the file says of them, and its digest where one is stated."""
     stated = path.with_suffix(".sha256")
     try:
-        if stated.is_file() and digest(path) != stated.read_text().split()[0]:
+        found = digest(path) if stated.is_file() else ""
+        if found and found != stated.read_text().split()[0]:
             raise WeightsError(f"{path.name} is not the file that {stated.name} states: install or export it again")
         with safe_open(path, framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}, found  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"cannot read the weights {path}: {error}") from error
 
