@@ -36,8 +36,4 @@ def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None
     add_languagetool(app, corrector)
     add_openapi(app)
     add_pages(app)
-    if hasattr(app.mailbox, "shards"):
-        from api.shards.joining import add_shards  # who has one Redis loads nothing of it
-
-        add_shards(app)
     return app

@@ -128,7 +128,7 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
 
 
 @main.command()
-@with_settings(*API_SETTINGS, is_redis_required=True, takes_shards=True)
+@with_settings(*API_SETTINGS, is_redis_required=True)
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import structlog
 
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
-from scheduler.settings import Range, Settings, hide_password, redis_url_fault, redis_urls, value_type, variable
+from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
 from scheduler.web_urls import webhook_fault
 
 logger = structlog.get_logger(__name__)
@@ -35,12 +35,11 @@ API_SETTINGS = (
 
 
 def with_settings(
-    *names: str, is_redis_required: bool = False, takes_shards: bool = False, **help_texts: str
+    *names: str, is_redis_required: bool = False, **help_texts: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of these settings; the function receives one finished `settings` instead of them.
 
-    `takes_shards`: --redis-url may name several. `help_texts` are those of settings that mean something narrower to
-    this command.
+    `help_texts` are those of settings that mean something narrower to this command.
     """
     if is_redis_required:
         help_texts["redis_url"] = _SHARED_REDIS
@@ -52,8 +51,6 @@ def with_settings(
             settings = build_settings(os.environ, chosen)
             if is_redis_required and settings.uses_queue and not settings.redis_url:
                 raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
-            if "redis_url" in names:
-                _check_shards(redis_urls(settings.redis_url), takes_shards)
             return function(settings=settings, **values)
 
         for name in reversed(names):
@@ -133,23 +130,9 @@ class RangedType(click.ParamType):
 
 
 def _check_redis_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    for url in redis_urls(value):
-        if fault := redis_url_fault(url):
-            raise click.BadParameter(f"{hide_password(url)!r} is not allowed; {fault}")
+    if fault := redis_url_fault(value):
+        raise click.BadParameter(f"{hide_password(value)!r} is not allowed; {fault}")
     return value
-
-
-def _check_shards(urls: Sequence[str], takes_shards: bool) -> None:
-    """Raises click.UsageError where several Redis are named and cannot be used."""
-    if len(urls) == 1:
-        return
-    if not takes_shards:
-        remedy = "name the one it belongs to; `miniserve api` takes all (docs/shards.md)"
-        raise click.UsageError(f"--redis-url names {len(urls)} Redis, and this command has one: {remedy}")
-    from scheduler.shards import shards_fault  # who has one Redis loads nothing of this
-
-    if fault := shards_fault(urls):
-        raise click.UsageError(f"--redis-url: {fault}")
 
 
 def _check_webhook(context: click.Context, parameter: click.Parameter, value: str) -> str:

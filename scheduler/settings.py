@@ -13,7 +13,7 @@ from typing import Any
 from scheduler.addresses import proxies_fault
 from scheduler.errors import SettingsError
 from scheduler.messages import MAX_OUTPUT_TOKENS
-from scheduler.urls import hide_password, redis_url_fault, redis_urls
+from scheduler.urls import hide_password, redis_url_fault
 
 PREFIX = "MINISERVE_"
 QUEUE_MODES = ("continuous", "static")
@@ -61,7 +61,7 @@ def _setting(default: Any, help: str, allowed: Range) -> Any:
 class Settings:
     """Field `max_slots` is the variable MINISERVE_MAX_SLOTS and the option --max-slots; `break_` is --break."""
 
-    redis_url: str = _setting("", "Redis to use, or several (API); empty: `miniserve up` starts its own.", Range())
+    redis_url: str = _setting("", "Redis to use; empty: `miniserve up` starts its own.", Range())
     redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
     redis_memory_mb: int = _setting(
         2048,
@@ -131,8 +131,8 @@ class Settings:
                 raise _refusal(spec, value)
         if self.break_ and not self.uses_queue:
             raise SettingsError(f"--break {self.break_} is for --mode {' or '.join(QUEUE_MODES)}, not {self.mode}")
-        for url in filter(redis_url_fault, redis_urls(self.redis_url)):
-            raise SettingsError(f"{variable('redis_url')} is {hide_password(url)!r}; {redis_url_fault(url)}")
+        if fault := redis_url_fault(self.redis_url):
+            raise SettingsError(f"{variable('redis_url')} is {hide_password(self.redis_url)!r}; {fault}")
         if fault := proxies_fault(self.trusted_proxies):
             raise SettingsError(f"{variable('trusted_proxies')} is {self.trusted_proxies!r}; {fault}")
         if self.cors_origins or self.alert_webhook or self.otel_endpoint:

@@ -14,6 +14,10 @@ REDIS_SCHEMES = ("redis://", "rediss://", "unix://", *SENTINEL_SCHEMES)
 SENTINEL_PORT = 26379
 _NO_ADDRESS = "the part after // must be HOST or HOST:PORT, the port a whole number, 1 to 65,535"
 _NO_DATABASE = "after the host comes the number of a database, as in /0"
+_SEVERAL = (
+    "it must name one Redis; for more load run several deployments behind a balancer that hashes the client: "
+    "docs/cells.md"
+)
 _NO_SERVICE = "after the sentinels comes the name they know the Redis by, and perhaps a database, as in /mymaster/0"
 # Not all that redis-py takes: a timeout given here would replace ours, which the lease depends on.
 _OPTIONS = ("db", "username", "password")
@@ -22,11 +26,6 @@ _TLS_OPTIONS = (
 )  # fmt: skip
 SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
 _CERT_REQS = ("none", "optional", "required")
-
-
-def redis_urls(text: str) -> list[str]:
-    """Those of a list, whose commas stand before a scheme; others separate sentinels."""
-    return re.split(r"\s*,\s*(?=[a-z+]+://)", text)
 
 
 def is_sentinel_url(url: str) -> bool:
@@ -39,6 +38,8 @@ def redis_url_fault(url: str) -> str | None:
         return None
     if not url.startswith(REDIS_SCHEMES):
         return f"it must begin with {', '.join(REDIS_SCHEMES[:-1])} or {REDIS_SCHEMES[-1]}"
+    if re.search(r",\s*[a-z+]+://", url):
+        return _SEVERAL
     scheme, authority, path, options = split_url(url)
     return _place_fault(scheme, authority.rpartition("@")[2], path) or _options_fault(scheme, options)
 

@@ -1,4 +1,4 @@
-"""Proxies as docs/proxies.md shows them, on free ports, as children of the test."""
+"""Proxies as docs/proxies.md and docs/cells.md show them, on free ports, as children of the test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +15,7 @@ from ops.run.embedded_redis import free_port
 from tests import system_tools
 from tests.running_system import wait_until
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "proxies.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 _APACHE_MODULES = ("mpm_event", "authz_core", "proxy", "proxy_http")
 
 
@@ -23,7 +23,7 @@ def _nginx(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
     places = "".join(
         f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    logs = _blocks("Logs")[0].replace("/var/log/nginx/", f"{folder}/")
+    logs = _blocks("proxies", "Logs")[0].replace("/var/log/nginx/", f"{folder}/")
     text = f"pid {folder}/pid;\nevents {{}}\nhttp {{\n{logs}{places}{shown}}}\n"
     return text, ["nginx", "-c", "{}", "-e", "stderr", "-g", "daemon off;"]
 
@@ -54,14 +54,16 @@ NAMES = tuple(_KINDS)
 
 
 class Proxy:
-    """One of them before an API on a port of this machine. `idle_s`: in place of the shown 60 s of keep-alive."""
+    """One of them. `shown`: its configuration, with port 8080. `idle_s`: in place of the shown 60 s of keep-alive."""
 
-    def __init__(self, name: str, api_port: int, idle_s: int = 60) -> None:
+    def __init__(self, name: str, shown: str, idle_s: int = 60) -> None:
         self.name, self.port, self._temporary = name, free_port(), tempfile.TemporaryDirectory()
         self.url = f"http://127.0.0.1:{self.port}"
         folder = self._folder = Path(self._temporary.name)
         folder.chmod(0o755)  # some run as another user
-        text, command = _KINDS[name](folder, _shown(name, api_port, self.port, idle_s), self.port)
+        shown = re.sub(r"(?<=[ :])8080\b", str(self.port), shown)
+        shown = re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", shown)
+        text, command = _KINDS[name](folder, shown, self.port)
         (folder / "configuration").write_text(text, encoding="utf-8")
         found = [part.replace("{}", str(folder / "configuration")) for part in command]
         if name == "Varnish":
@@ -99,13 +101,17 @@ class Proxy:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-def _shown(name: str, api_port: int, port: int, idle_s: int) -> str:
-    """The configuration of the page, with these ports and this time of keep-alive."""
-    text = re.sub(r"\b8000\b", str(api_port), _blocks(name)[0])
-    text = re.sub(r"(?<=[ :])8080\b", str(port), text)
-    return re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", text)
+def before_one(name: str, api_port: int) -> str:
+    """The configuration that docs/proxies.md shows, for an API on this port."""
+    return re.sub(r"\b8000\b", str(api_port), _blocks("proxies", name)[0])
 
 
-def _blocks(section: str) -> list[str]:
-    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+def before_cells(ports: Sequence[int]) -> str:
+    """The configuration that docs/cells.md shows, for cells on these ports."""
+    addresses = iter([f"127.0.0.1:{port}" for port in ports])
+    return re.sub(r"10\.0\.\d\.10:8000", lambda _: next(addresses), _blocks("cells", "The balancer")[0])
+
+
+def _blocks(page: str, section: str) -> list[str]:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
     return re.findall(r"^```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g, request
@@ -25,7 +24,7 @@ from api.service.readiness import Readiness, check_status, ready_document
 from api.telemetry.recorder import RequestRecorder
 from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
-from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Reports
+from worker.mailbox.protocol import ApiMailbox, Reports
 
 if TYPE_CHECKING:
     from scheduler.spans import SpanSink
@@ -40,7 +39,6 @@ class Api(Flask):
     recorder: RequestRecorder  # what it records is for the server to write and report
     reports: Reports | None = None  # of learners, for the server to send with those of the recorder
     readiness: Readiness | None = None  # of a server that watches the queue itself
-    look: Callable[[], MailboxStatus] | None = None  # how it does, and reports, where there are several queues
 
 
 def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:

@@ -24,13 +24,8 @@ def add_learners(app: Api) -> None:
     """Count for learners, and add the two routes."""
     ask = getattr(app.mailbox, "ask", None)  # of one over Redis
     learners: Learners = InMemoryLearners()
-    max_memory_bytes = MailboxLimits.from_settings(app.settings).max_memory_bytes
-    if hasattr(app.mailbox, "shards"):
-        from api.shards.learners import ShardedLearners
-
-        learners = ShardedLearners(app.mailbox, max_memory_bytes)
-    elif ask is not None:
-        app.reports = learners = RedisLearners(ask, max_memory_bytes)
+    if ask is not None:
+        app.reports = learners = RedisLearners(ask, MailboxLimits.from_settings(app.settings).max_memory_bytes)
 
     def note(exchange: Exchange, outcome: object, is_first: bool) -> None:
         texts = [one for one in outcome if isinstance(one, Correction)] if isinstance(outcome, Sequence) else [outcome]

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from queue import Empty, Full, Queue
 from typing import Any
 
@@ -40,18 +40,13 @@ class Hub:
     """Any thread may watch."""
 
     def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Ask | None) -> None:
-        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does.
-
-        A mailbox over several Redis knows how to ask each.
-        """
-        self._observer, self._goals = observer_of(mailbox), goals
-        own: dict[str, Ask] = {} if ask is None else {"": ask}
-        self._asks: Callable[[], Mapping[str, Ask]] = getattr(mailbox, "asks", lambda: own)  # by shard
+        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does."""
+        self._observer, self._goals, self._ask = observer_of(mailbox), goals, ask
         self._lock = threading.Lock()
         self._viewers: dict[Queue[bytes], str] = {}  # and whose each is; oldest first
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
-        self._last_ids: dict[str, str] = {}  # by shard
+        self._last_id = ""  # of the news that were read; empty: none were
 
     def watch(self, is_over: Callable[[], bool], client: str = "") -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -93,7 +88,7 @@ class Hub:
     def _look_while_watched(self) -> None:
         number = 0
         self._seen.clear()
-        self._last_ids.clear()
+        self._last_id = ""
         while self._has_viewers():
             began_s = time.monotonic()
             try:
@@ -113,25 +108,25 @@ class Hub:
 
     def _look(self, number: int) -> None:
         if number % _FIGURES_EVERY == 0:
-            for ask in self._asks().values():
-                ask(script("watch"))
+            if self._ask is not None:
+                self._ask(script("watch"))
             seen = self._observer.observe()
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
                 self._seen.popleft()
             self._tell(_event("figures", json.dumps(figures(self._seen[0], seen, self._goals))))
-        news = [one for shard, ask in self._asks().items() for one in self._read_news(ask, shard)]
+        news = [] if self._ask is None else self._read_news(self._ask)
         self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
 
-    def _read_news(self, ask: Ask, shard: str = "") -> list[str]:
+    def _read_news(self, ask: Ask) -> list[str]:
         """What workers have sent since the last look."""
-        if shard not in self._last_ids:  # what others watched before is no news
+        if not self._last_id:  # what others watched before is no news
             newest = ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
-            self._last_ids[shard] = newest[0][0].decode() if newest else "0-0"
+            self._last_id = newest[0][0].decode() if newest else "0-0"
             return []
-        entries = ask(("XRANGE", LIVE, f"({self._last_ids[shard]}", "+", "COUNT", _MOST_NEWS))
+        entries = ask(("XRANGE", LIVE, f"({self._last_id}", "+", "COUNT", _MOST_NEWS))
         if entries:
-            self._last_ids[shard] = entries[-1][0].decode()
+            self._last_id = entries[-1][0].decode()
         return [fields[1].decode(errors="replace") for _, fields in entries]
 
     def _tell(self, events: bytes) -> None:

@@ -28,12 +28,7 @@ def add_observing(app: Api, corrector: Corrector) -> None:
         seen = observer.observe()
         if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
             seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
-        text = metrics.metrics_text(seen, app.settings)
-        if shards := getattr(app.mailbox, "shards", None):
-            from api.shards.metrics import shard_metrics
-
-            text += shard_metrics({shard.place: shard.seen for shard in shards.values()}, app.settings)
-        return text
+        return metrics.metrics_text(seen, app.settings)
 
     page = MetricsPage(metrics_text)
 

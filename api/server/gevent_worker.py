@@ -195,12 +195,12 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
         told = recorder.tallies.totals, self.wsgi.reports
-        look = self.wsgi.look or StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), *told).status
+        client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), *told)
         num_allowed = num_connections(self.worker_connections)
         max_idle = num_allowed // 4  # that have sent nothing yet
         self._places = Places(num_allowed - max_idle, settings.trusted_proxies)
         self._readiness = self.wsgi.readiness = Readiness(
-            lambda: mailbox.check_hearing(look()), lambda: self._places.is_full
+            lambda: mailbox.check_hearing(client.status()), lambda: self._places.is_full
         )
         acceptor = self._acceptor(max_idle)
         start_thread = get_original("_thread", "start_new_thread")  # a greenlet would wait for its turn behind others

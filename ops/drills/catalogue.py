@@ -15,7 +15,6 @@ from ops.drills.overload import overload
 from ops.drills.probing import probes
 from ops.drills.redis_faults import drop_subscriber, kill_redis
 from ops.drills.refusals import refusals
-from ops.drills.shards import kill_shard, uneven_shards
 from ops.drills.soak import soak
 from ops.drills.under_attack import attacks
 from ops.drills.waits import waits
@@ -35,10 +34,6 @@ _ALL = (
           "0 lost, answers flow again <= 2 s after it is up", kill_redis),
     Drill("kill-primary", "kill -9 the primary of a Redis with a replica and three sentinels under load",
           "0 lost, answers flow again <= 8 s after the kill", kill_primary),
-    Drill("kill-shard", "kill -9 the Redis of one of three shards under load, and bring it back",
-          "0 lost, 0 twice, 0 wrong, longest <= 4 s, p95 while it is away <= 1.5x", kill_shard),
-    Drill("uneven-shards", "the peak of one shard, of three, and of three of which one is three times as slow",
-          "0 lost, 2.7x and 2.1x the answers of one, p95 of the slow one <= 2x", uneven_shards),
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", overload),
     Drill("refusals", "1,200 clients where the queue holds 128 requests; half of the time they heed Retry-After",

@@ -50,7 +50,6 @@ class Shape:
     proxied: str = ""  # name of the member that reaches Redis through the counting proxy
     unread: str = ""  # name of the member whose output is a pipe that nobody reads
     is_watched: bool = False  # a primary, a replica and three sentinels, instead of one Redis
-    shards: tuple[str, ...] = ()  # the Redis of other systems, which its API replicas use, too
 
 
 @dataclass(slots=True)
@@ -117,8 +116,7 @@ class System:
 
     def _member(self, name: str, role: str, settings: Settings) -> Member:
         is_proxied = self.proxy is not None and name == self.shape.proxied
-        own = self.proxy.url if is_proxied else self.redis_url
-        settings = replace(settings, redis_url=",".join([own, *self.shape.shards] if role == "api" else [own]))
+        settings = replace(settings, redis_url=self.proxy.url if is_proxied else self.redis_url)
         command = processes.miniserve_command(role)
         if role == "worker" and self.shape.worker_command:
             command = list(self.shape.worker_command)

@@ -21,10 +21,8 @@ from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, measure, measure_pools
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
-from scheduler.capacity.shards import summed
 from scheduler.capacity.stages import NO_STAGES, Stages, busiest, stages_of
 from scheduler.settings import Settings, hide_password
-from scheduler.urls import redis_urls
 from worker.mailbox.protocol import MailboxDown
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -97,9 +95,7 @@ METRICS = {
 @option("--url", show_default=f"{DEFAULT_URL} without --redis-url")
 @option("--api-key", default="")
 @option("--json", is_flag=True)
-@with_settings(
-    "redis_url", "slo_ms", "request_timeout_s", takes_shards=True, redis_url="Redis to read without a replica."
-)
+@with_settings("redis_url", "slo_ms", "request_timeout_s", redis_url="Redis to read without a replica.")
 def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> None:
     """Print Little's law of the running system, and whether it needs another worker.
 
@@ -128,7 +124,7 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
     from worker.mailbox.redis_observer import SystemReader
 
     try:
-        seen = summed([SystemReader(connect(url)).observe() for url in redis_urls(settings.redis_url)])
+        seen = SystemReader(connect(settings.redis_url)).observe()
         measured = measure(seen, goals)
         alerts = holding(Situation(seen, measured, health_of(seen)), goals)
         return Figures.of_observed(seen, goals), stages_of(seen, measured, measure_pools(seen, goals)), alerts

@@ -12,8 +12,6 @@ from redis import Redis, RedisError
 
 from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
-from scheduler.shards import MARK_DIGITS, mark_of
-from scheduler.urls import redis_urls
 from worker.mailbox.connection import connect, refusal_of
 from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
@@ -24,15 +22,14 @@ _LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
 
 
 @click.command("dead-letters")
-@with_settings("redis_url", is_redis_required=True, takes_shards=True)
+@with_settings("redis_url", is_redis_required=True)
 @option("--json", is_flag=True)
 def dead_letters(settings: Settings, json: bool) -> None:
     """List the requests that were given up: id, when, attempts, why; the oldest first.
 
     A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
     """
-    num_found = sum(_list(url, json) for url in redis_urls(settings.redis_url))
-    if not num_found:
+    if not _list(settings.redis_url, json):
         click.echo("no dead letters", err=True)
 
 
@@ -80,7 +77,7 @@ def _text(value: bytes | None) -> str:
 
 
 @click.command()
-@with_settings("redis_url", is_redis_required=True, takes_shards=True)
+@with_settings("redis_url", is_redis_required=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
     """Put the dead letters ID... back into the queue: they are tried twice more, each by itself.
@@ -92,7 +89,7 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
 
 
 @click.command()
-@with_settings("redis_url", is_redis_required=True, takes_shards=True)
+@with_settings("redis_url", is_redis_required=True)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def drop(settings: Settings, ids: tuple[str, ...]) -> None:
     """Forget the dead letters ID...: requests that were answered with 502, which RQ's tools list as failed jobs.
@@ -103,21 +100,19 @@ def drop(settings: Settings, ids: tuple[str, ...]) -> None:
 
 
 def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters, str], None], done: str) -> None:
-    urls, num_failed = redis_urls(settings.redis_url), 0
-    by_mark = {mark_of(url): url for url in urls if len(urls) > 1}
-    for request_id in ids:
-        url = by_mark.get(request_id[:MARK_DIGITS], urls[0])
-        letters = DeadLetters(connect(url))
-        try:
-            move(letters, request_id)
-            click.echo(f"{request_id}: {done}")
-        except NoDeadLetter as error:
-            num_failed += 1
-            click.echo(f"miniserve: {error}", err=True)
-        except MailboxDown as error:
-            raise _unreachable(url, error) from None
-        finally:
-            letters.close()
+    letters, num_failed = DeadLetters(connect(settings.redis_url)), 0
+    try:
+        for request_id in ids:
+            try:
+                move(letters, request_id)
+                click.echo(f"{request_id}: {done}")
+            except NoDeadLetter as error:
+                num_failed += 1
+                click.echo(f"miniserve: {error}", err=True)
+    except MailboxDown as error:
+        raise _unreachable(settings.redis_url, error) from None
+    finally:
+        letters.close()
     raise SystemExit(1 if num_failed else 0)
 
 

@@ -58,7 +58,7 @@ def _check_figure(context: click.Context, parameter: click.Parameter, path: Path
     "mode", "max_batch", "max_wait_ms", "kv_budget_tokens", "max_slots", "max_iteration_tokens", "max_stall_ms"
 )
 def plan(settings: Settings, rate: float, p95: float, figure: Path | None, json: bool, **asked: Any) -> None:
-    """Size a deployment: workers, API processes and Redis for --rate requests per second.
+    """Size a deployment: workers and API processes for --rate requests per second.
 
     Serves the load on a virtual clock, with the batching policy that serves and the costs of `miniserve calibrate`, and
     looks for the fewest processes that keep --p95. Nothing is started. docs/scale.md says how far to trust it.
@@ -159,7 +159,7 @@ def _hour_lines(sizes: Sequence[tuple[Any, Size | None]]) -> list[str]:
         f"  {hour:10} {rate:11,g}   {report.named(size) if size else 'no size keeps the goal'}"
         for (hour, rate), size in sizes
     ]
-    workers = [size.shards * size.workers for _, size in sizes if size]
+    workers = [size.workers for _, size in sizes if size]
     if workers:
         always = len(workers) * max(workers)
         told.append(f"  {sum(workers)} worker hours by the hour, {always} with the most of them all the time")

@@ -21,11 +21,11 @@ def draw(path: Path, sizer: Sizer, found: Report) -> None:
         numbers = range(max(1, planned - _BELOW), planned + _ABOVE + 1)
         for rate, style, name in ((1.0, "o-", "as planned"), (1.2, "s--", "20 % more requests")):
             points = [(n, _p95_ms(sizer, found, rate, replace(found.size, **{kind: n}))) for n in numbers]
-            drawn = [(found.size.shards * n, p95) for n, p95 in points if isfinite(p95)]
+            drawn = [(n, p95) for n, p95 in points if isfinite(p95)]
             colour = COLOURS["continuous" if rate == 1.0 else "threaded"]
             axes.plot([n for n, _ in drawn], [p95 for _, p95 in drawn], style, color=colour, label=name)
         axes.axhline(1e3 * found.goal.p95_s, color=COLOURS["text"], linestyle=":", label="goal")
-        axes.axvline(found.size.shards * planned, color=COLOURS["idle"], linewidth=6, zorder=0)
+        axes.axvline(planned, color=COLOURS["idle"], linewidth=6, zorder=0)
         axes.set(xlabel=label, yscale="log")
         axes.grid(alpha=0.3)
         axes.xaxis.get_major_locator().set_params(integer=True)

@@ -12,7 +12,7 @@ from functools import partial
 
 from ops.plan.clock import Process, VirtualClock
 from ops.plan.costs import HandoffCost
-from ops.plan.shard import Shard, ShardPlan
+from ops.plan.queue import SimulatedQueue, WorkerPlan
 from ops.plan.worker import Job, SimulatedWorker
 from scheduler.batching import StepPlan
 from scheduler.messages import Delivery
@@ -62,11 +62,11 @@ class DecodeWorker(SimulatedWorker):
         return sum(self.handoff.load.seconds(len(one.request.prompt_ids)) for one in joined)
 
 
-class PooledShard(Shard):
+class PooledQueue(SimulatedQueue):
     """A queue with prefill workers, and decode workers for what these offer."""
 
     def __init__(
-        self, clock: VirtualClock, plan: ShardPlan, finish: Callable[[Sequence[Job]], None], redis: Process
+        self, clock: VirtualClock, plan: WorkerPlan, finish: Callable[[Sequence[Job]], None], redis: Process
     ) -> None:
         super().__init__(clock, plan, finish)
         self._redis = redis

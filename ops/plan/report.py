@@ -42,8 +42,8 @@ class Report:
     carries: dict[str, float]  # requests per second that one process serves with all its time, by stage
     busy: dict[str, float]  # offered load / what all of them can serve, by stage
     cores: float  # that are busy
-    redis_commands_per_s: float  # of each Redis
-    redis_bytes: float  # of each Redis
+    redis_commands_per_s: float
+    redis_bytes: float
     sensitivity: tuple[Sensitivity, ...]
 
     def document(self) -> dict[str, Any]:
@@ -58,17 +58,17 @@ def report(sizer: Sizer, goal: Goal) -> Report:
     """Raises GoalError."""
     size = sizer.smallest(goal)
     outcome = sizer.outcome(goal.rate_per_s, size)
-    share, costs = goal.rate_per_s / size.shards, sizer.costs
+    rate_per_s, costs = goal.rate_per_s, sizer.costs
     carries = {"workers": 1 / sizer.worker_s, "API processes": 1 / sizer.api_s, "Redis": 1 / sizer.redis_s}
     numbers = {"workers": size.workers, "API processes": size.replicas, "Redis": 1}
     if isfinite(sizer.cores):
-        carries["cores"], numbers["cores"] = 1 / sizer.all_s, sizer.cores / size.shards
-    busy = {stage: share / carries[stage] / number for stage, number in numbers.items()}
-    commands = share * sizer.mix.sentences_per_text * costs.redis_use.commands_busy
-    open_requests = share * outcome.mean_s
-    kept = costs.redis_use.kept_bytes * (share * costs.result_ttl_s + open_requests)
+        carries["cores"], numbers["cores"] = 1 / sizer.all_s, sizer.cores
+    busy = {stage: rate_per_s / carries[stage] / number for stage, number in numbers.items()}
+    commands = rate_per_s * sizer.mix.sentences_per_text * costs.redis_use.commands_busy
+    open_requests = rate_per_s * outcome.mean_s
+    kept = costs.redis_use.kept_bytes * (rate_per_s * costs.result_ttl_s + open_requests)
     number = {"worker": size.workers, "api": size.replicas, "redis": 1}
-    cores = size.shards * sum(outcome.busy[name] * number[name] for name in number)
+    cores = sum(outcome.busy[name] * number[name] for name in number)
     p50_s, p95_s = outcome.quantile_s(0.5), outcome.quantile_s(0.95)
     sensitive = tuple(_sensitivity(sizer, goal, size))
     return Report(goal, size, p50_s, p95_s, carries, busy, cores, commands, kept + _IDLE_MIB * 2**20, sensitive)
@@ -99,14 +99,13 @@ def _case(what: str, sizer: Sizer, goal: Goal, size: Size) -> Sensitivity:
 
 def lines(found: Report) -> list[str]:
     """For people."""
-    size, shards = found.size, found.size.shards
-    numbers = {"workers": shards * size.workers, "API processes": shards * size.replicas, "Redis": shards}
+    numbers = {"workers": found.size.workers, "API processes": found.size.replicas, "Redis": 1}
     if "cores" in found.busy:
         numbers["cores"] = round(found.goal.rate_per_s / found.carries["cores"] / found.busy["cores"])
     told = [
         f"  {found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",
         *(_stage_line(found, stage, number) for stage, number in numbers.items()),
-        f"  each Redis            {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
+        f"  Redis                 {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
         f"  busy cores     {found.cores:6.1f}",
         f"  latency               p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms; often longer in fact",
         "",
@@ -122,15 +121,15 @@ def pools_of(sizer: Sizer, goal: Goal, found: Report) -> Pools | None:
         size = pooled.smallest(goal)
     except GoalError:
         return None
-    number, alone = size.shards * (size.workers + size.prefill_workers), found.size.shards * found.size.workers
-    return Pools(size, pooled.p95_s(goal.rate_per_s, size), number < alone)
+    number = size.workers + size.prefill_workers
+    return Pools(size, pooled.p95_s(goal.rate_per_s, size), number < found.size.workers)
 
 
 def pools_line(pools: Pools | None, found: Report) -> str:
     """For people."""
     if pools is None:
         return "  in two pools: no size keeps the goal"
-    alone = _several(found.size.shards * found.size.workers, "worker")
+    alone = _several(found.size.workers, "worker")
     worth = "it pays" if pools.pays else f"it does not pay: {alone} of role all will do"
     return f"  in two pools: {named(pools.size)}, p95 {1e3 * pools.p95_s:.1f} ms; {worth}"
 
@@ -146,11 +145,10 @@ def _sensitivity_line(one: Sensitivity) -> str:
 
 def named(size: Size) -> str:
     """In words."""
-    shards = f"{size.shards} shards of " if size.shards > 1 else ""
     workers = _several(size.workers, "decode worker" if size.prefill_workers else "worker")
     if size.prefill_workers:
         workers = f"{_several(size.prefill_workers, 'prefill worker')}, {workers}"
-    return f"{shards}{workers} and {_several(size.replicas, 'API process', 'es')}"
+    return f"{workers} and {_several(size.replicas, 'API process', 'es')}"
 
 
 def _several(number: int, what: str, plural: str = "s") -> str:

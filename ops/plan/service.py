@@ -14,8 +14,8 @@ from math import ceil, inf
 from ops.plan.clock import Process, VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.mix import Mix, Text
-from ops.plan.pools import PooledShard
-from ops.plan.shard import Shard, ShardPlan
+from ops.plan.pools import PooledQueue
+from ops.plan.queue import SimulatedQueue, WorkerPlan
 from ops.plan.traffic import Traffic
 from ops.plan.worker import Job, job_of
 from scheduler.settings import Settings
@@ -88,13 +88,13 @@ class Service:
         self._client = Process(clock, costs.client.wake_s, costs.behind) if deployment.has_clients else None
         self._redis = Process(clock, costs.redis.wake_s, costs.behind)
         self._replicas = [Process(clock, costs.api.wake_s, costs.behind) for _ in range(deployment.replicas)]
-        plan = ShardPlan(costs, deployment.settings)
+        plan = WorkerPlan(costs, deployment.settings)
         if deployment.prefill_workers:
-            self._shard = pooled = PooledShard(clock, plan, self._send_answers, self._redis)
+            self._queue = pooled = PooledQueue(clock, plan, self._send_answers, self._redis)
             pooled.add_decoders(deployment.workers)
         else:
-            self._shard = Shard(clock, plan, self._send_answers)
-        self._shard.start(deployment.prefill_workers or deployment.workers)
+            self._queue = SimulatedQueue(clock, plan, self._send_answers)
+        self._queue.start(deployment.prefill_workers or deployment.workers)
         self._num_workers = deployment.workers + deployment.prefill_workers
         self._traffic: Traffic | None = None
         self._latencies_s: list[float] = []
@@ -138,7 +138,7 @@ class Service:
         processes = {"api": self._replicas, "redis": [self._redis], "client": [self._client] if self._client else []}
         totals = {name: sum(one.busy_s for one in some) for name, some in processes.items()}
         totals |= {f"{name} wakes": sum(one.num_wakes for one in some) for name, some in processes.items()}
-        return totals | {"worker": self._shard.busy_s, "iterations": self._shard.sums.n}
+        return totals | {"worker": self._queue.busy_s, "iterations": self._queue.sums.n}
 
     # The way in.
 
@@ -167,9 +167,9 @@ class Service:
 
     def _is_full(self, num_sentences: int) -> bool:
         """The queue counts sentences, and the tokens that they reserve."""
-        shard, settings = self._shard, self._settings
-        is_long = shard.num_open + num_sentences > settings.max_queue_requests
-        return is_long or shard.reserved_tokens > settings.max_queue_tokens
+        queue, settings = self._queue, self._settings
+        is_long = queue.num_open + num_sentences > settings.max_queue_requests
+        return is_long or queue.reserved_tokens > settings.max_queue_tokens
 
     def _send_due(self) -> None:
         due, self._due = self._due, []
@@ -193,7 +193,7 @@ class Service:
     def _accept(self, request: _Request) -> None:
         now, name = self.clock.now, self._num_accepted
         self._num_accepted += 1
-        self._shard.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
+        self._queue.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
 
     # The way out.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, inf
+from math import ceil, floor, inf
 
 from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, StageCost
 from ops.plan.mix import Mix
@@ -34,9 +34,8 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of one shard: a Redis with its workers; replicas are counted with the shard whose requests they bring."""
+    """What works around one Redis."""
 
-    shards: int
     workers: int  # where others read the prompts: that decode
     replicas: int
     prefill_workers: int = 0
@@ -56,13 +55,12 @@ class Sizer:
     _known: dict[tuple[float, Size], Outcome] = field(default_factory=dict)
 
     def outcome(self, rate_per_s: float, size: Size) -> Outcome:
-        """What happens to one shard's share of the load."""
+        """What happens to the load."""
         if (rate_per_s, size) not in self._known:
             deployment = Deployment(
-                size.workers, size.replicas, size.prefill_workers, self.cores / size.shards, settings=self.settings
+                size.workers, size.replicas, size.prefill_workers, self.cores, settings=self.settings
             )
-            traffic = Poisson(rate_per_s / size.shards, seed=1)
-            outcome = Service(deployment, self.costs, self.mix).run(traffic, self.num_requests)
+            outcome = Service(deployment, self.costs, self.mix).run(Poisson(rate_per_s, seed=1), self.num_requests)
             self._known[rate_per_s, size] = outcome
             self.looked()
         return self._known[rate_per_s, size]
@@ -72,18 +70,18 @@ class Sizer:
 
     def least(self, rate_per_s: float) -> Size:
         """By utilization alone."""
-        shards = max(1, ceil(rate_per_s * self.redis_s / MOST_BUSY_REDIS))
-        share = rate_per_s / shards
-        workers = max(1, ceil(share * self.worker_s / MOST_BUSY))
-        replicas = max(1, ceil(share * self.api_s / MOST_BUSY))
+        workers = max(1, ceil(rate_per_s * self.worker_s / MOST_BUSY))
+        replicas = max(1, ceil(rate_per_s * self.api_s / MOST_BUSY))
         if not self.has_pools:
-            return Size(shards, workers, replicas)
+            return Size(workers, replicas)
         prefill_s = self.mix.sentences_per_text * prefill_s_of(self.costs, self.mix)
-        reading = max(1, ceil(share * prefill_s / MOST_BUSY))
-        return Size(shards, max(1, workers - reading), replicas, reading)
+        reading = max(1, ceil(rate_per_s * prefill_s / MOST_BUSY))
+        return Size(max(1, workers - reading), replicas, reading)
 
     def smallest(self, goal: Goal) -> Size:
         """Raises GoalError where no size keeps the goal."""
+        if fault := self._one_redis_fault(goal.rate_per_s):
+            raise GoalError(fault)
         size = self.least(goal.rate_per_s)
         for _ in range(_MOST_STEPS):
             reached_s = self.p95_s(goal.rate_per_s, size)
@@ -101,10 +99,20 @@ class Sizer:
         number = {kind: getattr(size, kind) for kind in kinds}
         quarter = replace(size, **{kind: number[kind] + ceil(number[kind] / 4) for kind in kinds})
         if reached_s == inf and self.cores == inf:  # the queue grows, and there is room for more
-            busy = self.outcome(rate_per_s, size).busy
-            return replace(size, shards=size.shards + 1) if busy["redis"] >= max(busy.values()) else quarter
+            return quarter
         one = min([replace(size, **{kind: number[kind] + 1}) for kind in kinds], key=partial(self.p95_s, rate_per_s))
         return next((more for more in (one, quarter) if self.p95_s(rate_per_s, more) < _LEAST_GAIN * reached_s), None)
+
+    def _one_redis_fault(self, rate_per_s: float) -> str:
+        """Empty where one Redis is enough, or where the cores are full before it is."""
+        number = ceil(rate_per_s * self.redis_s / MOST_BUSY_REDIS)
+        if number <= 1 or rate_per_s * self.all_s > self.cores:
+            return ""
+        most_per_s = MOST_BUSY_REDIS / self.redis_s
+        return (
+            f"one Redis serves {most_per_s:,.0f} requests/s, not {rate_per_s:,g}; run {number} deployments behind a "
+            f"balancer (docs/cells.md), and plan each of them with --rate {floor(rate_per_s / number)}"
+        )
 
     def _why_not(self, goal: Goal, size: Size) -> str:
         reached_s = self.p95_s(goal.rate_per_s, size)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scheduler.settings import Settings
-from scheduler.urls import redis_urls
 
 if TYPE_CHECKING:
     from api.service.corrector import Corrector
@@ -26,10 +25,6 @@ def make_corrector(settings: Settings) -> Corrector:
 def _maker_of(settings: Settings) -> Callable[[Settings], Corrector]:
     if not settings.uses_queue:
         return _local_corrector
-    if len(redis_urls(settings.redis_url)) > 1:
-        from api.shards.corrector import sharded_corrector
-
-        return sharded_corrector
     from api.server.application import queue_corrector
 
     return queue_corrector

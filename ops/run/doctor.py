@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from ops.run.health import http_fault
 from ops.run.machine import Finding, looks_at_machine
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
-from scheduler.settings import Settings, hide_password, redis_url_fault, redis_urls
-from scheduler.shards import place_of
+from scheduler.settings import Settings, hide_password, redis_url_fault
 from worker.mailbox.connection import client_fault, connect, refusal_of
 from worker.mailbox.server import server_fault
 
@@ -82,10 +81,7 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
     if redis_url is None:
         redis_url = settings.redis_url
     if settings.uses_queue and not client_fault():
-        urls = redis_urls(redis_url)
-        for url in urls:
-            for finding in _of_redis(url) if url else [_embedded()]:
-                yield replace(finding, found=f"{place_of(url)}: {finding.found}") if len(urls) > 1 else finding
+        yield from _of_redis(redis_url) if redis_url else [_embedded()]
 
 
 def _in_words(settings: Settings) -> str:

@@ -18,7 +18,7 @@ from tests.chaos_times import TIMES
 
 LONGEST_S = {
     "kill-worker": 400, "kill-series": 120, "every-command": 240, "kill-api": 240, "drop-subscriber": 180,
-    "kill-redis": 300, "kill-primary": 300, "kill-shard": 300, "uneven-shards": 240,
+    "kill-redis": 300, "kill-primary": 300,
     "overload": 300, "refusals": 240, "attacks": 900,
     "clients-leave": 120, "rolling-restart": 240, "poison": 120, "fill-memory": 240, "greedy-client": 240,
     "probes": 180, "alerts": 400, "faults": 900,

@@ -64,17 +64,6 @@ def test_no_client_loses_its_answer_when_the_primary_is_killed_and_its_replica_t
     assert hold_quick("kill-primary").details["kills"] == 1
 
 
-def test_a_shard_that_is_killed_loses_nobody_an_answer_and_is_used_again() -> None:
-    assert hold_quick("kill-shard").details["kills"] == 1
-
-
-def test_three_shards_answer_more_than_one_and_a_slow_one_gets_less() -> None:
-    systems = hold_quick("uneven-shards").details["systems"]
-
-    *others, slow = systems["uneven"]["by_shard"]
-    assert 0 < slow < min(others)
-
-
 def test_four_replicas_never_exceed_the_bound_at_ten_times_the_load() -> None:
     details = hold_quick("overload").details
 

@@ -13,7 +13,7 @@ from tests.kustomize import build
 
 KUBERNETES = Path(__file__).resolve().parents[2] / "ops" / "deploy" / "kubernetes"
 VERSIONS = ("1.30", "1.37")  # the oldest we write for, and the newest the checker knows
-FOLDERS = ("base", "overlays/sentinel", "overlays/shard-a", "overlays/managed-redis", "components/hpa")
+FOLDERS = ("base", "overlays/sentinel", "overlays/managed-redis", "components/hpa")
 
 
 def objects() -> list[tuple[str, dict[str, Any]]]:

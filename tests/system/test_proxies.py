@@ -16,7 +16,7 @@ from scheduler.messages import NO_CAPACITY
 from tests.integration.test_leaving_clients import wait_long
 from tests.integration.test_streams import OUTPUT, Stream, tell
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, answer, eventually, take, take_one
-from tests.proxies import NAMES, Proxy
+from tests.proxies import NAMES, Proxy, before_one
 from tests.running_system import ApiProcess, post_json, post_sentence, send
 from worker.mailbox.connection import connect
 
@@ -40,7 +40,7 @@ def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
 
 @pytest.fixture(scope="module", params=NAMES)
 def proxy(api: ApiProcess, request: pytest.FixtureRequest) -> Iterator[Proxy]:
-    with Proxy(request.param, api.port) as running:
+    with Proxy(request.param, before_one(request.param, api.port)) as running:
         yield running
 
 
@@ -110,7 +110,7 @@ def test_no_request_is_lost_at_the_edge_of_keep_alive(redis_url: str) -> None:
     with ExitStack() as stack:
         options = "--api-processes", "1", "--keep-alive-s", str(OURS_S)
         api = stack.enter_context(ApiProcess(redis_url, *options))
-        proxies = [stack.enter_context(Proxy(name, api.port, THEIRS_S)) for name in NAMES]
+        proxies = [stack.enter_context(Proxy(name, before_one(name, api.port), THEIRS_S)) for name in NAMES]
         pool = stack.enter_context(ThreadPoolExecutor(100 * len(proxies)))
         asked = [(proxy, pool.submit(_statuses_at_the_edge, proxy, seed)) for proxy in proxies for seed in range(100)]
         counted = Counter((proxy.name, status) for proxy, statuses in asked for status in statuses.result())

@@ -104,16 +104,6 @@ def test_a_redis_that_is_away_is_one_fault_without_its_password() -> None:
     assert "secret" not in str(findings)
 
 
-def test_of_several_redis_each_line_says_which_one_it_is_of() -> None:
-    urls = [f"redis://:secret@127.0.0.1:{embedded_redis.free_port()}/0" for _ in range(2)]
-
-    lines = [one.line for one in doctor.examine({}, ",".join(urls)) if one.check == "Redis"]
-
-    assert len(lines) == 2
-    for url, line in zip(urls, lines, strict=True):
-        assert f" {url.rpartition('@')[2]}: " in line and "secret" not in line
-
-
 def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
     with small_servers() as start:
         ours, other = (start(lambda _, status=status: http(status, {})).url.rsplit(":", 1)[1] for status in (200, 404))

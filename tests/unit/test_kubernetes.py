@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.shards.metrics import shard_metrics
 from scheduler.settings import Settings
-from scheduler.shards import place_of
-from tests.exposed_metrics import families_of
 from tests.kustomize import build, build_with_pools, containers
 from worker.mailbox.sentinel import SentinelUrl
 
@@ -245,36 +242,6 @@ def test_every_variable_a_managed_redis_needs_comes_from_its_secret() -> None:
         )
         assert "/etc/redis-ca" in str(containers(find(objects, "Deployment", role)))
     assert not [one for one in objects if one["kind"] == "StatefulSet"]
-
-
-@pytest.mark.parametrize("shard", ["a", "b"])
-def test_a_shard_is_the_same_release_in_a_namespace_of_its_own(shard: str) -> None:
-    namespace, plain = f"miniserve-{shard}", build(KUBERNETES / "overlays" / "sentinel")
-    objects = build(KUBERNETES / "overlays" / f"shard-{shard}")
-
-    assert {one["metadata"]["namespace"] for one in objects if one["kind"] != "Namespace"} == {namespace}
-    names = [(one["kind"], one["metadata"]["name"]) for one in objects if one["kind"] != "Namespace"]
-    more = {("NetworkPolicy", "to-shards"), ("NetworkPolicy", "from-shards")}
-    assert {*names} - more == {(one["kind"], one["metadata"]["name"]) for one in plain if one["kind"] != "Namespace"}
-    assert environment(objects, "worker") == environment(plain, "worker")
-    assert environment(objects, "monitor") == environment(plain, "monitor")
-    api = environment(objects, "api")["MINISERVE_REDIS_URL"]
-    assert api["valueFrom"]["secretKeyRef"] == {"name": "miniserve-shards", "key": "api-urls"}
-    label = find(objects, "Namespace", namespace)["metadata"]["labels"]["app.kubernetes.io/part-of"]
-    assert label in str(find(objects, "NetworkPolicy", "to-shards")["spec"])
-
-
-@pytest.mark.parametrize("shard", ["a", "b"])
-def test_the_workers_of_a_shard_are_scaled_by_its_own_figures(shard: str) -> None:
-    (spec,) = [one["spec"] for one in build(KUBERNETES / "overlays" / f"shard-{shard}")
-               if (one["kind"], one["metadata"]["name"]) == ("ScaledObject", "worker")]  # fmt: skip
-    queries = " ".join(trigger["metadata"]["query"] for trigger in spec["triggers"])
-    pattern = re.findall(r'shard=~"([^"]+)"', queries)
-    place = place_of(f"redis+sentinel://api:pw@redis-0.redis-nodes.miniserve-{shard}.svc:26379/miniserve/0")
-    told = families_of(shard_metrics({place: None}, Settings()))
-
-    assert len(pattern) == 5 and all(re.fullmatch(one, place) for one in pattern)
-    assert set(re.findall(r"miniserve_\w+", queries)) <= set(told)
 
 
 def test_a_kustomization_that_names_what_is_not_there_is_noticed(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
 def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "Thread", Mock())
     stream = Stream(FakeCorrector().mailbox)
-    stream.hub._last_ids[""] = "0-0"
+    stream.hub._last_id = "0-0"
     viewer = stream.hub.watch(lambda: False)
     next(viewer)
     for number in range(1, 201):

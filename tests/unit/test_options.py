@@ -66,6 +66,14 @@ def test_a_redis_url_that_is_none_is_refused_by_name_and_value(url: str) -> None
     assert url in result.output
 
 
+@pytest.mark.parametrize("command", ["api", "worker", "monitor", "up", "capacity", "dead-letters"])
+def test_a_list_of_redis_urls_is_refused_with_what_to_do_instead(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--redis-url", "redis://a/0,redis://u:secret@b/0"])
+
+    assert (result.exit_code, "secret" in result.output) == (2, False)
+    assert "--redis-url" in result.output and "docs/cells.md" in result.output
+
+
 def test_a_refused_redis_url_shows_no_password() -> None:
     for result in (_run("--redis-url", "http://u:secret@host/0"), _run(MINISERVE_REDIS_URL="redis://u:secret@h:x/0")):
         assert result.exit_code == 2

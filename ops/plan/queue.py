@@ -19,8 +19,8 @@ _NO_TIMES = Timings()  # which nothing here reads
 
 
 @dataclass(frozen=True, slots=True)
-class ShardPlan:
-    """What its workers are like."""
+class WorkerPlan:
+    """What the workers of a queue are like."""
 
     costs: Calibration
     settings: Settings
@@ -31,8 +31,8 @@ class ShardPlan:
         return policy_for(self.settings, WARM_UP_PROMPTS * WARM_UP_TOKENS / max(seconds, 1e-6))
 
 
-class Shard:
-    def __init__(self, clock: VirtualClock, plan: ShardPlan, finish: Callable[[Sequence[Job]], None]) -> None:
+class SimulatedQueue:
+    def __init__(self, clock: VirtualClock, plan: WorkerPlan, finish: Callable[[Sequence[Job]], None]) -> None:
         """`finish` is called with the answers that leave a worker together."""
         self.num_open = 0  # accepted and unfinished
         self.sums = IterationSums()  # of all workers
