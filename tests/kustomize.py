@@ -44,16 +44,17 @@ def build(folder: Path, below: Sequence[Object] = ()) -> list[Object]:
     return objects
 
 
-def build_with_pools(overlay: Path, scratch: Path) -> list[Object]:
-    """The same overlay with components/pools behind its KEDA."""
+def build_with(components: Sequence[str], overlay: Path, scratch: Path) -> list[Object]:
+    """The same overlay with these components in place of KEDA's."""
     kubernetes = overlay.parents[1]
     for folder in (kubernetes, kubernetes.parent / "redis"):
-        shutil.copytree(folder, scratch / folder.name)
+        shutil.copytree(folder, scratch / folder.name, dirs_exist_ok=True)
     copied = scratch / overlay.relative_to(kubernetes.parent)
     text = (copied / "kustomization.yaml").read_text(encoding="utf-8")
     keda = "  - ../../components/keda\n"
     assert keda in text
-    (copied / "kustomization.yaml").write_text(text.replace(keda, keda + keda.replace("keda", "pools")))
+    written = "".join([keda.replace("keda", name) for name in components])
+    (copied / "kustomization.yaml").write_text(text.replace(keda, written))
     return build(copied)
 
 

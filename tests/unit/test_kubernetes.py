@@ -12,12 +12,13 @@ import pytest
 import yaml
 
 from scheduler.settings import Settings
-from tests.kustomize import build, build_with_pools, containers
+from tests.kustomize import build, build_with, containers
 from worker.mailbox.sentinel import SentinelUrl
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
-OVERLAYS = ("sentinel", "managed-redis", "sentinel with pools", "managed-redis with pools")
+OVERLAYS = [f"{overlay} {scaling}" for overlay in ("sentinel", "managed-redis")
+            for scaling in ("keda", "keda-pools", "hpa", "hpa pools")]  # fmt: skip
 WORKLOADS = ("Deployment", "StatefulSet")
 NAMESPACE = "miniserve"
 # Secrets, see docs/kubernetes.md
@@ -26,9 +27,8 @@ MADE_BY_OPERATORS = {"miniserve-redis", "miniserve-redis-ca", "miniserve-alerts"
 
 @pytest.fixture(params=OVERLAYS)
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> list[dict[str, Any]]:
-    name, _, with_pools = request.param.partition(" ")
-    overlay = KUBERNETES / "overlays" / name
-    return build_with_pools(overlay, tmp_path) if with_pools else build(overlay)
+    name, *components = request.param.split()
+    return build_with(components, KUBERNETES / "overlays" / name, tmp_path)
 
 
 def roles_of(objects: list[dict[str, Any]]) -> list[str]:
@@ -54,8 +54,12 @@ def labels(workload: dict[str, Any]) -> dict[str, str]:
 def test_everything_of_a_system_is_there(objects: list[dict[str, Any]]) -> None:
     names = {(one["kind"], one["metadata"]["name"]) for one in objects}
 
-    for role in {"api", "worker", *roles_of(objects)} - {"monitor"}:
-        assert {("Deployment", role), ("PodDisruptionBudget", role), ("ScaledObject", role)} <= names
+    roles = {"api", "worker", *roles_of(objects)} - {"monitor"}
+    for role in roles:
+        assert {("Deployment", role), ("PodDisruptionBudget", role)} <= names
+    scaled = {name for kind, name in names if kind == "ScaledObject"}
+    by_cpu = {name for kind, name in names if kind == "HorizontalPodAutoscaler"}
+    assert (scaled, by_cpu) in [(roles, set()), (set(), {"api"})], "an object of KEDA's fails where KEDA is not"
     assert {("Deployment", "monitor"), ("Service", "api"), ("NetworkPolicy", "default-deny")} <= names
 
 
@@ -191,7 +195,7 @@ def environment(objects: list[dict[str, Any]], role: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("role", ["api", "worker", "monitor", "decode"])
 def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str, tmp_path: Path) -> None:
-    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
+    objects = build_with(["keda-pools"], KUBERNETES / "overlays" / "sentinel", tmp_path)
     env = environment(objects, role)
     known = SentinelUrl.parse(in_namespace(env["MINISERVE_REDIS_URL"]["value"]).replace("$(REDIS_PASSWORD)", "pw"))
     redis = find(objects, "StatefulSet", "redis")
@@ -210,7 +214,7 @@ def test_each_role_reaches_the_watched_redis_as_its_own_user(role: str, tmp_path
 
 
 def test_in_two_pools_each_deployment_has_a_role_and_all_else_is_the_same(tmp_path: Path) -> None:
-    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
+    objects = build_with(["keda-pools"], KUBERNETES / "overlays" / "sentinel", tmp_path)
     prefill, decode = (find(objects, "Deployment", name) for name in ("worker", "decode"))
 
     arguments = [containers(one)[0].pop("args") for one in (prefill, decode)]

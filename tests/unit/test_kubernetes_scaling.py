@@ -10,7 +10,7 @@ import pytest
 
 from api.observe.metrics import goals_of
 from scheduler.settings import Settings
-from tests.kustomize import build, build_with_pools
+from tests.kustomize import build, build_with
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"
@@ -32,7 +32,7 @@ def scaled() -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def pools(tmp_path: Path) -> dict[str, dict[str, Any]]:
     """The same of the two pools of workers, by role."""
-    objects = build_with_pools(KUBERNETES / "overlays" / "sentinel", tmp_path)
+    objects = build_with(["keda-pools"], KUBERNETES / "overlays" / "sentinel", tmp_path)
     specs = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == "ScaledObject"}
     return {"prefill": specs["worker"], "decode": specs["decode"]}
 
