@@ -139,7 +139,7 @@ def _hour(path: Path, number: int, row: Sequence[str]) -> tuple[str, float]:
 
 
 def _sizes_by_hour(sizer: Sizer, hours: Sequence[tuple[str, float]], p95_s: float) -> list[tuple[Any, Size | None]]:
-    """None where no size keeps the goal. An hour without requests has one process of each kind."""
+    """None where no size with one Redis keeps the goal. An hour without requests has one process of each kind."""
     quick = replace(sizer, num_requests=min(_HOUR_REQUESTS, sizer.num_requests), _known={})
     return [(hour, _smallest(quick, Goal(max(hour[1], 0.01), p95_s))) for hour in hours]
 
@@ -156,7 +156,7 @@ def _hour_lines(sizes: Sequence[tuple[Any, Size | None]]) -> list[str]:
         return []
     told = ["", "  hour        requests/s   size"]
     told += [
-        f"  {hour:10} {rate:11,g}   {report.named(size) if size else 'no size keeps the goal'}"
+        f"  {hour:10} {rate:11,g}   {report.named(size) if size else 'no size with one Redis keeps the goal'}"
         for (hour, rate), size in sizes
     ]
     workers = [size.workers for _, size in sizes if size]

@@ -105,7 +105,7 @@ def lines(found: Report) -> list[str]:
     told = [
         f"  {found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",
         *(_stage_line(found, stage, number) for stage, number in numbers.items()),
-        f"  Redis                 {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
+        f"  of Redis              {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
         f"  busy cores     {found.cores:6.1f}",
         f"  latency               p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms; often longer in fact",
         "",
@@ -128,7 +128,7 @@ def pools_of(sizer: Sizer, goal: Goal, found: Report) -> Pools | None:
 def pools_line(pools: Pools | None, found: Report) -> str:
     """For people."""
     if pools is None:
-        return "  in two pools: no size keeps the goal"
+        return "  in two pools: no size with one Redis keeps the goal"
     alone = _several(found.size.workers, "worker")
     worth = "it pays" if pools.pays else f"it does not pay: {alone} of role all will do"
     return f"  in two pools: {named(pools.size)}, p95 {1e3 * pools.p95_s:.1f} ms; {worth}"
@@ -140,7 +140,7 @@ def _stage_line(found: Report, stage: str, number: int) -> str:
 
 def _sensitivity_line(one: Sensitivity) -> str:
     p95 = f"{1e3 * one.p95_s:10.1f}" if isfinite(one.p95_s) else f"{'grows':>10}"
-    return f"  {one.what:34} {p95}   {named(one.needed) if one.needed else 'no size keeps the goal'}"
+    return f"  {one.what:34} {p95}   {named(one.needed) if one.needed else 'no size with one Redis keeps the goal'}"
 
 
 def named(size: Size) -> str:

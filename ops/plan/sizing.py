@@ -80,8 +80,8 @@ class Sizer:
 
     def smallest(self, goal: Goal) -> Size:
         """Raises GoalError where no size keeps the goal."""
-        if fault := self._one_redis_fault(goal.rate_per_s):
-            raise GoalError(fault)
+        if wall := self._wall(goal.rate_per_s):
+            raise GoalError(wall)
         size = self.least(goal.rate_per_s)
         for _ in range(_MOST_STEPS):
             reached_s = self.p95_s(goal.rate_per_s, size)
@@ -103,10 +103,12 @@ class Sizer:
         one = min([replace(size, **{kind: number[kind] + 1}) for kind in kinds], key=partial(self.p95_s, rate_per_s))
         return next((more for more in (one, quarter) if self.p95_s(rate_per_s, more) < _LEAST_GAIN * reached_s), None)
 
-    def _one_redis_fault(self, rate_per_s: float) -> str:
-        """Empty where one Redis is enough, or where the cores are full before it is."""
+    def _wall(self, rate_per_s: float) -> str:
+        """What no number of processes can serve, by utilization alone; empty where there is none."""
+        if rate_per_s * self.all_s > self.cores:
+            return self._too_few_cores(rate_per_s)
         number = ceil(rate_per_s * self.redis_s / MOST_BUSY_REDIS)
-        if number <= 1 or rate_per_s * self.all_s > self.cores:
+        if number <= 1:
             return ""
         most_per_s = MOST_BUSY_REDIS / self.redis_s
         return (
@@ -119,14 +121,17 @@ class Sizer:
         if reached_s == inf and self.cores == inf:
             return f"{goal.rate_per_s:,g} requests/s are more than the largest size that was tried serves; lower --rate"
         if reached_s == inf:
-            return (
-                f"{self.cores:g} cores cannot serve {goal.rate_per_s:,g} requests/s: they take "
-                f"{goal.rate_per_s * self.all_s:,.1f} cores at least; lower --rate or give more --cores"
-            )
+            return self._too_few_cores(goal.rate_per_s)
         return (
             f"--p95 {1e3 * goal.p95_s:g} cannot be kept at {goal.rate_per_s:,g} requests/s: the least is about "
             f"{1e3 * reached_s:.1f} ms, for a request takes that long however many processes there are; "
             f"raise --p95, shorten the sentences, or take faster machines"
+        )
+
+    def _too_few_cores(self, rate_per_s: float) -> str:
+        return (
+            f"{self.cores:g} cores cannot serve {rate_per_s:,g} requests/s: they take "
+            f"{rate_per_s * self.all_s:,.1f} cores at least; lower --rate or give more --cores"
         )
 
     @property
