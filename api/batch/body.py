@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, StrictStr
 
-from api.http.schema import LEARNER, LEARNER_SCHEMA, check_sentence, validated
+from api.http.schema import check_sentence, validated
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
 
@@ -16,12 +16,9 @@ class BatchBody(BaseModel):
     """The body of POST /correct/batch."""
 
     # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
-    sentences: list[Any] = Field(
-        description="Sentences, or texts of several. What is wrong with one is said in its place.",
-        json_schema_extra={"minItems": 1, "maxItems": MAX_SENTENCES, "items": {"type": "string"}},
-    )
-    learner_id: StrictStr | None = Field(None, description=LEARNER, json_schema_extra=LEARNER_SCHEMA)
-    min_confidence: float = Field(0.0, ge=0, le=1, strict=True, description="Leave out edits less certain than this.")
+    sentences: list[Any]
+    learner_id: StrictStr | None = None
+    min_confidence: float = Field(0.0, ge=0, le=1, strict=True)
 
 
 def parse_batch(raw: bytes) -> BatchBody:

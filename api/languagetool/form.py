@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, TypeAdapter
+from pydantic import BaseModel, ConfigDict, StrictStr, TypeAdapter
 from pydantic.alias_generators import to_camel
 from werkzeug.http import parse_options_header
 
@@ -43,7 +43,7 @@ class Annotation(BaseModel):
 
     text: StrictStr | None = None
     markup: StrictStr | None = None
-    interpret_as: StrictStr | None = Field(None, description="What readers see in the place of the markup.")
+    interpret_as: StrictStr | None = None  # what readers see in the place of the markup
 
 
 _ANNOTATIONS = TypeAdapter(list[Annotation])
@@ -57,23 +57,21 @@ class AnnotatedText(BaseModel):
 
 
 class CheckForm(BaseModel):
-    """The form of POST /v2/check: `text` or `data`, and `language`. All other fields may be left out."""
+    """The form of POST /v2/check; api/openapi.yaml says what each field is for."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
-    text: str = Field("", description="The text to check. Either this or `data`.")
-    data: str = Field("", description='JSON that keeps markup apart: `{"annotation": [{"text": "..."}, ...]}`')
-    language: str = Field(description="Capitals or not.", json_schema_extra={"enum": [*LANGUAGES, AUTO]})
-    preferred_variants: str = Field(
-        "", description=f"With `{AUTO}`: variants, separated by commas. The first English one counts."
-    )
-    enabled_rules: str = Field("", description="Reasons to look for although disabled, separated by commas.")
-    disabled_rules: str = Field("", description="Reasons to leave out, separated by commas: `past_tense,habit`.")
-    enabled_categories: str = Field("", description="As `enabledRules`, by category: GRAMMAR, TYPOS, STYLE.")
-    disabled_categories: str = Field("", description="As `disabledRules`, by category.")
-    enabled_only: str = Field("false", description="`true` or `yes`: only what is enabled by name.")
-    api_key: str = Field("", description="API key, where the server asks for keys; `Authorization` has precedence.")
-    mode: str = Field("all", description=f"`{_TEXT_LEVEL_ONLY}` finds nothing: every rule is of a sentence.")
+    text: str = ""
+    data: str = ""
+    language: str
+    preferred_variants: str = ""
+    enabled_rules: str = ""
+    disabled_rules: str = ""
+    enabled_categories: str = ""
+    disabled_categories: str = ""
+    enabled_only: str = "false"
+    api_key: str = ""
+    mode: str = "all"
 
     @property
     def is_auto(self) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
 Sentence = tuple[int, str]  # where it begins in the plain text, and itself
-FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
+_FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
 _BASE = re.compile("^/+v2/+")
 _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
 
@@ -94,7 +94,7 @@ def _as_line(response: Response) -> Response:
         scheme = "https" if request.headers.get("X-Forwarded-Proto") == "https" else request.scheme
         base = f"{scheme}://{request.host}/v2" if request.host else "/v2"  # of a name that could be one
         line += f" The base URL of this API is {base}; texts go to POST {base}/check."
-    response.status_code = FORM_STATUSES.get(response.status_code, response.status_code)
+    response.status_code = _FORM_STATUSES.get(response.status_code, response.status_code)
     response.data, response.content_type = line, "text/plain; charset=utf-8"
     return response
 

@@ -1,4 +1,4 @@
-"""Who looks for an API process: at the queue in Redis, at several, or at the one inside the process."""
+"""Who looks for an API process: at the queue in Redis, or at the one inside the process."""
 
 from __future__ import annotations
 

@@ -28,12 +28,18 @@ def docs_page(document: Json, asks_for_key: bool) -> bytes:
 
 
 def _operations(document: Json) -> Iterator[Json]:
-    """List all paths, each with its method, its path and its parameters in full."""
-    parameters = document["components"]["parameters"]
+    """List all paths, each with its method, its path, and its parameters and answers in full."""
+    kinds = document["components"]
+
+    def resolved(one: Json, kind: str) -> Json:
+        found: Json = kinds[kind][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+        return found
+
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            named = [parameters[one["$ref"].rpartition("/")[2]] for one in operation["parameters"]]
-            yield operation | {"method": method.upper(), "path": path, "named": named}
+            named = [resolved(one, "parameters") for one in operation.get("parameters", ())]
+            answers = {status: resolved(one, "responses") for status, one in operation["responses"].items()}
+            yield operation | {"method": method.upper(), "path": path, "named": named, "responses": answers}
 
 
 def _parameter_row(parameter: Json, type_of: Callable[[Json], Markup]) -> tuple[object, ...]:

@@ -11,15 +11,22 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from api.access.gate import OPEN_ROUTES
 from api.access.keys import new_key
-from api.http.schema import CorrectionBody, check_learner_id, check_sentence
+from api.batch.body import BatchBody
+from api.grammar.correction import NoteCode
+from api.grammar.reasons import Reason
+from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
+from api.http.schema import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
+from api.languagetool.form import AUTO, LANGUAGES, CheckForm
 from api.observe.waterfall import waterfall_document
-from api.openapi import models
-from api.openapi.problem_examples import ERRORS
+from api.openapi.routes import description
 from scheduler import errors
 from scheduler.errors import InvalidRequest
+from scheduler.messages import MAX_SENTENCES
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
 from tests.unit.test_waterfall import FOUND
@@ -52,68 +59,109 @@ def test_the_document_has_the_routes_of_the_application_and_no_other(
     assert described == routes
 
 
-def test_every_reference_leads_to_a_component(document: dict[str, Any]) -> None:
+def test_every_reference_leads_to_a_component_and_every_component_is_used(document: dict[str, Any]) -> None:
     references = set(re.findall(r'"\$ref": "#/components/(\w+)/([^"]+)"', json.dumps(document)))
+    components = {(kind, name) for kind, named in document["components"].items() for name in named}
+    seldom = {("examples", "method-not-allowed")}  # of a method that no operation has
 
-    assert references
-    assert [f"{kind}/{name}" for kind, name in references if name not in document["components"][kind]] == []
+    assert {one for one in components if one[0] != "securitySchemes"} == references | seldom
 
 
-def test_every_problem_has_an_example_with_its_status(document: dict[str, Any]) -> None:
+def test_every_problem_has_an_example_with_its_status_and_title(document: dict[str, Any]) -> None:
     def concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
         yield error
         for narrower in error.__subclasses__():
             yield from concrete(narrower)
 
-    examples = document["components"]["examples"]
-    known = {error.slug: error.status for error in concrete(errors.ServingError) if error is not errors.Overloaded}
+    known = {error.slug: error for error in concrete(errors.ServingError) if error is not errors.Overloaded}
 
-    assert {slug: example["value"]["status"] for slug, example in examples.items()} == known
-    for example in examples.values():
-        assert_described(models.Problem, example["value"])
+    examples = {slug: one["value"] for slug, one in document["components"]["examples"].items()}
+
+    assert set(examples) == set(known)
+    for slug, example in examples.items():
+        assert (example["status"], example["title"]) == (known[slug].status, known[slug].title)
+        assert example["type"].endswith(f":{slug}")
+        assert_described("Problem", example)
 
 
 def test_every_slug_of_the_routes_is_of_the_status_that_it_stands_at(document: dict[str, Any]) -> None:
-    statuses = {error.slug: error.status for error in ERRORS}
+    components = document["components"]
 
     for _, path, operation in operations(document):
         for status, answer in operation["responses"].items():
+            answer = components["responses"][answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
             for slug in answer["content"].get("application/problem+json", {}).get("examples", {}):
-                assert statuses[slug] == int(status), (path, slug)
+                assert components["examples"][slug]["value"]["status"] == int(status), (path, slug)
+                assert f"`{slug}`" in answer["description"], (path, slug)
             assert ("Retry-After" in answer["headers"]) == (status in ("202", "429", "503")), (path, status)
 
 
-def assert_described(model: type[BaseModel], found: dict[str, Any]) -> None:
-    """Nothing is missing, nothing of another type, and nothing that the model does not know."""
-    read = model.model_validate(found, by_alias=True)
-    assert json.loads(read.model_dump_json(by_alias=True, exclude_unset=True)) == json.loads(json.dumps(found))
+def test_what_is_open_without_a_key_is_described_as_open(document: dict[str, Any]) -> None:
+    described = {path for _, path, operation in operations(document) if operation.get("security") == []}
+
+    assert described == {path for path in OPEN_ROUTES & set(document["paths"]) if path != "/v2/check"}
 
 
-def test_answers_are_those_of_the_models(client: FlaskClient) -> None:
-    assert_described(models.Correction, client.post("/correct", json={"sentence": "He goed home"}).get_json())
+@pytest.mark.parametrize("model", [CorrectionBody, BatchBody, CheckForm])
+def test_the_schema_of_a_body_is_that_of_the_model_that_checks_it(model: type[BaseModel]) -> None:
+    """It may say more of a member: what is checked beside the model, and what it is for."""
+    schema, checked = description()["components"]["schemas"][model.__name__], model.model_json_schema()
+
+    assert (list(schema["properties"]), schema["required"]) == (list(checked["properties"]), checked["required"])
+    for name, member in checked["properties"].items():
+        said = {key: value for key, value in member.items() if key != "title" and value != {}}
+        assert said.items() <= schema["properties"][name].items(), name
+
+
+def test_the_limits_are_those_of_the_checks_beside_the_models(document: dict[str, Any]) -> None:
+    schemas, parameters = document["components"]["schemas"], document["components"]["parameters"]
+    header = {name: parameters[name]["schema"] for name in ("X-Request-ID", "X-Deadline-Ms", "Idempotency-Key")}
+
+    assert schemas["BatchBody"]["properties"]["sentences"]["maxItems"] == MAX_SENTENCES
+    assert schemas["CheckForm"]["properties"]["language"]["enum"] == [*LANGUAGES, AUTO]
+    assert parameters["learner_id"]["schema"]["maxLength"] == MAX_LEARNER_ID_CHARACTERS
+    assert header["X-Request-ID"]["maxLength"] == MAX_REQUEST_ID_CHARACTERS
+    assert (header["X-Deadline-Ms"]["minimum"], header["X-Deadline-Ms"]["maximum"]) == (1, MAX_DEADLINE_MS)
+    assert header["Idempotency-Key"]["maxLength"] == MAX_KEY_CHARACTERS
+    for kind in (Reason, NoteCode):
+        assert schemas[kind.__name__]["enum"] == [one.value for one in kind]
+
+
+def assert_described(schema: str, found: object) -> None:
+    """Nothing is missing, nothing of another type, and nothing that the schema does not know."""
+    closed = {
+        name: one | {"additionalProperties": False} if "properties" in one else one
+        for name, one in description()["components"]["schemas"].items()
+    }
+    root = {"$ref": f"#/components/schemas/{schema}", "components": {"schemas": closed}}
+    Draft202012Validator(root).validate(json.loads(json.dumps(found)))
+
+
+def test_answers_are_those_of_the_description(client: FlaskClient) -> None:
+    assert_described("Correction", client.post("/correct", json={"sentence": "He goed home"}).get_json())
     batch = client.post("/correct/batch", json={"sentences": ["He goed home", "", "x" * 10]})
-    assert_described(models.BatchAnswer, batch.get_json())
+    assert_described("BatchAnswer", batch.get_json())
     waiting = client.post("/correct", json={"sentence": "He goed"}, headers={"Prefer": "respond-async"})
-    assert_described(models.Pending, waiting.get_json())
-    assert_described(models.Alive, client.get("/healthz").get_json())
-    assert_described(models.Ready, client.get("/readyz").get_json())
+    assert_described("Pending", waiting.get_json())
+    assert_described("Alive", client.get("/healthz").get_json())
+    assert_described("Ready", client.get("/readyz").get_json())
     client.post("/correct", json={"sentence": "He goed", "learner_id": "anna"})
-    assert_described(models.Learner, client.get("/learners/anna").get_json())
-    assert_described(models.Forgotten, client.delete("/learners/anna").get_json())
+    assert_described("Learner", client.get("/learners/anna").get_json())
+    assert_described("Forgotten", client.delete("/learners/anna").get_json())
     for language in client.get("/v2/languages").get_json():
-        assert_described(models.Language, language)
+        assert_described("Language", language)
 
 
-def test_the_answer_for_editors_is_that_of_the_model() -> None:
+def test_the_answer_for_editors_is_that_of_the_description() -> None:
     client = client_of_mailbox(WentMailbox())
     text = "He goed home. " + "word " * 65
 
-    assert_described(models.CheckAnswer, check(client, text).get_json())
+    assert_described("CheckAnswer", check(client, text).get_json())
 
 
-def test_a_trace_is_that_of_the_model() -> None:
-    assert_described(models.Trace, waterfall_document("r", FOUND))
-    assert_described(models.Trace, waterfall_document("r", replace(FOUND, request=None)))
+def test_a_trace_is_that_of_the_description() -> None:
+    assert_described("Trace", waterfall_document("r", FOUND))
+    assert_described("Trace", waterfall_document("r", replace(FOUND, request=None)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +169,7 @@ def test_a_trace_is_that_of_the_model() -> None:
     ["", " ", "\t\n", "a", " a ", "a\x00b", "\x85", "\x7f", "\u00a0", "caf\u00e9", "\U0001f600", "a\r\nb", "\x0b"],
 )
 def test_the_patterns_are_those_of_the_checks(text: str) -> None:
-    properties = CorrectionBody.model_json_schema()["properties"]
+    properties = description()["components"]["schemas"]["CorrectionBody"]["properties"]
 
     for name, checks in (("sentence", check_sentence), ("learner_id", check_learner_id)):
         schema = properties[name]
