@@ -18,20 +18,21 @@ from api.openapi.routes import add_openapi
 from api.pages.files import add_pages
 from api.service.corrector import Corrector
 from api.streams.routes import add_streams
+from api.tracing.plugin import add_tracing
 from scheduler.settings import Settings
-from scheduler.spans import SpanSink
 
 
-def create_site(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:
+def create_site(corrector: Corrector, settings: Settings) -> Api:
     """The application around a corrector; opens nothing by itself."""
-    app = create_app(corrector, settings, spans)
+    app = create_app(corrector, settings)
     add_cross_origin(app)
     add_access(app)
+    add_tracing(app)
     add_learners(app)
     add_batches(app, corrector)
     add_kept_requests(app, corrector)
     add_streams(app, corrector)
-    add_observing(app, corrector)
+    add_observing(app)
     add_live_view(app)
     add_languagetool(app, corrector)
     add_openapi(app)

@@ -18,7 +18,6 @@ from ops.options import (
     ALL_SETTINGS,
     API_SETTINGS,
     LOGGING,
-    TRACING,
     check_keys,
     check_redis,
     check_spans,
@@ -134,15 +133,14 @@ def api(settings: Settings) -> None:
     _prepare("api", settings)
     from api.server.application import serve
     from ops.run.correctors import make_corrector
-    from ops.run.spans import span_export
 
-    serve(settings, make_corrector, lambda settings: span_export(settings, "api"))
+    serve(settings, make_corrector)
 
 
 @main.command()
 @with_settings(
     "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
-    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *TRACING, *LOGGING, is_redis_required=True,
+    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *LOGGING, is_redis_required=True,
 )  # fmt: skip
 @option("--role", type=click.Choice(["all", "prefill", "decode"]), default="all", show_default=True,
         help="All of a request, only reading prompts, or only decoding what such a worker has read.")  # fmt: skip
@@ -155,11 +153,9 @@ def worker(settings: Settings, role: str) -> None:
     _prepare("worker", settings)
     from api.grammar import tokenizer_file
     from ops.run.faults import broken, fault_of
-    from ops.run.spans import span_export
     from worker import process
     from worker.model.self_test import run_self_test
 
-    spans = span_export(settings, "worker")
     if role == "all":
         prepare = fault_of(settings).worker
     else:
@@ -167,23 +163,26 @@ def worker(settings: Settings, role: str) -> None:
 
         prepare = roles.prefill if role == "prefill" else roles.decode
     tokenizer = tokenizer_file.fingerprint(tokenizer_file.SHIPPED.read_bytes())
-    process.serve(broken(settings), tokenizer, prepare, run_self_test, spans)
+    process.serve(broken(settings), tokenizer, prepare, run_self_test)
 
 
 @main.command(cls=_TakesSentence)
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *LOGGING)
 @option("--json", is_flag=True)
+@option("--trace", is_flag=True, help="Draw where the time of SENTENCE went; with --json, add it to the answer.")
 @click.argument("sentence")
-def correct(settings: Settings, sentence: str, json: bool) -> None:
+def correct(settings: Settings, sentence: str, json: bool, trace: bool) -> None:
     """Correct SENTENCE without any server.
 
     With - for SENTENCE, correct each line of standard input and print one line for each: the corrected sentence,
     a tab, the explanation; or a JSON problem object where the line is refused.
     """
+    if trace and sentence == "-":
+        raise click.UsageError("--trace is for one sentence, and not for the lines of standard input")
     _prepare("correct", settings)
     from ops.run import offline
 
-    raise SystemExit(offline.run(settings, sentence, json))
+    raise SystemExit(offline.run(settings, sentence, json, trace))
 
 
 def _prepare(process: str, settings: Settings) -> None:
@@ -191,7 +190,7 @@ def _prepare(process: str, settings: Settings) -> None:
         from ops.run.temporary_files import check_temporary
 
         check_temporary()
-    if process in ("api", "worker"):
+    if process == "api":
         check_spans(settings)
         check_keys(settings)
     configure_blas(os.environ)

@@ -10,6 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,13 @@ from scheduler.web_urls import webhook_fault
 logger = structlog.get_logger(__name__)
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
+_OF_SPANS = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
 LOGGING = ("log_format", "log_level")
-TRACING = ("traces", "otel_endpoint", "otel_share")
 API_SETTINGS = (
     "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
     "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", *TRACING, *LOGGING,
+    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", "otel_endpoint", *LOGGING,
 )  # fmt: skip
 
 
@@ -143,12 +144,16 @@ def _check_webhook(context: click.Context, parameter: click.Parameter, value: st
 
 def check_spans(settings: Settings) -> None:
     """Raises click.UsageError where spans are wanted and the packages that make them are not there."""
-    from ops.run.spans import check_installed
+    if settings.otel_endpoint and not all(map(_is_installed, _OF_SPANS)):
+        problem = "needs packages that are not installed: pip install '.[otel]'"
+        raise click.UsageError(f"{variable('otel_endpoint')} {problem}")
 
+
+def _is_installed(package: str) -> bool:
     try:
-        check_installed(settings)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def check_keys(settings: Settings) -> None:

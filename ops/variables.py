@@ -31,7 +31,7 @@ _OTHER_OPTIONS = frozenset(
     dashboard_open decode_workers device die_with_parent duration every examples expect figure generators hours list
     max_minutes mined
     most_changed once out p95 part prefill_workers processes prompts redraw report requests_per_s resume right_prose
-    role roles run_dir runs show start_from svg target_ms tokens_per_s top_rate training_seed until verbose
+    role roles run_dir runs show start_from svg target_ms tokens_per_s top_rate trace training_seed until verbose
     written_share
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip

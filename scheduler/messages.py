@@ -55,7 +55,6 @@ class CorrectionRequest:
     word_numbers: tuple[int, ...]  # one per prompt token: word number + 1, 0 where the token belongs to no word
     max_output_tokens: int
     tokenizer_fingerprint: str
-    traceparent: str | None = None  # under which its spans belong (W3C Trace Context); None: it has none
 
     @property
     def reserved_tokens(self) -> int:
@@ -64,7 +63,7 @@ class CorrectionRequest:
 
     def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object. Spelled out, because `asdict` takes 18 us and runs for every request."""
-        wire = {
+        return {
             "version": WIRE_VERSION,
             "request_id": self.request_id,
             "prompt": _packed("H", self.prompt_ids),
@@ -72,9 +71,6 @@ class CorrectionRequest:
             "max_output_tokens": self.max_output_tokens,
             "tokenizer": self.tokenizer_fingerprint,
         }
-        if self.traceparent is not None:
-            wire["traceparent"] = self.traceparent
-        return wire
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CorrectionRequest:
@@ -87,7 +83,6 @@ class CorrectionRequest:
                 word_numbers=_unpacked("B", wire["words"]),
                 max_output_tokens=int(wire["max_output_tokens"]),
                 tokenizer_fingerprint=str(wire["tokenizer"]),
-                traceparent=wire.get("traceparent"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WireError(f"not a correction request: {error!r}") from error
@@ -110,7 +105,6 @@ class Completion:
     output_ids: tuple[int, ...] = ()  # <eos> included where it was generated
     timings: Timings = Timings()
     error: str | None = None  # for people; set only with FinishReason.ERROR, never holds user text
-    trace: str = field(default="", compare=False)  # what its worker saw of it; travels outside the message
 
     def to_wire(self) -> dict[str, Any]:
         """A JSON-ready object."""

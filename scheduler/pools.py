@@ -23,7 +23,6 @@ class Handed:
     first_id: int  # output id of the first token
     queue_s: float  # as the prefill worker saw it
     prefill_s: float
-    batch_size: int = 1  # of the iteration that read the prompt
     state: Any = None  # keys, values and what the decoder remembers; of the engine's kind
 
 

@@ -70,8 +70,6 @@ class FakeCorrector(Corrector):
 
     def find(self, request_id: str) -> None: ...
 
-    def keep_trace(self, request_id: str, text: str) -> None: ...
-
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=self.error is None, live_workers=2, queue_depth=3)
 

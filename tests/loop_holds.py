@@ -25,9 +25,8 @@ from api.http.app import Api
 from api.service.corrector import Corrector
 from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
-from scheduler.messages import MAX_SENTENCES, Completion, FinishReason, Progress, Timings
+from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
-from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, Step, TracedJob
 from worker.mailbox.protocol import MailboxStatus, Submission
 from worker.mailbox.waiters import Waiters, WaitingMailbox
 
@@ -35,11 +34,10 @@ Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
 _NUM_ROUNDS = 3
 _NUM_EDITS = 20  # more than an output of 64 tokens may hold
-_IDS = tuple(f"r-{number}" for number in range(1, MAX_SENTENCES + 1))
 
 
 class MailboxAtOnce(WaitingMailbox):
-    """Puts 'went' for every third word of each sentence, and has the longest trace."""
+    """Puts 'went' for every third word of each sentence."""
 
     def __init__(self, pause: Pause) -> None:
         super().__init__(None, Waiters())
@@ -73,16 +71,8 @@ class MailboxAtOnce(WaitingMailbox):
     def status(self) -> MailboxStatus:
         return MailboxStatus(True, 1)
 
-    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
-
     def observe(self) -> Observed:
         return Observed(now=Moment(at_s=1.0))
-
-    def trace(self, request_id: str) -> FoundTrace:
-        own = RequestPart(_IDS, 200, "", 1.7e9, 0.001, 0.003, 0.004, 0.006, 0.9, 0.952)
-        steps = tuple(Step(0.01, 64) for _ in range(64))
-        part = SequencePart(1, 3, 128, 64, FinishReason.STOP, 0.01, 0.005, steps)
-        return FoundTrace(own, tuple(TracedJob(one, part) for one in _IDS))
 
 
 def site(pause: Pause) -> Api:
@@ -132,10 +122,6 @@ def _batch(num_bytes: int) -> EnvironBuilder:
     return EnvironBuilder("/correct/batch", method="POST", data=body, content_type="application/json")
 
 
-def _get(path: str, **headers: str) -> Callable[[int], EnvironBuilder]:
-    return lambda _: EnvironBuilder(path, headers=headers)
-
-
 _SENTENCE = "I goed and " * _NUM_EDITS + "left. "
 REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
     "sentences": _json(_SENTENCE),
@@ -152,8 +138,7 @@ REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
     "an editor's form feeds": _form("text", "", "\f"),
     "an editor's parts": _form("data", '{"annotation":[', '{"text":"a "},', '{"text":"b"}]}'),
     "an editor's empty parts": _form("data", '{"annotation":[', "{},", "{}]}"),
-    "a trace": _get("/requests/r/trace"),
-    "a trace as text": _get("/requests/r/trace?format=text"),
+    "sentences, traced": _json(_SENTENCE, **{"X-Trace": "1"}),
 }
 
 

@@ -21,7 +21,6 @@ from scheduler.messages import (
     Inbox,
     Progress,
 )
-from scheduler.trace_parts import FoundTrace
 from tests.pace import patient
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
@@ -96,9 +95,6 @@ class SubmittingRedisMailbox(SubmittingMailbox, RedisApiMailbox):
 
     def find(self, request_id: str) -> Found | None:
         return RedisObserver(self.ask).find(request_id)
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        return RedisObserver(self.ask).trace(request_id)
 
 
 class SubmittingMemoryMailbox(SubmittingMailbox, InMemoryMailbox):

@@ -49,8 +49,6 @@ class WentMailbox(FakeMailbox):
         times, ids = Timings(0.001, 0.002, 0.003), [request.request_id for request in wanted.requests]
         return [Completion(job_id, FinishReason.STOP, self.output, times) for job_id in job_ids or ids]
 
-    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None: ...
-
     def observe(self) -> None: ...
 
 

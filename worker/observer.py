@@ -1,31 +1,25 @@
-"""Makes metrics and traces of what an engine does: the policy and the model know of neither.
+"""Makes metrics of what an engine does: the policy and the model know of none.
 
 Called from the loop's thread: once an iteration and once a sequence that ends. Totals may be read by other threads.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Completion, Delivery, FinishReason, Timings
 from scheduler.observations import Observations
-from scheduler.traces import RecentIterations, sequence_text
 
 if TYPE_CHECKING:
-    from scheduler.spans import SpanSink
     from worker.live import LiveLog
 
 
 class EngineObserver:
-    """Observes one engine. With `keeps_traces` each completion carries the trace of its sequence."""
+    """Observes one engine."""
 
-    def __init__(self, keeps_traces: bool = False, spans: SpanSink | None = None) -> None:
+    def __init__(self) -> None:
         self.observations = Observations()
-        self._iterations = RecentIterations()
-        self._keeps_traces = keeps_traces or spans is not None
-        self._spans = spans
         self.live: LiveLog | None = None  # while somebody watches; set by the heartbeat's thread
         self._committed_s = 0.0
         self._deferred_id = ""
@@ -46,8 +40,6 @@ class EngineObserver:
         observations.note_iteration(prompt_tokens, len(plan.prefills), len(plan.decodes), now - begun_s)
         for sequence in plan.prefills:
             observations.note_first_token(sequence.queue_s, now - sequence.admitted_s)
-        if self._keeps_traces:
-            self._iterations.note(now - begun_s, len(plan.prefills) + len(plan.decodes))
         if (live := self.live) is not None:
             live.note(plan, policy.running, now - begun_s)
         self.note_deferred(plan.deferred_id)
@@ -63,12 +55,7 @@ class EngineObserver:
         has_token = bool(sequence.output_ids)
         first_token_s = sequence.first_token_s if has_token else now
         timings = Timings(sequence.queue_s, first_token_s - sequence.admitted_s, now - first_token_s)
-        trace = sequence_text(sequence, reason, timings, self._iterations) if self._keeps_traces else ""
-        output_ids = tuple(sequence.output_ids)
-        completion = Completion(sequence.request_id, reason, output_ids, timings, trace=trace)
-        request = sequence.request
+        completion = Completion(sequence.request_id, reason, tuple(sequence.output_ids), timings)
         if reason in (FinishReason.STOP, FinishReason.LENGTH):
-            self.observations.note_end(request, completion)
-        if self._spans is not None and request.traceparent is not None:
-            self._spans.note_sequence(request.traceparent, request.request_id, trace, time.time())
+            self.observations.note_end(sequence.request, completion)
         return completion

@@ -8,8 +8,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable
-from threading import Thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,10 +20,8 @@ from worker.mailbox.connection import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 if TYPE_CHECKING:
-    from scheduler.spans import SpanSink
     from worker.model.weights import Weights
 
-_LAST_SPANS_S = 1.0
 logger = structlog.get_logger(__name__)
 
 
@@ -33,7 +30,6 @@ def serve(
     tokenizer_fingerprint: str,
     prepare: Callable[[Engine], tuple[Engine, type[RedisWorkerMailbox]]],
     self_test: Callable[[Weights], str],
-    spans: SpanSink | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.
 
@@ -41,9 +37,6 @@ def serve(
     its weights, and what it gives back is shown by GET /readyz.
     """
     engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
-    engine.observer = type(engine.observer)(settings.traces == "on", spans)
-    if spans is not None:
-        Thread(target=spans.run, name="spans", daemon=True).start()
     logger.info("model loaded", weights=engine.model.weights.fingerprint)
     mailbox = end(connect(settings.redis_url), batch_invariance=self_test(engine.model.weights))
     actor = Actor(engine, mailbox, settings.grace_s)
@@ -52,6 +45,3 @@ def serve(
     gc.collect()
     gc.freeze()  # weights and libraries stay: no later collection looks through them
     actor.run()
-    give_up_s = monotonic() + _LAST_SPANS_S
-    while spans is not None and spans.has_spans and monotonic() < give_up_s:
-        sleep(0.02)

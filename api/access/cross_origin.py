@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication
 
 _METHODS = "GET, POST, DELETE"
-_REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, Prefer, X-Deadline-Ms, X-Request-ID, traceparent"
+_REQUEST_HEADERS = (
+    "Authorization, Content-Type, Idempotency-Key, Prefer, X-Deadline-Ms, X-Request-ID, X-Trace, traceparent"
+)
 _EXPOSED = "Location, Preference-Applied, Retry-After, Server-Timing, X-Request-ID"
 _MAX_AGE_S = 600
 _PREFLIGHT_HEADERS = [

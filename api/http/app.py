@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -26,9 +25,6 @@ from scheduler.errors import MethodNotAllowed, NotFound
 from scheduler.settings import Settings
 from worker.mailbox.protocol import ApiMailbox, Reports
 
-if TYPE_CHECKING:
-    from scheduler.spans import SpanSink
-
 
 class Api(Flask):
     """The application, with what a server needs of it."""
@@ -41,11 +37,11 @@ class Api(Flask):
     readiness: Readiness | None = None  # of a server that watches the queue itself
 
 
-def create_app(corrector: Corrector, settings: Settings, spans: SpanSink | None = None) -> Api:
+def create_app(corrector: Corrector, settings: Settings) -> Api:
     """The application around a corrector; opens nothing by itself."""
     app = Api("api", static_folder=None)
     app.settings, app.mailbox = settings, corrector.mailbox
-    app.recorder = RequestRecorder(settings, app.mailbox.keep_trace, spans)
+    app.recorder = RequestRecorder(settings)
     endpoint = app.corrections = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names

@@ -42,6 +42,7 @@ class CorrectionEndpoint:
         self._recorder = recorder
         self.max_body_bytes = settings.max_body_bytes
         self._addresses = ClientAddresses(settings.trusted_proxies)
+        self.flask_headers = {"HTTP_PREFER"}  # with one of these a request is no plain one
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
         # For a client that does not wait, and for one that wants each edit as it is decoded; None: it is neither.
@@ -50,7 +51,10 @@ class CorrectionEndpoint:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
-        if not is_ours or "HTTP_PREFER" in environ or EVENTS in environ.get("HTTP_ACCEPT", "").lower():
+        is_plain = (
+            environ.keys().isdisjoint(self.flask_headers) and EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
+        )
+        if not is_ours or not is_plain:
             return self.flask(environ, start_response)
         exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
         try:
@@ -105,7 +109,7 @@ class CorrectionEndpoint:
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
-        self._recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
+        exchange.is_read = True
         return self.start(exchange, environ, body)
 
     def note_answer(self, exchange: Exchange, outcome: object) -> None:

@@ -14,10 +14,10 @@ from api.http.correct import Environ
 from api.http.replies import Reply, correction_document, json_reply
 from api.http.schema import CorrectionBody
 from api.kept.requests import KeptRequests
-from api.observe.asked import name_exchange, pending_reply
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.phases import Phase
+from worker.mailbox.formats import is_request_id
 
 
 def add_kept_requests(app: Api, corrector: Corrector) -> None:
@@ -40,7 +40,7 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
-        name_exchange(request_id)
+        _name_exchange(request_id)
         g.exchange.client = endpoint.client_of(g.exchange, request.environ)
         outcome = kept.find(request_id, g.exchange)
         endpoint.note_outcome(g.exchange, outcome, is_first=False)
@@ -48,8 +48,14 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
 
     @app.delete("/requests/<request_id>")
     def cancel(request_id: str) -> Reply:
-        name_exchange(request_id)
+        _name_exchange(request_id)
         return json_reply({"request_id": request_id, "status": kept.cancel(request_id, g.exchange).name.lower()})
+
+
+def _name_exchange(request_id: str) -> None:
+    """Logs and problems are to name the request that is asked about, not the one that asks."""
+    if is_request_id(request_id):
+        g.exchange.request_id = request_id
 
 
 def _prefers_async(header: str) -> bool:
@@ -60,7 +66,7 @@ def _prefers_async(header: str) -> bool:
 
 def _reply(outcome: Correction | BatchOutcome | Phase, request_id: str) -> Reply:
     if isinstance(outcome, Phase):
-        return pending_reply(request_id, outcome)
+        return json_reply({"request_id": request_id, "status": outcome.value}, 202, ("Retry-After", "1"))
     if isinstance(outcome, Correction):
         return json_reply(correction_document(outcome, request_id))
     return batch_reply(outcome, request_id)

@@ -70,7 +70,7 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
             exchange.account = admit(environ, form.api_key)
             endpoint.shed_load(exchange, environ)  # now that it is known whose it is
         answer = Answer(form.document(corrector.pause), form)
-        app.recorder.begin_job(exchange, environ.get("HTTP_TRACEPARENT"))
+        exchange.is_read = True
         if answer.is_english and form.looks_at_sentences:
             timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
             exchange.has_left = request_input.hang_up_detector(environ)
@@ -187,4 +187,3 @@ def _add(whole: Exchange, part: Exchange) -> None:
         whole.job_ids, whole.accepted_s = whole.job_ids or part.job_ids, whole.accepted_s or part.accepted_s
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)
-    whole.answered_s = part.answered_s

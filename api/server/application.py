@@ -36,10 +36,8 @@ from worker.mailbox.protocol import ApiMailbox
 if TYPE_CHECKING:
     from api.http.app import Api
     from api.service.corrector import Corrector
-    from scheduler.spans import SpanSink
 
     MakeCorrector = Callable[[Settings], Corrector]
-    MakeSpans = Callable[[Settings], SpanSink | None]
 
 # A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
@@ -60,11 +58,10 @@ _MAX_AUTO_PROCESSES = 4
 logger = structlog.get_logger(__name__)
 
 
-def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpans = lambda _: None) -> None:
+def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
     """Serve until a stop signal; ends in SystemExit, with 1 and a line on standard error if the port is not free.
 
-    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model in the process; so is
-    `make_spans`.
+    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model in the process.
     """
     listeners = [bind(settings.host, settings.port)]
     if (number := num_processes(settings)) > 1:
@@ -75,7 +72,7 @@ def serve(settings: Settings, make_corrector: MakeCorrector, make_spans: MakeSpa
     def load() -> Api:
         from api.site import create_site
 
-        return create_site(make_corrector(settings), settings, make_spans(settings))
+        return create_site(make_corrector(settings), settings)
 
     _Server(_config(settings, listeners), load).run()
 

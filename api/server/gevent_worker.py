@@ -207,13 +207,11 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         start_thread(_run_or_end, (self._readiness.watch,))
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
-        exporting = [recorder.spans.run] if recorder.spans is not None else []
-        for target in (acceptor.run, *exporting):
-            start_thread(_run_or_end, (target,))
+        start_thread(_run_or_end, (acceptor.run,))
         self._serve_until_stopped()
         self._stop(acceptor, settings.grace_s)
         stopped_s = time.monotonic()
-        self._wait_while(lambda: self._readiness.asked_s < stopped_s or recorder.has_unwritten, _LAST_REPORT_S)
+        self._wait_while(lambda: self._readiness.asked_s < stopped_s or STDERR.has_lines, _LAST_REPORT_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.
         os._exit(0)
 

@@ -53,7 +53,6 @@ class Corrector:
         """One for each sentence, in order. A single sentence runs under the id of its answer; of several,
         number 2 runs under `<id of the answer>-2`."""
         fingerprint, is_alone = self.pipeline.tokenizer_fingerprint, len(draft.sentences) == 1
-        traceparent = exchange.context and exchange.context.traceparent()
         return [
             CorrectionRequest(
                 answer_id if is_alone else f"{answer_id}-{place}",
@@ -61,7 +60,6 @@ class Corrector:
                 sentence.prompt.word_numbers,
                 MAX_OUTPUT_TOKENS,
                 fingerprint,
-                traceparent,
             )
             for place, sentence in enumerate(draft.sentences, start=1)
         ]
@@ -70,14 +68,13 @@ class Corrector:
         self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
     ) -> Submission:
         """`content`: what any replica needs to give the answer later (api/kept/requests.py)."""
-        exchange.tokenized_s = time.perf_counter()
         wanted = submission_of(exchange, content, self.pipeline.tokenizer_fingerprint, mode)
         wanted.requests, wanted.within_s = tuple(requests), exchange.left_s()
         exchange.is_kept_longer = wanted.is_kept
         exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
         exchange.sent_s = time.perf_counter()
         self.mailbox.enqueue(wanted)
-        if wanted.request_id == exchange.request_id:  # else the trace is the earlier request's with the same key
+        if wanted.request_id == exchange.request_id:  # else an earlier one has the same key
             exchange.job_ids = tuple([request.request_id for request in requests])
         return wanted
 

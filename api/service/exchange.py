@@ -5,14 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from scheduler.accounts import Account
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import Completion, Timings
-
-if TYPE_CHECKING:
-    from scheduler.spans import TraceContext
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.
@@ -35,8 +31,7 @@ class Exchange:
     is_answer: bool = False  # to a client that waited for it
     is_stream: bool = False  # it is over when its last event is sent
     has_gone: bool = False  # the client of a stream, before its end
-    is_kept_longer: bool = False  # asynchronous, or with an idempotency key: its trace lives as long as its answer
-    context: TraceContext | None = None  # of its span
+    is_kept_longer: bool = False  # asynchronous, or with an idempotency key
     client: str = ""  # whom the queue counts it for
     learner: str = ""  # a digest of whom it is counted for; '' for nobody
     account: Account | None = None  # whose key it came with; None where no key is asked for
@@ -48,11 +43,9 @@ class Exchange:
     prompt_tokens: int = 0
     output_tokens: int = 0
     more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
-    parsed_s: float = 0.0
-    tokenized_s: float = 0.0
+    is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
     accepted_s: float = 0.0  # by the queue
-    answered_s: float = 0.0  # the last of its answers is here
     num_answers: int = 0
     stay_s: float = 0.0  # of all answers: from acceptance to the last token, as their workers say
 
@@ -78,8 +71,7 @@ class Exchange:
         return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
 
     def note_answers(self, completions: Sequence[Completion]) -> None:
-        self.answered_s = time.perf_counter()
-        self.accepted_s = self.accepted_s or self.answered_s  # the answer may be there before the queue's reply
+        self.accepted_s = self.accepted_s or time.perf_counter()  # the answer may be there before the queue's reply
         self.num_answers += len(completions)
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
         self.stay_s += sum([one.timings.queue_s + one.timings.prefill_s + one.timings.decode_s for one in completions])

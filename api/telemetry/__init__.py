@@ -1,1 +1,1 @@
-"""What an API process records of its requests: log lines, counts and traces."""
+"""What an API process records of its requests: log lines and counts."""

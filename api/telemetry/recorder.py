@@ -1,12 +1,10 @@
-"""What an API process records when a request is over: its numbers, its line in the log, its part of the trace."""
+"""What an API process records when a request is over: its numbers and its line in the log."""
 
 from __future__ import annotations
 
 import time
 from _thread import allocate_lock  # as it is before gevent patches: nothing here waits while it holds it
 from collections import defaultdict
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -17,10 +15,6 @@ from api.telemetry.request_log import RequestLog
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
-from scheduler.traces import request_text
-
-if TYPE_CHECKING:
-    from scheduler.spans import SpanSink
 
 E2E = "e2e_request_latency"
 HTTP = "http"  # of fields "http:<route>:<status>"
@@ -89,24 +83,9 @@ class Tallies:
 class RequestRecorder:
     """Records the requests of one process."""
 
-    def __init__(
-        self, settings: Settings, keep_trace: Callable[[str, str, bool], object], spans: SpanSink | None = None
-    ) -> None:
-        """`keep_trace` takes a request's id, its part of the trace, and whether its answer is kept for longer."""
+    def __init__(self, settings: Settings) -> None:
         self.log = RequestLog(settings)
         self.tallies = Tallies()
-        self.spans = spans
-        self._keep_trace = keep_trace if settings.traces == "on" else None
-
-    @property
-    def has_unwritten(self) -> bool:
-        return STDERR.has_lines or (self.spans is not None and self.spans.has_spans)
-
-    def begin_job(self, exchange: Exchange, traceparent: str | None) -> None:
-        """The request has been read and is to become a job. `traceparent`: the header of the client."""
-        exchange.parsed_s = time.perf_counter()
-        if self.spans is not None:
-            exchange.context = self.spans.begin(traceparent)
 
     def finish(self, exchange: Exchange, method: str) -> float:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
@@ -116,7 +95,7 @@ class RequestRecorder:
             self.tallies.note_tokens(exchange)
         if exchange.is_shed:
             self.log.note(exchange, elapsed_s)
-        elif not exchange.parsed_s:
+        elif not exchange.is_read:
             _log_other(exchange, method, elapsed_s)
         elif not exchange.is_stream:
             self._close(exchange, elapsed_s)
@@ -134,18 +113,6 @@ class RequestRecorder:
             self.tallies.note_answer(exchange, elapsed_s)
         exchange.has_left = None  # it knows the connection, which would stay until the line is written
         self.log.note(exchange, elapsed_s)
-        context, job_ids = exchange.context, exchange.job_ids
-        keep_trace = self._keep_trace if job_ids and exchange.accepted_s else None
-        if keep_trace is None and context is None:
-            return
-        points_s = (exchange.parsed_s, exchange.tokenized_s, exchange.sent_s, exchange.accepted_s, exchange.answered_s)
-        times_s = (exchange.received_s, *points_s, exchange.received_s + elapsed_s)
-        end = exchange.status, exchange.slug or ""
-        text = request_text(exchange.request_id, job_ids, end, time.time() - elapsed_s, times_s)
-        if keep_trace is not None:
-            keep_trace(exchange.request_id, text, exchange.is_kept_longer)
-        if context is not None and self.spans is not None:
-            self.spans.note_request(context, f"POST {exchange.route}", exchange.request_id, text)
 
 
 def _log_other(exchange: Exchange, method: str, elapsed_s: float) -> None:

@@ -2,7 +2,7 @@
 
 Runs in an environment of its own, with the packages of `miniserve[peers]`. Both collect up to 32 requests for at most
 5 ms. Their answers are those of `POST /correct`, without what miniserve has around them: a queue that outlives the
-process, deadlines, traces, metrics, a line of log for each request.
+process, deadlines, metrics, a line of log for each request.
 """
 
 from __future__ import annotations

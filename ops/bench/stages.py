@@ -14,7 +14,6 @@ from functools import cache
 ACCEPT, MODEL = "accept and parse", "model"
 _TABLE = (
     # The API process.
-    ("trace", r"scheduler/trace|worker/mailbox/traces|worker/tracing|keep_trace$|telemetry/.*trac"),
     ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
     ("metrics", r"api/(tallies|metrics)|scheduler/observ|:Reporter\."
                 r"|worker/observer|:\w+\._observe|telemetry/"),
@@ -44,7 +43,7 @@ _COMPILED = [(stage, re.compile(pattern)) for stage, pattern in _TABLE]
 _BATCH = re.compile(r"\[(\d+)\+(\d+)\]$")
 STAGES = (
     ACCEPT, "route", "validate", "split", "tokenize", "send", "Redis", "drain", "schedule", "prefill", "decode",
-    "publish", "wake", "conclude", "serialise", "respond", "log", "trace", "metrics", "heartbeat", "other",
+    "publish", "wake", "conclude", "serialise", "respond", "log", "metrics", "heartbeat", "other",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ops.load.arrivals import ClosedLoop
 _LOAD = 0.5
 _CLIENTS = 16
 _WARM_S = 300.0  # buffers and memories of words fill up
-_REDIS_WARM_S = 420.0  # so do the answers kept for a minute and the traces kept for five
+_REDIS_WARM_S = 420.0  # so do the answers that are kept for a minute
 _WINDOW_S = 60.0
 _EVERY_S = 1.0
 # Answers as long as a user's Redis keeps them: the plateau that keys and memory must stay on.

@@ -1,1 +1,1 @@
-"""What starts and runs the system: processes, the embedded Redis, correctors, faults, spans, logs, health checks."""
+"""What starts and runs the system: processes, the embedded Redis, correctors, faults, logs, health checks."""

@@ -41,14 +41,12 @@ def _local_corrector(settings: Settings) -> Corrector:
     from worker.engine import load_weights_as_served, new_engine
     from worker.mailbox.memory import InMemoryMailbox
     from worker.mailbox.protocol import MailboxLimits
-    from worker.observer import EngineObserver
 
     pipeline = TextPipeline.load()
     weights = load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
     mailbox = InMemoryMailbox(MailboxLimits.from_settings(settings))
     for number in range(1 if settings.mode == "sync" else settings.model_threads):
         engine = new_engine(weights, settings, monotonic)
-        engine.observer = EngineObserver(settings.traces == "on")
         actor = Actor(engine, mailbox.worker_end(), settings.grace_s)
         Thread(target=actor.run, name=f"model-{number}", daemon=True).start()
     return Corrector(pipeline, mailbox, settings)

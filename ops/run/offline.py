@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import monotonic
-from typing import Protocol
+from time import monotonic, perf_counter
+from typing import Any, Protocol
 
 import click
 
@@ -27,6 +27,8 @@ from api.http.lines import to_json_line
 from api.http.problems import problem
 from api.http.replies import answer_document
 from api.http.schema import check_sentence
+from api.tracing.waterfall import Waterfall
+from ops.run.trace_picture import trace_picture
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -77,7 +79,8 @@ class _Pending:
     """A line on its way; `outcome` is set once it is answered or refused."""
 
     draft: TextDraft | None = None
-    outputs: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by the sentence's number
+    completions: dict[int, Completion] = field(default_factory=dict)  # by the sentence's number
+    answered_s: float = 0.0  # the last of them is there
     outcome: Correction | ServingError | None = None
 
 
@@ -121,9 +124,14 @@ class OfflineCorrector:
         """One outcome for each sentence or text, in order; all run in the same batches."""
         return self._finished([self._submit(partial(_checked, sentence)) for sentence in sentences])
 
-    def correct_line(self, line: bytes) -> Correction | ServingError:
-        """The outcome for a text as the command line gives it."""
-        return self._finished([self._submit(partial(_text, line))])[0]
+    def correct_line(self, line: bytes) -> tuple[Correction | ServingError, dict[str, Any]]:
+        """The outcome for a text as the command line gives it, and its waterfall."""
+        waterfall = Waterfall(perf_counter())
+        pending, sent_s = self._submit(partial(_text, line)), perf_counter()
+        (outcome,) = self._finished([pending])
+        if completions := [completion for _, completion in sorted(pending.completions.items())]:
+            waterfall.note_answers(completions, sent_s, pending.answered_s)
+        return outcome, waterfall.document(perf_counter())
 
     def _finished(self, pending: Sequence[_Pending]) -> list[Correction | ServingError]:
         while self._engine.policy.has_work:
@@ -170,9 +178,9 @@ class OfflineCorrector:
         if completion.finish_reason is FinishReason.ERROR:
             # The line's, also where its other sentences succeed.
             pending.outcome = RequestFailed(completion.error or "The model failed.")
-        pending.outputs[number] = completion.output_ids
-        if pending.outcome is None and len(pending.outputs) == len(pending.draft.sentences):
-            outputs = [pending.outputs[number] for number in range(len(pending.outputs))]
+        pending.completions[number], pending.answered_s = completion, perf_counter()
+        if pending.outcome is None and len(pending.completions) == len(pending.draft.sentences):
+            outputs = [pending.completions[number].output_ids for number in range(len(pending.completions))]
             pending.outcome = self._pipeline.conclude_text(pending.draft, outputs)
 
 
@@ -191,7 +199,7 @@ def _checked(text: str) -> str:
     return text
 
 
-def run(settings: Settings, sentence: str, as_json: bool) -> int:
+def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = False) -> int:
     """The command: one text, or `-` for the lines of standard input; returns the exit status."""
     if sys.stdout is None or (sentence == "-" and sys.stdin is None):
         raise click.ClickException("standard input and output must be open")
@@ -200,13 +208,17 @@ def run(settings: Settings, sentence: str, as_json: bool) -> int:
         for outcome in corrector.correct(StreamLines(sys.stdin.fileno())):
             _print(_line(outcome, as_json))
         return 0
-    outcome = corrector.correct_line(os.fsencode(sentence))
-    if isinstance(outcome, ServingError) and not as_json:
-        click.echo(f"miniserve: {outcome}", err=True)
+    outcome, trace = corrector.correct_line(os.fsencode(sentence))
+    if isinstance(outcome, ServingError):
+        if as_json:
+            _print(_line(outcome, as_json))
+        else:
+            click.echo(f"miniserve: {outcome}", err=True)
     elif as_json:
-        _print(_line(outcome, as_json))
+        _print(to_json_line(answer_document(outcome) | ({"trace": trace} if has_trace else {})))
     else:
-        _print(f"{outcome.corrected}\n{outcome.explanation}")
+        picture = f"\n\n{trace_picture(trace)}" if has_trace else ""
+        _print(f"{outcome.corrected}\n{outcome.explanation}{picture}")
     return int(isinstance(outcome, ServingError))
 
 

@@ -45,6 +45,20 @@ def test_json_is_the_answer_of_the_http_api_without_its_id() -> None:
     }
 
 
+def test_a_sentence_is_traced_below_its_answer_or_in_it() -> None:
+    drawn = _correct("--trace", "He goed to school")
+    document = json.loads(_correct("--trace", "--json", "He goed to school").stdout)
+
+    assert drawn.stdout.decode().startswith("He went to school\nThe past tense")
+    assert [stage["name"] for stage in document["trace"]["stages"]] == [
+        "received", "queue", "prefill", "decode", "publish", "conclude",
+    ]  # fmt: skip
+    assert all(
+        f"\n{'  ' * ('sentence' in stage)}{stage['name']}" in drawn.stdout.decode()
+        for stage in document["trace"]["stages"]
+    )
+
+
 @pytest.mark.parametrize("sentence", ["", "a\x01b", "word " * 65, b"\xff\xfe"])
 def test_a_sentence_it_cannot_take_is_one_line_on_stderr_and_status_1(sentence: str | bytes) -> None:
     done = _correct(sentence)

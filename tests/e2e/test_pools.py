@@ -6,7 +6,6 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from itertools import pairwise
 
 import pytest
 from redis import Redis
@@ -19,7 +18,6 @@ from ops.load.generator import Expected, Generator
 from ops.load.measurements import Measurements
 from scheduler.settings import Settings
 from tests.running_system import RunningSystem, command_line, post_json, post_sentence, send, wait_until
-from tests.span_collector import SpanCollector
 
 NUM_SENTENCES = 400
 NUM_KILLS = 5
@@ -28,15 +26,8 @@ TEXT = "He goed to school. She have a car, but they was late."
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[SpanCollector]:
-    with SpanCollector() as collector:
-        yield collector
-
-
-@pytest.fixture(scope="module")
-def pools(collector: SpanCollector) -> Iterator[RunningSystem]:
-    spans = "--otel-endpoint", collector.url, "--otel-share", "0"  # of those alone whose clients ask for it
-    with RunningSystem("--prefill-workers", "1", "--decode-workers", "1", *spans) as running:
+def pools() -> Iterator[RunningSystem]:
+    with RunningSystem("--prefill-workers", "1", "--decode-workers", "1") as running:
         yield running
 
 
@@ -73,39 +64,6 @@ def test_a_text_and_a_stream_are_answered_as_ever(pools: RunningSystem, system: 
 
     assert replies[0] == replies[1] == last | {"request_id": ""}
     assert stream.count("event: edit") == len(last["edits"])
-
-
-def test_the_trace_of_a_request_tells_the_time_on_the_way_between(pools: RunningSystem) -> None:
-    request_id = post_sentence(pools.url, "He goed to school.").body["request_id"]
-    path = f"/requests/{request_id}/trace"
-    wait_until(lambda: send(pools.url, "GET", path).body.get("is_complete"), 5, "the trace is complete")
-
-    trace = send(pools.url, "GET", path).body
-    events = [event for event in trace["events"] if event.get("sentence")]
-    num_steps = trace["sentences"][0]["output_tokens"] - 1
-
-    assert [event["name"] for event in events] == [
-        "queued", "prefill", "handoff", *["decode"] * num_steps, "published"
-    ]  # fmt: skip
-    for one, two in pairwise(events):
-        assert one["start_ms"] + one["duration_ms"] == pytest.approx(two["start_ms"], abs=0.05)
-
-
-def test_the_spans_of_a_request_are_those_of_one_tree_with_the_way_between(
-    pools: RunningSystem, collector: SpanCollector
-) -> None:
-    trace_id = "0af7651916cd43dd8448eb211c80319c"
-    headers = {"Content-Type": "application/json", "traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
-    assert send(pools.url, "POST", "/correct", b'{"sentence": "He goed to school."}', headers).status == 200
-
-    wait_until(lambda: len(collector.spans) >= 8, 10, "all spans")
-    named = {span.name: span for span in collector.spans}
-    steps = [named[name] for name in ("queue", "prefill", "handoff", "decode")]
-
-    assert len(named) == len(collector.spans) == 8
-    assert {span.trace_id for span in collector.spans} == {trace_id}
-    assert all(one.end_s == pytest.approx(two.start_s, abs=1e-6) for one, two in pairwise(steps))
-    assert len(named["decode"].events) == named["decode"].facts["output_tokens"] - 1
 
 
 @pytest.mark.parametrize("role", ROLES)

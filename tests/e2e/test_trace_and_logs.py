@@ -1,13 +1,15 @@
-"""What a running system tells of a request: its waterfall from any replica, its line in the log, and never its text."""
+"""What a running system tells of a request: its waterfall, its line in the log, and never its text."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from tests.running_system import Reply, RunningSystem, post_json, post_sentence, send, wait_until
+from tests.running_system import RunningSystem, post_json, post_sentence, send
 
 MARKER = "Quizzacious"
 JSON = {"Content-Type": "application/json"}
@@ -19,59 +21,46 @@ def system() -> Iterator[RunningSystem]:
         yield running
 
 
-def trace_of(system: RunningSystem, request_id: str, query: str = "") -> Reply:
-    """Once it is there."""
-    replies: list[Reply] = []
-
-    def is_there() -> bool:
-        replies.append(send(system.url, "GET", f"/requests/{request_id}/trace{query}"))
-        return replies[-1].status != 202
-
-    wait_until(is_there, 10, "the trace")
-    return replies[-1]
+def ended_ms(stage: dict[str, Any]) -> float:
+    return stage["start_ms"] + stage["duration_ms"]
 
 
-def names(trace: Reply, sentence: int | None = None) -> list[str]:
-    return [event["name"] for event in trace.body["events"] if event.get("sentence") == sentence]
+def test_a_request_that_asks_has_its_waterfall_in_its_answer_and_no_other_has(system: RunningSystem) -> None:
+    body = json.dumps({"sentence": "He goed to school and they was late. She go home."}).encode()
+    traced = send(system.url, "POST", "/correct", body, JSON | {"X-Trace": "1"})
+    plain = send(system.url, "POST", "/correct", body, JSON)
+
+    trace = traced.body.pop("trace")
+    assert traced.body | {"request_id": ""} == plain.body | {"request_id": ""}
+    received, *stages, conclude = trace["stages"]
+    assert (received["name"], received["start_ms"], conclude["name"]) == ("received", 0.0, "conclude")
+    assert ended_ms(conclude) == pytest.approx(trace["total_ms"], abs=0.01)
+    for number in (1, 2):
+        own = [stage for stage in stages if stage["sentence"] == number]
+        assert [stage["name"] for stage in own] == ["queue", "prefill", "decode", "publish"]
+        assert own[2]["output_tokens"] > 1
+        for one, two in pairwise((received, *own, conclude)):
+            assert ended_ms(one) == pytest.approx(two["start_ms"], abs=0.01)
+    timings = dict(part.split(";dur=") for part in traced.headers["Server-Timing"].split(", "))
+    for name in ("queue", "prefill", "decode"):
+        longest = max(stage["duration_ms"] for stage in stages if stage["name"] == name)
+        assert longest == pytest.approx(float(timings[name]), abs=0.1)
+    assert trace["total_ms"] == pytest.approx(float(timings["total"]), rel=0.5)
 
 
-def test_the_waterfall_of_a_request_is_told_from_its_beginning_to_its_end(system: RunningSystem) -> None:
-    reply = post_sentence(system.url, "He goed to school and they was late.")
+@pytest.mark.parametrize("headers", [{"Prefer": "respond-async"}, {"Accept": "text/event-stream"}])
+def test_what_is_no_answer_in_json_has_no_trace(system: RunningSystem, headers: dict[str, str]) -> None:
+    reply = send(system.url, "POST", "/correct", b'{"sentence": "He goed."}', JSON | {"X-Trace": "1"} | headers)
 
-    trace = trace_of(system, reply.body["request_id"])
-
-    (sentence,) = trace.body["sentences"]
-    ends = {event["name"]: event["start_ms"] + event["duration_ms"] for event in trace.body["events"]}
-    assert names(trace) == ["received", "tokenized", "reserved", "delivered"]
-    assert names(trace, 1)[:3] == ["queued", "prefill", "decode"] and names(trace, 1)[-1] == "published"
-    assert names(trace, 1).count("decode") == sentence["output_tokens"] - 1
-    assert ends["received"] <= ends["tokenized"] <= ends["reserved"] <= ends["delivered"]
-    assert ends["queued"] <= ends["prefill"] <= ends["decode"] <= ends["delivered"]
-    timings = dict(part.split(";dur=") for part in reply.headers["Server-Timing"].split(", "))
-    assert ends["delivered"] == pytest.approx(float(timings["total"]), abs=0.1)
-    assert all(event["start_ms"] >= 0 and event["duration_ms"] >= 0 for event in trace.body["events"])
+    assert reply.status in (200, 202) and "stages" not in str(reply.body)
 
 
-def test_a_batch_shows_all_of_its_sentences_side_by_side(system: RunningSystem) -> None:
-    reply = post_json(system.url, "/correct/batch", {"sentences": ["He goed home. She goed too.", "", "They was."]})
+def test_a_stored_trace_is_not_found_and_says_what_to_do_instead(system: RunningSystem) -> None:
+    reply = post_sentence(system.url, "He goed to school.")
 
-    trace = trace_of(system, reply.body["request_id"])
-    picture = trace_of(system, reply.body["request_id"], "?format=text").body
+    gone = send(system.url, "GET", f"/requests/{reply.body['request_id']}/trace")
 
-    assert [sentence["job_id"].partition("-")[2] for sentence in trace.body["sentences"]] == ["1-1", "1-2", "3"]
-    assert all("decode" in names(trace, number) for number in (1, 2, 3))
-    assert "sentence 3: " in picture and picture.count("prefill") == 3
-
-
-def test_asynchronous_and_followed_requests_have_traces_too(system: RunningSystem) -> None:
-    body = json.dumps({"sentence": "He goed home."}).encode()
-    stream = send(system.url, "POST", "/correct", body, JSON | {"Accept": "text/event-stream"})
-    later = send(system.url, "POST", "/correct", body, JSON | {"Prefer": "respond-async"})
-    followed = trace_of(system, json.loads(stream.body.rpartition("data: ")[2])["request_id"])
-    accepted = trace_of(system, later.body["request_id"])
-
-    assert names(followed)[-1] == "delivered" and followed.body["is_complete"]
-    assert names(accepted)[-1] == "acknowledged" and "decode" in names(accepted, 1)
+    assert gone.status == 404 and "X-Trace: 1" in gone.body["detail"]
 
 
 def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningSystem) -> None:
@@ -95,7 +84,6 @@ def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningS
 
     line = json.loads(system.wait_for_line(rf'^.*"request_id": "{answered}".*"outcome": "answered".*$', 10).group())
     system.wait_for_line(r'"route": "/correct/batch"', 10)
-    trace_of(system, answered)
 
     assert (line["event"], line["level"], line["process"], line["status"]) == ("request", "info", "api", 200)
     assert line["prompt_tokens"] > line["output_tokens"] > 0 and line["total_ms"] > 0

@@ -127,8 +127,6 @@ def test_a_dropped_dead_letter_leaves_nothing_behind(house: RedisHouse, redis_ur
     assert eventually(lambda: take(worker)) == ids  # a single job is sent later
     worker.exchange([Completion(each, FinishReason.ERROR, error="it broke") for each in ids], NO_CAPACITY)
     with Redis.from_url(redis_url) as client:
-        client.set("miniserve:trace:dead", "a trace")
-
         done = run(redis_url, "drop", *ids)
 
         assert (done.exit_code, done.output) == (0, "".join([f"{each}: dropped\n" for each in ids]))

@@ -129,7 +129,7 @@ def test_a_record_that_is_broken_harms_only_who_asks_for_it(
     assert found is None or found.jobs
 
 
-@pytest.mark.parametrize("key", ["miniserve:request:bad", "miniserve:text:bad", "miniserve:trace:bad"])
+@pytest.mark.parametrize("key", ["miniserve:request:bad", "miniserve:text:bad"])
 def test_a_record_of_another_type_harms_only_who_asks_for_it(house: RedisHouse, client: Redis, key: str) -> None:
     api, worker = house.api(), house.worker()
     api.submit_recorded(a_record("bad", key="key"), [a_request("bad")])

@@ -12,7 +12,7 @@ from rq.serializers import JSONSerializer
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import QueueFull
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
+from scheduler.messages import Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
@@ -20,7 +20,6 @@ from worker.mailbox.connection import script
 from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission
 
 NUM = 300
-LONGEST_TRACE = "3,255,128,32,stop,1234567,1234567;" + " ".join(["1234567:256"] * 32)
 SHAPES = {  # of a request: prompt tokens, sentences, characters of its document, how it wants its answer
     "plain": (20, 1, 60, ReplyMode.WAIT, ""),
     "longest": (128, 1, 500, ReplyMode.WAIT, ""),
@@ -51,19 +50,15 @@ def test_the_count_is_never_below_the_memory_that_is_used_and_less_than_three_ti
     pairs, ids = [], []
     for number in range(NUM // num_jobs):
         name = f"{number:032x}"
-        requests = [_a_request(name if num_jobs == 1 else f"{name}-{at}", num_prompt) for at in range(num_jobs)]
+        requests = [a_request(name if num_jobs == 1 else f"{name}-{at}", num_prompt) for at in range(num_jobs)]
         record = Submission(name, "x" * num_characters, "f" * 16, "d" * 32, key and f"{key}-{number}", manner)
         queue.enqueue(requests, record, within_s=30.0)
         ids += [request.request_id for request in requests]
     pairs.append((_used(queue) - before, _kept(queue) - known))
     assert set(queue.drain("worker")) == set(ids)
     pairs.append((_used(queue) - before, _kept(queue) - known))
-    answers = [
-        Completion(each, FinishReason.STOP, (1,) * 32, Timings(1.23, 1.23, 1.23), trace=LONGEST_TRACE) for each in ids
-    ]
+    answers = [Completion(each, FinishReason.STOP, (1,) * 32, Timings(1.23, 1.23, 1.23)) for each in ids]
     queue.finish_all("worker", answers)
-    for number in range(NUM // num_jobs):
-        queue.client.set(f"miniserve:trace:{number:032x}", "-1 " * num_jobs + "x" * 200, ex=100)
     pairs.append((_used(queue) - before, _kept(queue) - known))
 
     assert all(used <= counted for used, counted in pairs), pairs
@@ -71,7 +66,7 @@ def test_the_count_is_never_below_the_memory_that_is_used_and_less_than_three_ti
 
 
 def test_what_is_forgotten_counts_no_more(queue: ScriptedQueue) -> None:
-    queue.enqueue([_a_request("a", 20)], a_record("a"), within_s=30.0)
+    queue.enqueue([a_request("a", 20)], a_record("a"), within_s=30.0)
     queue.drain("worker")
     queue.finish("worker", "a")
     kept = _kept(queue)
@@ -169,7 +164,7 @@ def test_a_dead_letter_counts_no_more_once_the_dashboard_takes_it_away(queue: Sc
 
 @pytest.mark.parametrize("is_async", [True, False])
 def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQueue, is_async: bool) -> None:
-    queue.enqueue([_a_request("a", 20)], replace(a_record("a", is_async=is_async), document="x" * 40_000))
+    queue.enqueue([a_request("a", 20)], replace(a_record("a", is_async=is_async), document="x" * 40_000))
     for _ in range(2):  # put back, it fails again
         queue.drain("worker")
         queue.finish("worker", "a", reason=FinishReason.ERROR)
@@ -188,7 +183,7 @@ def test_the_text_of_a_dead_letter_counts_as_long_as_it_is_kept(queue: ScriptedQ
 
 
 def test_the_text_of_a_dead_letter_outlives_the_answers_beside_it(queue: ScriptedQueue) -> None:
-    queue.enqueue([_a_request("a-0", 20), _a_request("a-1", 20)], a_record("a"), within_s=30.0)
+    queue.enqueue([a_request("a-0", 20), a_request("a-1", 20)], a_record("a"), within_s=30.0)
     queue.drain("worker")
     queue.finish("worker", "a-0", reason=FinishReason.ERROR)
 
@@ -200,7 +195,7 @@ def test_the_text_of_a_dead_letter_outlives_the_answers_beside_it(queue: Scripte
 @pytest.mark.parametrize("order", [["a-0", "a-1"], ["a-1", "a-0"]])
 def test_the_text_of_dropped_dead_letters_counts_until_the_last_of_them(queue: ScriptedQueue, order: list[str]) -> None:
     record = replace(a_record("a"), document="x" * 40_000)
-    queue.enqueue([_a_request("a-0", 20), _a_request("a-1", 20)], record)
+    queue.enqueue([a_request("a-0", 20), a_request("a-1", 20)], record)
     queue.drain("worker")
     for at, each in enumerate(["a-0", "a-1"]):
         queue.now_s = 4000.0 * at  # in different hours
@@ -272,12 +267,8 @@ def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(
     redis.config_set("maxmemory", "0")
 
 
-def _a_request(request_id: str, num_prompt_tokens: int) -> CorrectionRequest:
-    return replace(a_request(request_id, num_prompt_tokens), traceparent="t" * 55)
-
-
 def _one(queue: ScriptedQueue, name: str, is_async: bool = False, key: str = "") -> str:
-    return queue.enqueue([_a_request(name, 20)], a_record(name, key, is_async=is_async))
+    return queue.enqueue([a_request(name, 20)], a_record(name, key, is_async=is_async))
 
 
 def _forget_texts(queue: ScriptedQueue) -> None:

@@ -21,7 +21,6 @@ from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from scheduler.phases import Phase
-from scheduler.trace_parts import FoundTrace
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
@@ -34,9 +33,6 @@ from worker.mailbox.protocol import CancelResult
 from worker.mailbox.redis_observer import SystemReader
 from worker.mailbox.status_client import StatusClient
 from worker.mailbox.worker_end import RedisWorkerMailbox
-
-WORKERS_PART = "1,3,11,3,stop,10000,5000;5100:4 3000:5 4000:6"
-REPLICAS_PART = ".;200,,1700000000.000000;1000,3000,4000,6000,50000,52000"
 
 
 @pytest.fixture(scope="module")
@@ -91,23 +87,6 @@ def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(house: Gua
     assert api.wait(accepted) == an_answer("r")
     assert api.find("r").jobs[0].state == an_answer("r")
     assert api.status().live_workers == 1
-
-
-def test_traces_are_kept_and_found_by_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
-    api, worker = house.api(), house.worker()
-    accepted = api.submit_recorded(a_record("traced"), [a_request("traced")])
-    delivery = take_one(worker)
-    worker.exchange([replace(an_answer("traced"), trace=WORKERS_PART)], NO_CAPACITY)
-    api.wait_all(accepted)
-    api.keep_trace("traced", REPLICAS_PART)
-
-    found = eventually(lambda: _complete(api.trace("traced")))
-
-    assert [job.job_id for job in found.jobs] == [delivery.request.request_id]
-
-
-def _complete(found: FoundTrace | None) -> FoundTrace | None:
-    return found if found is not None and found.is_complete else None
 
 
 def test_cancelling_and_leaving_are_among_the_rights_of_api_and_worker(house: GuardedHouse) -> None:

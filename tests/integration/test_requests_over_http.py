@@ -5,8 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import pytest
-
 from api.grammar.edit_script import EOS_ID
 from scheduler.messages import NO_CAPACITY, Timings
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
@@ -88,40 +86,3 @@ def test_a_text_whose_first_sentences_are_done_is_still_running(api: ApiProcess,
 
     assert half == (202, "running")
     assert send(api.url, "GET", location).body["corrected"] == "He came. She left."
-
-
-def test_the_trace_of_a_request_without_an_answer_says_what_the_request_says(
-    api: ApiProcess, house: RedisHouse
-) -> None:
-    worker, location = house.worker(), start(api, b"He came. She left.")
-
-    queued = [status_of(send(api.url, "GET", path)) for path in (location, f"{location}/trace")]
-    taken = eventually(lambda: take(worker))
-    running = [status_of(send(api.url, "GET", path)) for path in (location, f"{location}/trace")]
-    worker.exchange([an_answer(taken[0], EOS_ID)], NO_CAPACITY)
-    half = status_of(send(api.url, "GET", f"{location}/trace"))
-
-    assert queued == [(202, "queued")] * 2
-    assert running == [(202, "running")] * 2
-    assert half == (202, "running")
-
-
-@pytest.mark.parametrize("is_running", [False, True])
-def test_the_trace_of_a_request_that_was_called_off_is_complete_and_says_so(
-    api: ApiProcess, house: RedisHouse, is_running: bool
-) -> None:
-    worker, location = house.worker(), start(api)
-    if is_running:
-        eventually(lambda: take(worker))
-    send(api.url, "DELETE", location)
-    if is_running:
-        eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
-        worker.exchange((), NO_CAPACITY)
-
-    document = eventually(
-        lambda: (got := send(api.url, "GET", f"{location}/trace")).body.get("is_complete") and got.body
-    )
-    picture = send(api.url, "GET", f"{location}/trace?format=text").body
-
-    assert [sentence["finish_reason"] for sentence in document["sentences"]] == ["cancelled"]
-    assert "sentence 1: cancelled" in picture and "missing" not in picture

@@ -74,7 +74,7 @@ def test_the_port_for_another_replica_is_not_one_in_use(port: int, with_dashboar
         ({"workers": 2, "max_slots": 8, "log_level": "warning", "alert_webhook": "https://h/secret"}, ""),
         ({"api_keys_file": "/etc/my keys"}, " --api-keys-file '/etc/my keys'"),
         ({"trusted_proxies": "10.0.0.1", "cors_origins": "*"}, " --trusted-proxies 10.0.0.1 --cors-origins '*'"),
-        ({"host": "::", "strictness": -0.5, "traces": "off"}, " --host :: --strictness -0.5 --traces off"),
+        ({"host": "::", "strictness": -0.5}, " --host :: --strictness -0.5"),
         ({"max_body_bytes": 2048, "request_timeout_s": 5.0}, " --request-timeout-s 5.0 --max-body-bytes 2048"),
         ({"otel_endpoint": "https://u:secret@h/?key=secret"}, " --otel-endpoint '***'"),
     ],

@@ -57,9 +57,9 @@ def test_slices_with_stolen_time_are_left_out():
 
 
 def test_another_checkout_is_started_by_its_own_environment(tmp_path: Path):
-    _, other = slices.checkouts([f"old={tmp_path},MINISERVE_TRACES=off"])
+    _, other = slices.checkouts([f"old={tmp_path},MINISERVE_LOG_LEVEL=warning"])
 
-    assert (other.name, other.env) == ("old", {"MINISERVE_TRACES": "off"})
+    assert (other.name, other.env) == ("old", {"MINISERVE_LOG_LEVEL": "warning"})
     assert other.command[:2] == [f"{tmp_path}/.venv/bin/python", f"{tmp_path}/.venv/bin/miniserve"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,17 @@ from api.grammar.reasons import Reason
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.http.schema import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
 from api.languagetool.form import AUTO, LANGUAGES, CheckForm
-from api.observe.waterfall import waterfall_document
 from api.openapi.routes import description
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
-from tests.unit.test_waterfall import FOUND
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox
 
 # For browsers, not for programs.
 PAGES = {"/", "/docs", "/openapi.json", "/static/<name>", "/ops", "/ops/events"}
+GONE = {"/requests/<request_id>/trace"}  # it says what to do instead
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 def test_the_document_has_the_routes_of_the_application_and_no_other(
     client: FlaskClient, document: dict[str, Any]
 ) -> None:
-    rules = [rule for rule in client.application.url_map.iter_rules() if rule.rule not in PAGES]
+    rules = [rule for rule in client.application.url_map.iter_rules() if rule.rule not in PAGES | GONE]
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
     routes = {(method, path) for path, methods in paths for method in methods}
 
@@ -139,8 +137,10 @@ def assert_described(schema: str, found: object) -> None:
 
 def test_answers_are_those_of_the_description(client: FlaskClient) -> None:
     assert_described("Correction", client.post("/correct", json={"sentence": "He goed home"}).get_json())
-    batch = client.post("/correct/batch", json={"sentences": ["He goed home", "", "x" * 10]})
-    assert_described("BatchAnswer", batch.get_json())
+    for headers in ({}, {"X-Trace": "1"}):
+        batch = client.post("/correct/batch", json={"sentences": ["He goed home", "", "x" * 10]}, headers=headers)
+        assert ("trace" in batch.get_json()) == bool(headers)
+        assert_described("BatchAnswer", batch.get_json())
     waiting = client.post("/correct", json={"sentence": "He goed"}, headers={"Prefer": "respond-async"})
     assert_described("Pending", waiting.get_json())
     assert_described("Alive", client.get("/healthz").get_json())
@@ -157,11 +157,6 @@ def test_the_answer_for_editors_is_that_of_the_description() -> None:
     text = "He goed home. " + "word " * 65
 
     assert_described("CheckAnswer", check(client, text).get_json())
-
-
-def test_a_trace_is_that_of_the_description() -> None:
-    assert_described("Trace", waterfall_document("r", FOUND))
-    assert_described("Trace", waterfall_document("r", replace(FOUND, request=None)))
 
 
 @pytest.mark.parametrize(

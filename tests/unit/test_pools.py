@@ -105,7 +105,7 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> N
 
 def a_handed(num_tokens: int = 3) -> Handed:
     kv = np.arange(2 * num_tokens * 8, dtype=np.float32).reshape(2, num_tokens, 8)
-    return Handed(4097, 0.25, 0.001, 3, PromptState(kv, (1.5, -0.25, 9)))
+    return Handed(4097, 0.25, 0.001, PromptState(kv, (1.5, -0.25, 9)))
 
 
 def test_bytes_hold_all_that_was_handed_over() -> None:
@@ -113,7 +113,7 @@ def test_bytes_hold_all_that_was_handed_over() -> None:
 
     found = unpack(pack(handed, DIGEST), DIGEST, (2, 3, 8))
 
-    assert (found.first_id, found.queue_s, found.prefill_s, found.batch_size) == (4097, 0.25, 0.001, 3)
+    assert (found.first_id, found.queue_s, found.prefill_s) == (4097, 0.25, 0.001)
     assert found.state.decoder == (1.5, -0.25, 9)
     assert np.array_equal(found.state.kv, handed.state.kv)
 

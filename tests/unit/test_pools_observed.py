@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,13 +11,9 @@ from scheduler.capacity.iteration_cost import IterationCost
 from scheduler.capacity.measure import Goals, measure, measure_pools
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
-from scheduler.trace_parts import HANDOFF_BATCH, SequencePart, Step
 from tests.unit.test_capacity import observed
 from tests.unit.two_engines import decode, handed_over, prefill, read, request, run
 from worker.live import LiveLog
-from worker.observer import EngineObserver
-from worker.pools.decode import DecodeEngine
-from worker.pools.observer import HopObserver
 from worker.pools.prefill import Offer
 
 WORKER = WorkerFacts("worker", kv_budget_tokens=4096, max_slots=256)
@@ -36,40 +31,15 @@ class Clock:
         return self.now_s
 
 
-def a_decode_engine(clock: Clock) -> DecodeEngine:
-    engine = decode(clock)
-    engine.observer = HopObserver(keeps_traces=True)
-    return engine
-
-
 def offers_of(requests: list[CorrectionRequest], clock: Clock) -> list[Offer]:
     return read(requests, prefill(clock), are_taken=True)[1]
-
-
-def test_the_trace_has_the_prompts_batch_and_the_way_and_the_steps_of_the_decode_worker() -> None:
-    clock = Clock()
-    requests = [request("a", 10, 5), request("b", 12, 5)]
-    offers = offers_of(requests, clock)
-    writer = a_decode_engine(clock)
-    for delivery in handed_over(requests, offers):
-        writer.accept(replace(delivery, waited_s=2.0))
-    clock.step_s = 0.125
-
-    completion = run(writer)["a"]
-    part = SequencePart.from_text(completion.trace)
-
-    first, hop, *own = part.steps
-    assert first.batch_size == 2
-    assert hop == Step(pytest.approx(2.0, abs=0.3), HANDOFF_BATCH)
-    assert (len(own), {step.batch_size for step in own}) == (part.output_tokens - 1, {2})
-    assert hop.seconds + sum(step.seconds for step in own) == pytest.approx(completion.timings.decode_s, abs=1e-4)
 
 
 def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_tokens() -> None:
     clock = Clock()
     requests = [request("a", 10, 3), request("b", 12, 3)]
     deliveries = handed_over(requests, offers_of(requests, clock))
-    writer = a_decode_engine(clock)
+    writer = decode(clock)
     for delivery in deliveries:
         clock.now_s += 1000.0  # with nothing to do
         writer.accept(replace(delivery, waited_s=0.25))
@@ -83,25 +53,11 @@ def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_
     assert writer.observer.observations.sums.t == pytest.approx(0.0)
 
 
-def test_a_prompt_that_is_read_again_has_the_trace_of_any_other() -> None:
+def test_what_is_taken_from_a_prefill_worker_and_what_ends_there_frees_its_tokens() -> None:
     clock = Clock()
-    (delivery,) = handed_over([request("a", 10, 5)], offers_of([request("a", 10, 5)], clock))
-    writer = a_decode_engine(clock)
-
-    writer.accept(replace(delivery, handoff=b""))
-    part = SequencePart.from_text(run(writer)["a"].trace)
-
-    assert len(part.steps) == part.output_tokens
-    assert HANDOFF_BATCH not in {step.batch_size for step in part.steps}
-
-
-def test_only_what_ends_in_a_prefill_worker_has_spans_from_there() -> None:
-    clock = Clock()
-    reader, noted = prefill(clock), []
-    reader.observer = EngineObserver(spans=SimpleNamespace(note_sequence=lambda *about: noted.append(about[1])))
-    requests = [replace(request(name, 10, 8), traceparent="a parent") for name in ("taken", "late")]
-    for one, left_s in zip(requests, (1e9, 5.0), strict=True):
-        reader.accept(Delivery(one, 1, 0.0, left_s=left_s))
+    reader = prefill(clock)
+    for name, left_s in (("taken", 1e9), ("late", 5.0)):
+        reader.accept(Delivery(request(name, 10, 8), 1, 0.0, left_s=left_s))
     reader.step()
 
     taken = reader.cancel("taken")
@@ -109,14 +65,13 @@ def test_only_what_ends_in_a_prefill_worker_has_spans_from_there() -> None:
     late = reader.cancel("late", FinishReason.EXPIRED)
 
     assert (taken.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.EXPIRED)
-    assert noted == ["late"]
     assert reader.model.arena.num_free == 2048
 
 
 def test_a_decode_worker_shows_where_a_request_began_there() -> None:
     clock = Clock()
     requests = [request("a", 10, 4)]
-    writer = a_decode_engine(clock)
+    writer = decode(clock)
     writer.observer.live = LiveLog()
     for delivery in handed_over(requests, offers_of(requests, clock)):
         writer.accept(replace(delivery, waited_s=0.5))

@@ -60,10 +60,6 @@ class RedisApiMailbox(WaitingMailbox):
         here = len(self._waiters), len(self._waiters.open_ids)
         return None if self._is_closed else self._fullness.refusal(client, *here)
 
-    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
-        ttl_s = self._limits.kept_ttl_s if is_kept_longer else self._limits.result_ttl_s
-        self._sender.post_later(("SET", f"miniserve:trace:{request_id}", text, "EX", ttl_s))
-
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
     ) -> None:
@@ -188,7 +184,7 @@ class RedisApiMailbox(WaitingMailbox):
         if isinstance(states, Exception):
             return  # the next poll asks again
         lost: dict[int, Submission] = {}
-        for (job_id, wanted), (state, payload, _) in zip(asked, states, strict=True):
+        for (job_id, wanted), (state, payload) in zip(asked, states, strict=True):
             outcome = replies.outcome_of(job_id, state, payload)
             if outcome is not None:
                 self._waiters.resolve(job_id, outcome, asked_s)

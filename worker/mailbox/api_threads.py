@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
 _MAX_BYTES = 262_144  # a packet ends with the command that reaches it
 _PAUSE_S = 0.05
-_LATER_S = 0.25  # the longest time that a command which is not urgent waits for a packet
 _LAST_CALLS_S = 0.5  # after `stop`
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
@@ -83,10 +82,6 @@ class Sender:
             self._calls.append(call)
             self._wake.set()
 
-    def post_later(self, command: Command) -> None:
-        """Send with the next packet, ahead of what is in it; it is lost with the connection."""
-        self._calls.appendleft(Call(command))
-
     def stop(self) -> None:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + _LAST_CALLS_S
@@ -97,7 +92,7 @@ class Sender:
 
     def _run(self) -> None:
         while self._calls or not self._is_over():
-            self._wake.wait(_LATER_S)
+            self._wake.wait(_LAST_CALLS_S)
             self._wake.clear()
             while self._calls:
                 packet = self._next_packet()

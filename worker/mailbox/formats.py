@@ -106,12 +106,12 @@ def decode_news(payload: bytes) -> Completion | Progress:
 
 
 def finish_arguments(completion: Completion) -> tuple[Any, ...]:
-    """The five arguments that FINISH takes for each completion."""
+    """The four arguments that FINISH takes for each completion."""
     status = _STATUS.get(completion.finish_reason, "finished")
     error_text = b""
     if status == "failed":
         error_text = b2a_base64(zlib.compress((completion.error or "failed").encode()), newline=False)
-    return completion.request_id, status, encode_completion(completion), error_text, completion.trace
+    return completion.request_id, status, encode_completion(completion), error_text
 
 
 def enqueue_words(wanted: Submission, limits: MailboxLimits) -> tuple[Any, ...]:

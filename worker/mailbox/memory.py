@@ -17,7 +17,6 @@ from math import ceil, inf
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.messages import Completion, CorrectionRequest, FinishReason
 from scheduler.phases import Phase
-from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob
 from worker.mailbox import admission
 from worker.mailbox.memory_queue import InMemoryWorkerMailbox, Job, MemoryQueue, StoredRequest
 from worker.mailbox.observing import Found, FoundJob
@@ -31,7 +30,6 @@ from worker.mailbox.protocol import (
 )
 from worker.mailbox.waiters import WaitingMailbox
 
-_ENDED_EARLY = frozenset((FinishReason.CANCELLED, FinishReason.EXPIRED))
 _ASYNC_SHARE = 0.875  # of the queue, for what nobody waits for
 _KEPT_SHARE = 0.75  # of the memory, for what is kept for ten minutes
 _JOB_BYTES = 3600  # as in lua/common.lua; measured here: some 3 kB
@@ -179,27 +177,6 @@ class InMemoryMailbox(WaitingMailbox):
 
     def _phase_of(self, job_id: str) -> Phase:
         return Phase.QUEUED if self._queue.jobs[job_id].owner is None else Phase.RUNNING
-
-    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
-        with self._queue.arrived:
-            stored = self._queue.stored(request_id)
-            if stored is not None:
-                stored.trace = text
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        with self._queue.arrived:
-            stored = self._queue.stored(request_id)
-            if stored is None:
-                return None
-            part = RequestPart.from_text(request_id, stored.trace) if stored.trace else None
-            return FoundTrace(part, tuple(map(self._traced, stored.job_ids)))
-
-    def _traced(self, job_id: str) -> TracedJob:
-        completion = self._queue.jobs[job_id].completion
-        if completion is None:
-            return TracedJob(job_id, None, self._phase_of(job_id))
-        part = SequencePart.from_text(completion.trace) if completion.trace else None
-        return TracedJob(job_id, part, completion.finish_reason if completion.finish_reason in _ENDED_EARLY else None)
 
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None

@@ -111,7 +111,6 @@ class StoredRequest:
     tokenizer_fingerprint: str
     digest: str
     job_ids: tuple[str, ...]
-    trace: str = ""
 
 
 class MemoryQueue:

@@ -9,7 +9,6 @@ from scheduler.capacity.observed import Observed
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
 from scheduler.phases import Phase
-from scheduler.trace_parts import FoundTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,3 @@ class Observer(Protocol):
 
     def find(self, request_id: str) -> Found | None:
         """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        """What is kept of a request's trace; None where nothing is known of it. Raises NotReady."""

@@ -209,9 +209,6 @@ class ApiMailbox(Protocol):
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
-    def keep_trace(self, request_id: str, text: str, is_kept_longer: bool = False) -> None:
-        """Keep the API replica's part of a trace as long as an answer. Never waits, never raises."""
-
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
     ) -> None:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import takewhile
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 
 from redis import Redis
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.phases import Phase
-from scheduler.trace_parts import FoundTrace, RequestPart, SequencePart, TracedJob, TraceError
 from worker.mailbox import admission
 from worker.mailbox.connection import Command, RedisConnection, script
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import READY_WITHIN_S
-from worker.mailbox.replies import ENDS, number, outcome_of
+from worker.mailbox.replies import number, outcome_of
 
-T = TypeVar("T")
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
 _SUMS = ("iterations", "stages")  # of these each is a table
@@ -40,14 +38,6 @@ class RedisObserver:
 
     def find(self, request_id: str) -> Found | None:
         return _found_of(self._ask(script("find", request_id))) if is_request_id(request_id) else None
-
-    def trace(self, request_id: str) -> FoundTrace | None:
-        if not is_request_id(request_id):
-            return None
-        reply = self._ask(script("find", request_id))
-        job_ids = _job_ids_of(request_id, reply)
-        states = reply[-1] or (self._ask(script("check", *job_ids)) if job_ids else [])
-        return _trace_of(request_id, reply, job_ids, states)
 
 
 class SystemReader(RedisObserver):
@@ -124,45 +114,18 @@ def _facts(row: list[bytes]) -> WorkerFacts:
     return WorkerFacts(*facts)
 
 
-def _job_ids_of(request_id: str, reply: list[Any]) -> list[str]:
-    """The jobs of the request that FIND was asked for, even where only its trace is kept."""
-    *_, trace, job_ids, _ = reply
-    if job_ids:
-        return [job_id.decode(errors="replace") for job_id in job_ids]
-    part = _part(partial(RequestPart.from_text, request_id), trace)
-    return [] if part is None else list(part.job_ids)
-
-
-def _trace_of(request_id: str, reply: list[Any], job_ids: list[str], states: list[Any]) -> FoundTrace | None:
-    """What is kept of its trace; None where nothing is known of it."""
-    jobs = [
-        TracedJob(job_id, _part(SequencePart.from_text, text), PHASES.get(state) or ENDS.get(state))
-        for job_id, (state, _, text) in zip(job_ids, states, strict=True)
-    ]
-    part = _part(partial(RequestPart.from_text, request_id), reply[3])
-    return FoundTrace(part, tuple(jobs)) if jobs else None
-
-
 def _found_of(reply: list[Any]) -> Found | None:
     """Read FIND's reply: the request and what became of its jobs; None if it is unknown, or not known any more."""
-    document, tokenizer, num_open, _, job_ids, states = reply
+    document, tokenizer, num_open, job_ids, states = reply
     if not document or not tokenizer or not job_ids:
         return None
     is_forgotten = number(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
-    if is_forgotten and any(state == b"gone" for state, _, _ in states):
+    if is_forgotten and any(state == b"gone" for state, _ in states):
         return None
     jobs = map(_found_job, job_ids, states)
     return Found(document.decode(errors="replace"), tokenizer.decode(errors="replace"), tuple(jobs))
 
 
 def _found_job(raw_id: bytes, about: list[bytes]) -> FoundJob:
-    job_id, (state, payload, _) = raw_id.decode(errors="replace"), about
+    job_id, (state, payload) = raw_id.decode(errors="replace"), about
     return FoundJob(job_id, PHASES.get(state) or outcome_of(job_id, state, payload) or admission.removed())
-
-
-def _part(read: Callable[[str], T], text: bytes | None) -> T | None:
-    """A part of a trace; None where there is none, or one of another version."""
-    try:
-        return read(text.decode()) if text else None
-    except (TraceError, UnicodeDecodeError):
-        return None

@@ -5,7 +5,7 @@
 | the policies of both roles | scheduler/pools |
 | what travels between them: bytes with a version and a checksum | handoff |
 | a worker of each role: its engine, and its end of the mailbox | prefill, decode |
-| counts and traces of what came from another worker | observer |
+| counts of what came from another worker | observer |
 | the process of a role | roles |
 | how a request moves from one to the other | worker/mailbox/lua: offer, take_over |
 

@@ -18,11 +18,11 @@ from scheduler.pools import Handed
 from worker.model.decoding import GreedyDecoder
 from worker.model.weights import Weights
 
-_VERSION = b"MSH1"
+_VERSION = b"MSH2"
 _SUM = struct.Struct("<4sI")  # version, CRC-32 of the rest
-# Digest of the weights; layers, tokens, width of a row; first output id; what the decoder remembers; prompts that were
-# read together; microseconds in the queue and of the prefill.
-_HEAD = struct.Struct("<16sHHIIfdIIQQ")
+# Digest of the weights; layers, tokens, width of a row; first output id; what the decoder remembers; microseconds in
+# the queue and of the prefill.
+_HEAD = struct.Struct("<16sHHIIfdIQQ")
 
 
 class HandoffError(ValueError):
@@ -61,7 +61,7 @@ def pack(handed: Handed, digest: bytes) -> bytes:
     num_layers, num_tokens, width = state.kv.shape
     times = [max(0, round(seconds * 1e6)) for seconds in (handed.queue_s, handed.prefill_s)]
     about = digest, num_layers, num_tokens, width, handed.first_id
-    head = _HEAD.pack(*about, *state.decoder, handed.batch_size, *times)
+    head = _HEAD.pack(*about, *state.decoder, *times)
     rest = head + _little_endian(state.kv).tobytes()
     return _SUM.pack(_VERSION, zlib.crc32(rest)) + rest
 
@@ -78,7 +78,7 @@ def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
     if zlib.crc32(memoryview(raw)[_SUM.size :]) != checksum:
         raise HandoffError("the checksum differs")
     head = _HEAD.unpack_from(raw, _SUM.size)
-    made_with, layers, tokens, width, first_id, *decoder, batch_size, queue_us, prefill_us = head
+    made_with, layers, tokens, width, first_id, *decoder, queue_us, prefill_us = head
     if made_with != digest:
         raise HandoffError("it was computed with other weights")
     num_bytes = len(raw) - _SUM.size - _HEAD.size
@@ -86,7 +86,7 @@ def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
         raise HandoffError(f"{num_bytes} bytes for {layers} x {tokens} x {width}, where {shape} are expected")
     values = np.frombuffer(raw, dtype="<f4", offset=_SUM.size + _HEAD.size)
     state = PromptState(values.reshape(layers, tokens, width), (decoder[0], decoder[1], decoder[2]))
-    return Handed(first_id, queue_us / 1e6, prefill_us / 1e6, batch_size, state)
+    return Handed(first_id, queue_us / 1e6, prefill_us / 1e6, state)
 
 
 def _little_endian(values: np.ndarray) -> np.ndarray:

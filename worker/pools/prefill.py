@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
-from scheduler.batching import StepPlan
 from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
@@ -43,7 +42,6 @@ class PrefillEngine(Engine):
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
         self._offered: dict[str, Delivery] = {}
-        self._batch_size = 0
 
     def step(self) -> list[Completion]:
         if self._pool.can_admit:
@@ -59,22 +57,18 @@ class PrefillEngine(Engine):
         return [Offer(one.request_id, tuple(one.output_ids), pack(self._read(one), self._digest)) for one in new]
 
     def cancel(self, request_id: str, reason: FinishReason = FinishReason.CANCELLED) -> Completion | None:
-        """Of what was offered this is no end: most of it was taken over, and its trace is made there."""
+        """Of what was offered this is no end: most of it was taken over, and is counted there."""
         if reason is not FinishReason.CANCELLED or request_id not in self.policy.running:
             return super().cancel(request_id, reason)
         self._free(self.policy.running[request_id])
         self.policy.cancel(request_id)
         return Completion(request_id, reason)
 
-    def _placed(self, plan: StepPlan) -> StepPlan:
-        self._batch_size = len(plan.prefills)
-        return super()._placed(plan)
-
     def _read(self, sequence: Delivery) -> Handed:
         rows = self._token_rows[sequence.slot, : len(sequence.request.prompt_ids)]
         state = PromptState(self.model.arena.layers[:, rows], self._movable.take(sequence.slot))
         prefill_s = sequence.first_token_s - sequence.admitted_s
-        return Handed(sequence.output_ids[-1], sequence.queue_s, prefill_s, self._batch_size, state)
+        return Handed(sequence.output_ids[-1], sequence.queue_s, prefill_s, state)
 
 
 class PrefillEnd(RedisWorkerMailbox):

@@ -29,7 +29,7 @@
 --                                       shares, the sum of miniserve:clients; last_client and client_changed_at: whose request
 --                                       was the last, and when it was last another's
 --   miniserve:clients             HASH  client -> what it holds of a queue that is not nearly empty, see ENQUEUE
---   miniserve:kept                HASH  second -> bytes of what is forgotten then: texts, answers, traces
+--   miniserve:kept                HASH  second -> bytes of what is forgotten then: texts, answers
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
 --   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
@@ -40,8 +40,6 @@
 --   miniserve:text:<id>           STRING  in its place for a single job that nobody asks for later: the document. `maker` is
 --                                       a field of the job then. No text is in rq:*: a dashboard's user may read all of that
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
---   miniserve:trace:<id>          STRING  what the API replica saw of an HTTP request; the worker's part is the field
---                                       `trace` of each job
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
@@ -174,12 +172,12 @@ end
 local LAW_SINCE_S = 1700000000 -- times count from here, which keeps their sums small
 local function law_us() return math.floor((clock() - LAW_SINCE_S) * 1000000) end
 
--- The memory of a job, from its acceptance until it is forgotten, is at most this: hash, answer, trace, and their entries in
+-- The memory of a job, from its acceptance until it is forgotten, is at most this: hash, answer, and their entries in
 -- Redis' tables (tests/integration/test_kept_bytes.py measures it). What is open is counted by the reservations; what has ended
 -- by the second in which it is forgotten, because an expiry runs no script; dead letters by their registry, because a
 -- dashboard deletes them and puts them back.
 local JOB_BYTES, TOKEN_BYTES, MOST_TOKENS = 3600, 8, 160
-local RECORD_BYTES, TEXT_BYTES = 1500, 900 -- with the trace, beside the document
+local RECORD_BYTES, TEXT_BYTES = 1500, 900 -- beside the document
 local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
 local function dead_bytes(num_jobs) return bytes_of(num_jobs, num_jobs * MOST_TOKENS) end
 
@@ -206,20 +204,20 @@ local function results_of(id, most)
   return rows.err and {} or rows
 end
 
--- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload, trace }.
+-- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload }.
 local function state_of(id)
-  local job = read(id, 'status', 'expired', 'trace', 'cancel_requested', 'worker_name')
-  local status, trace = job.status or 'gone', job.trace or ''
-  if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '', trace } end
+  local job = read(id, 'status', 'expired', 'cancel_requested', 'worker_name')
+  local status = job.status or 'gone'
+  if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '' } end
   -- Whoever takes it from a worker that has stopped, ends it.
   if job.cancel_requested and status == 'started' and not is_leased(job.worker_name or '') then
-    return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '', trace }
+    return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '' }
   end
-  if is_undone(id, status) then return { 'queued', '', trace } end
-  if status ~= 'finished' and status ~= 'failed' then return { status, '', trace } end
+  if is_undone(id, status) then return { 'queued', '' } end
+  if status ~= 'finished' and status ~= 'failed' then return { status, '' } end
   for _, row in ipairs(results_of(id, 10)) do -- a worker of RQ's that fails it afterwards adds one without an answer
     local answer = field_of(row, 'return_value')
-    if answer then return { 'done', answer, trace } end
+    if answer then return { 'done', answer } end
   end
-  return { 'gone', '', trace }
+  return { 'gone', '' }
 end

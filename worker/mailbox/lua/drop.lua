@@ -1,4 +1,4 @@
--- DROP: forget a dead letter, with its text and its trace. ARGV: id.
+-- DROP: forget a dead letter, with its text. ARGV: id.
 -- Returns 'dropped'; the status of what is no dead letter; '' where there is nothing.
 local id = ARGV[1]
 
@@ -19,7 +19,7 @@ local function shorten_record(request, own_until_s, own_ttl)
   local is_last = own_until_s >= latest_s and redis.call('TTL', key) >= own_ttl - 1
   if is_last then keep(own_until_s, -bytes) end
   if not latest_id then
-    redis.call('DEL', key, 'miniserve:trace:' .. request)
+    redis.call('DEL', key)
   elseif is_last then
     redis.call('EXPIRE', key, math.max(1, redis.call('TTL', job_key(latest_id))))
     redis.call('HSET', key, 'kept_until', latest_s)
@@ -36,6 +36,6 @@ if job.request then
 end
 if job.kept_until then keep(number(job.kept_until) or 0, -TEXT_BYTES - redis.call('STRLEN', text_key(id))) end
 unkeep(id, 'failed')
-redis.call('DEL', job_key(id), 'rq:results:' .. id, text_key(id), 'miniserve:trace:' .. id)
+redis.call('DEL', job_key(id), 'rq:results:' .. id, text_key(id))
 close()
 return 'dropped'

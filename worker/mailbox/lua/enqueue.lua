@@ -195,7 +195,7 @@ local function accept(wanted)
         'deadline', wanted.deadline, 'streams', wanted.streams, 'share', share, unpack(own_fields))
       if wanted.may_be_known then -- what is left of one that was cancelled
         redis.call('PERSIST', job_key(job.id))
-        redis.call('HDEL', job_key(job.id), 'expired', 'trace')
+        redis.call('HDEL', job_key(job.id), 'expired')
         unkeep(job.id, 'canceled')
       end
       num_accepted = num_accepted + 1

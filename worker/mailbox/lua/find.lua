@@ -1,6 +1,6 @@
 -- FIND: what is kept of an HTTP request, and what became of its jobs. ARGV: id.
--- Returns { document, tokenizer of its answers, number of open jobs, the replica's part of its trace, ids of its jobs, and of
--- each { state, base64 payload, trace } }; '' in the place of what is not there.
+-- Returns { document, tokenizer of its answers, number of open jobs, ids of its jobs, and of each { state, base64 payload } };
+-- '' in the place of what is not there.
 local id = ARGV[1]
 local function text_at(key)
   local text = redis.pcall('GET', key)
@@ -15,4 +15,4 @@ for job_id in string.gmatch(record.jobs or own_tokenizer and id or '', '%S+') do
 end
 local document, tokenizer = record.document, record.maker
 if not document then document, tokenizer = text_at(text_key(id)), own_tokenizer end
-return { document, tokenizer or '', record.open or '', text_at('miniserve:trace:' .. id), job_ids, states }
+return { document, tokenizer or '', record.open or '', job_ids, states }

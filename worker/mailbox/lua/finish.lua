@@ -1,7 +1,7 @@
 -- FINISH: store and publish answers, each only if this worker still runs the request. First answer wins.
--- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or '',
--- trace or ''. Returns the number of duplicates dropped.
-local worker, FIRST, STEP = ARGV[1], 2, 5
+-- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or ''.
+-- Returns the number of duplicates dropped.
+local worker, FIRST, STEP = ARGV[1], 2, 4
 local ids, members = {}, {}
 for at = FIRST, #ARGV, STEP do
   ids[#ids + 1] = ARGV[at]
@@ -29,7 +29,7 @@ end
 
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
-  local id, status, payload, error_text, trace = unpack(ARGV, at, at + 4)
+  local id, status, payload, error_text = unpack(ARGV, at, at + 3)
   local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request, share = values_of(id,
     'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request', 'share')
   local tokens, is_own = reserved_for[(at - FIRST) / STEP + 1], was == 'started' and owner == worker
@@ -39,9 +39,6 @@ for at = FIRST, #ARGV, STEP do
     is_own = true
   end
   if is_own then
-    if trace ~= '' and (status == 'canceled' or status == 'expired') then
-      redis.call('HSET', job_key(id), 'trace', trace)
-    end
     -- The worker counts by its own clock.
     local why = status == 'expired' and is_before(deadline, clock() + 0.01) and 'expired' or cancel_requested or ''
     if status ~= 'canceled' and status ~= 'expired' then
@@ -50,10 +47,9 @@ for at = FIRST, #ARGV, STEP do
       local ttl = ttl_of(status == 'failed' and failure_ttl or result_ttl)
       store(id, status, payload, error_text, ttl)
       if is_cut and tokens then count('done_length') end
-      local fields = trace ~= '' and { 'trace', trace } or {}
+      local fields = {}
       if status == 'finished' then -- nobody runs it again: of `data` stays what RQ's tools show
-        fields[#fields + 1] = 'data'
-        fields[#fields + 1] = '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]'
+        fields = { 'data', '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]' }
       end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = accepted_at,
         request = request, tokens = tokens, share = share, fields = fields })

@@ -1,0 +1,130 @@
+"""The waterfall of a request that asks for it: in its own answer, from times that the answer carries in any case."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from api.tracing.waterfall import Waterfall
+from ops.cli import main
+from ops.run.trace_picture import trace_picture
+from scheduler.errors import SettingsError
+from scheduler.messages import Completion, FinishReason, Timings
+from scheduler.settings import Settings
+from tests.fake_corrector import assert_problem
+
+TIMES = Timings(queue_s=0.010, prefill_s=0.005, decode_s=0.020)
+
+
+def completion(name: str, num_tokens: int = 3) -> Completion:
+    return Completion(name, FinishReason.STOP, (1,) * num_tokens, TIMES)
+
+
+def stages(document: dict[str, object], *more: str) -> list[tuple[object, ...]]:
+    return [
+        tuple(stage.get(name) for name in ("name", "start_ms", "duration_ms", *more)) for stage in document["stages"]
+    ]
+
+
+def test_the_stages_of_each_sentence_follow_one_another_from_when_it_was_sent() -> None:
+    waterfall = Waterfall(received_s=100.0)
+    waterfall.note_answers([completion("r-1"), completion("r-2", 9)], sent_s=100.004, now_s=100.05)
+
+    document = waterfall.document(now_s=100.052)
+
+    assert document["total_ms"] == 52.0
+    both = [("queue", 4.0, 10.0), ("prefill", 14.0, 5.0), ("decode", 19.0, 20.0), ("publish", 39.0, 11.0)]
+    assert stages(document) == [("received", 0.0, 4.0), *both, *both, ("conclude", 50.0, 2.0)]
+    assert [found[-2:] for found in stages(document, "sentence", "output_tokens") if found[0] == "decode"] == [
+        (1, 3), (2, 9),
+    ]  # fmt: skip
+
+
+def test_a_batch_whose_texts_are_waited_for_one_by_one_was_received_once() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    for number, now_s in ((1, 0.05), (2, 0.06)):
+        waterfall.note_answers([completion(f"r-{number}")], sent_s=0.001, now_s=now_s)
+
+    found = [stage for stage in stages(waterfall.document(0.061), "sentence") if stage[0] in ("received", "publish")]
+
+    assert found == [("received", 0.0, 1.0, None), ("publish", 36.0, 14.0, 1), ("publish", 36.0, 24.0, 2)]
+
+
+def test_what_an_earlier_request_with_the_same_key_was_answered_has_none_of_its_times() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    waterfall.note_answers([completion("r")], sent_s=0.001, now_s=0.002, is_own=False)
+
+    assert stages(waterfall.document(0.003)) == [("received", 0.0, 1.0), ("found", 1.0, 1.0), ("conclude", 2.0, 1.0)]
+
+
+def test_an_answer_that_was_there_before_its_times_were_over_ends_in_no_negative_stage() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    waterfall.note_answers([completion("r")], sent_s=0.001, now_s=0.020)
+
+    assert all(took >= 0 for _, _, took in stages(waterfall.document(0.021)))
+
+
+@pytest.mark.parametrize(("header", "has_trace"), [("1", True), ("0", False), ("yes", False), (None, False)])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/correct", {"sentence": "He goed home"}), ("/correct/batch", {"sentences": ["He goed home", "", "She goed"]})],
+)
+def test_who_asks_has_a_trace_behind_the_rest_of_the_answer(
+    client: FlaskClient, path: str, body: dict[str, object], header: str | None, has_trace: bool
+) -> None:
+    response = client.post(path, json=body, headers={} if header is None else {"X-Trace": header})
+
+    document = response.get_json()
+    assert list(document)[-1] == ("trace" if has_trace else "request_id")
+    assert int(response.headers["Content-Length"]) == len(response.data) and response.data.endswith(b"}\n")
+    assert "Server-Timing" in response.headers
+
+
+def test_a_problem_is_the_same_for_who_asks_for_a_trace(client: FlaskClient) -> None:
+    assert "trace" not in assert_problem(
+        client.post("/correct", json={"sentence": ""}, headers={"X-Trace": "1"}), 422, "invalid-request"
+    )
+
+
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_a_stored_trace_is_not_found_and_the_detail_names_the_header(client: FlaskClient, method: str) -> None:
+    response = getattr(client, method)(f"/requests/{'0' * 32}/trace")
+
+    assert response.status_code == 404
+    assert method == "head" or "X-Trace: 1" in assert_problem(response, 404, "not-found")["detail"]
+
+
+def test_the_picture_has_a_line_for_each_stage_with_its_bar_in_its_place() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    waterfall.note_answers([completion("r", 7)], sent_s=0.004, now_s=0.05)
+
+    head, *lines = trace_picture(waterfall.document(0.052)).splitlines()
+
+    bars = {line.split()[0]: line.rstrip() for line in lines}
+    assert head.split()[0] == "stage" and "52.0 ms" in head
+    assert [*bars] == ["received", "queue", "prefill", "decode", "publish", "conclude"]
+    assert bars["decode"].split()[:5] == ["decode", "1", "19.00", "20.00", "7"]
+    assert bars["queue"].index("█") < bars["decode"].rindex("█") < bars["publish"].rindex("█")
+
+
+def test_the_command_draws_one_sentence_and_no_lines_of_standard_input() -> None:
+    done = CliRunner().invoke(main, ["correct", "--trace", "-"])
+
+    assert done.exit_code == 2 and "--trace is for one sentence" in done.output
+
+
+@pytest.mark.parametrize("command", [["api", "--redis-url", "redis://127.0.0.1:1"], ["up"]])
+def test_without_the_packages_it_is_said_which_to_install(command: list[str]) -> None:
+    with patch("ops.options.find_spec", return_value=None):
+        done = CliRunner().invoke(main, [*command, "--otel-endpoint", "http://127.0.0.1:1"])
+
+    assert done.exit_code == 2
+    assert "MINISERVE_OTEL_ENDPOINT" in done.output and "pip install '.[otel]'" in done.output
+
+
+def test_an_endpoint_that_is_no_url_is_refused() -> None:
+    with pytest.raises(SettingsError, match="MINISERVE_OTEL_ENDPOINT is 'localhost:4318'; it must begin with http"):
+        Settings(otel_endpoint="localhost:4318")
