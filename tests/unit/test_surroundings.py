@@ -97,6 +97,7 @@ def test_an_edit_that_would_be_a_mistake_itself_is_refused(sentence: str, edit: 
         ("He run more than she in 1980", ScriptEdit(1, 1, "runs", R.SVA_SG), "He runs more than she in 1980"),
         ("Who does lives here?", ScriptEdit(1, 2, "lives", R.DO_SUPPORT), "Who lives here?"),
         ("He like it. I left yesterday", ScriptEdit(1, 1, "likes", R.SVA_SG), "He likes it. I left yesterday"),
+        ("He works here since", ScriptEdit(1, 1, "has worked", R.TENSE_PERF), "He has worked here since"),
     ],
 )
 def test_what_nothing_speaks_against_is_mended(sentence: str, edit: ScriptEdit, corrected: str) -> None:

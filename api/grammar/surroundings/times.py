@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from api.grammar import word_sets
 from api.grammar.surroundings.context import Context, is_mark, is_plural
@@ -74,8 +75,7 @@ def is_because(context: Context) -> bool:
         clause = [*context.before[len(context.before) - context.before[::-1].index("since") :], *source, *context.after]
     else:
         return False
-    following = (*clause[1:], "")
-    clause = clause[: next((at for at, pair in enumerate(zip(clause, following, strict=True)) if _ends(*pair)), None)]
+    clause = clause[: next((at for at, pair in enumerate(pairwise([*clause, ""])) if _ends(*pair)), None)]
     if clause[:1] in (["then"], ["may"], ["last"], ["yesterday"]):  # "since then he has", "since May"
         return False
     return _STAGES_OF_LIFE.isdisjoint(clause[2:]) and _is_present(context, clause)
