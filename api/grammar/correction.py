@@ -10,7 +10,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from api.grammar.language import ENGLISH, NOT_ENGLISH, PARTLY_ENGLISH, Language, are_foreign, language_of, nothing_found
+from api.grammar.language import (
+    ENGLISH,
+    NOT_ENGLISH,
+    PARTLY_ENGLISH,
+    Language,
+    are_foreign,
+    language_of,
+    nothing_found,
+    seems_english,
+)
 from api.grammar.reading import Reading
 from api.grammar.reasons import Reason
 from api.grammar.words import Piece
@@ -73,6 +82,7 @@ class Part:
 
     start: int
     sentence: str
+    language: Language
     edits: tuple[Edit, ...]
     notes: tuple[Note, ...]
     num_dropped: int
@@ -80,31 +90,30 @@ class Part:
     num_tokens: int
 
 
-_Sentence = tuple[int, str, int]  # where it begins, itself, and how many of its edits were dropped
-_Steps = Callable[[Iterable[_Sentence]], Iterable[_Sentence]]
+_Steps = Callable[[Sequence[Note]], Iterable[Note]]
 
 
 def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps) -> Correction:
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
-    language = language_of(reading.text)
+    is_alone = len(parts) == 1 and not skipped
+    language = parts[0].language if is_alone else language_of(reading.text)
+    doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, parts, skipped, in_steps)
     is_doubtful = not language.is_english
     if is_doubtful and edits:  # what was corrected is English
         language = language_of(" ".join([part.sentence for part in parts if part.edits]))
-    sentences = [(part.start, part.sentence, part.num_dropped) for part in parts]
-    sentences += [(note.start, reading.text[note.start : note.end], 0) for note in skipped]
-    doubtful = [one for one in in_steps(sentences) if not language_of(one[1]).is_english] if len(sentences) > 1 else []
-    # A few words of another language are not worth a note, unless edits are withheld because of them.
-    are_noted = any(num_dropped for *_, num_dropped in doubtful) or are_foreign([text for _, text, _ in doubtful])
     notes = [*skipped, *_moved(parts)]
     if are_noted or is_doubtful:
-        places = [(start, start + len(text)) for start, text, _ in doubtful] or [(0, len(reading.text))]
+        places = [(start, start + len(text)) for start, text in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
-    notes = [note._replace(start=reading.place(note.start), end=reading.end(note.end)) for note in notes]
-    notes.sort(key=lambda note: note.start)
-    num_unsure = sum([note.code is NoteCode.LEFT_OUT for note in notes])
-    said = [edit.explanation for edit in edits] or [nothing_found(language, num_unsure)]
-    if said != [NOT_ENGLISH] and (are_noted or is_doubtful):
+    if notes:
+        notes = [note._replace(start=reading.place(note.start), end=reading.end(note.end)) for note in notes]
+        notes.sort(key=lambda note: note.start)
+    if edits:
+        said = [edit.explanation for edit in edits]
+    else:
+        said = [nothing_found(language, sum([note.code is NoteCode.LEFT_OUT for note in notes]))]
+    if (are_noted or is_doubtful) and said != [NOT_ENGLISH]:
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
     return Correction(
@@ -117,6 +126,21 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
         language=language,
         notes=tuple(notes),
     )
+
+
+def _doubtful(
+    reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps
+) -> tuple[list[tuple[int, str]], bool]:
+    """Return the sentences that seem not to be English, with their places, and whether they are worth a note.
+
+    A few words of another language are not, unless edits are withheld because of them.
+    """
+    foreign = [part for part in parts if not part.language.is_english]
+    unread = [(note.start, reading.text[note.start : note.end]) for note in in_steps(skipped)]
+    doubtful = [(part.start, part.sentence) for part in foreign]
+    doubtful += [(start, text) for start, text in unread if not seems_english(text)]
+    are_noted = any(part.num_dropped for part in foreign) or are_foreign([text for _, text in doubtful])
+    return doubtful, are_noted
 
 
 def edit_as_sent(reading: Reading, offset: int, edit: Edit) -> Edit:
@@ -136,6 +160,8 @@ def left_out(edit: Edit, min_confidence: float) -> Note:
 
 def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:
     """Return notes on long links. A name takes the place of others without a note."""
+    if not words or words[-1].end <= _LONG_LINK:
+        return ()
     long = [word for word in words if word.is_link and word.end - word.start > _LONG_LINK]
     return tuple([Note(NoteCode.LINK_SKIPPED, word.start, word.end, _LINK_IS_SKIPPED) for word in long])
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Protocol
 
+from api.grammar.memo import memo
 from api.grammar.reasons import Reason
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, ID_BITS, ID_MASK, WITHDRAWN_ID
 
@@ -30,7 +31,7 @@ def special_tokens() -> list[str]:
     return ["<pad>", "<eos>", "<sep>", "<x2>", *positions, *(reason.token for reason in REASONS)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScriptEdit:
     """Puts `replacement` in the place of `num_words` words from word number `word` on."""
 
@@ -65,13 +66,9 @@ def parse_script(decoder: TokenDecoder, output_ids: Iterable[int], num_words: in
     written: list[int] = []  # since the last position or tag; counts as one fault if it breaks a rule
     for output_id in output_ids:
         token_id = output_id & ID_MASK
-        if token_id == EOS_ID:
-            written = [] if output_id == WITHDRAWN_ID else written
-            break
-        if FIRST_POSITION_ID <= token_id < FIRST_TAG_ID:
-            num_dropped += bool(written)
-            written = [token_id]
-        elif FIRST_TAG_ID <= token_id < NUM_SPECIAL_TOKENS:
+        if token_id >= NUM_SPECIAL_TOKENS:
+            written.append(output_id)
+        elif token_id >= FIRST_TAG_ID:
             edit = _read_edit(decoder, written, REASONS[token_id - FIRST_TAG_ID], output_id >> ID_BITS)
             if edit is None or edit.word < first_word or edit.word + edit.num_words > num_words:
                 num_dropped += 1
@@ -79,6 +76,12 @@ def parse_script(decoder: TokenDecoder, output_ids: Iterable[int], num_words: in
                 first_word = edit.word + edit.num_words
                 edits.append(edit)
             written = []
+        elif token_id >= FIRST_POSITION_ID:
+            num_dropped += bool(written)
+            written = [token_id]
+        elif token_id == EOS_ID:
+            written = [] if output_id == WITHDRAWN_ID else written
+            break
         else:
             written.append(output_id)
     return ScriptOutcome(tuple(edits), num_dropped + bool(written))
@@ -93,5 +96,9 @@ def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, ce
     replacement = decoder.decode(text_ids).strip()
     if not replacement:
         return None
-    confidence = round(1 / (1 + exp(-certainty / CERTAINTY_STEPS_PER_LOGIT)), 4) if certainty else 1.0
-    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason, confidence)
+    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason, _confidence(certainty))
+
+
+@memo
+def _confidence(certainty: int) -> float:
+    return round(1 / (1 + exp(-certainty / CERTAINTY_STEPS_PER_LOGIT)), 4) if certainty else 1.0

@@ -18,6 +18,7 @@ from itertools import product
 from api.grammar import word_sets
 from api.grammar.memo import memo
 from api.grammar.promises import keeps_its_promise
+from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import AUXILIARY_LEMMAS, NEGATIONS, VerbWords, full_forms, parts_of, plain
 
@@ -120,12 +121,12 @@ class Guard:
             return self._moves_verb(one, other, previous)
         return reason is Reason.QUESTION_ORDER and self._moves_auxiliary(one, other)
 
-    def needs_the_verb(self, source: Sequence[str], replacement: Sequence[str], reason: Reason) -> bool:
+    def needs_the_verb(self, edit: Proposal) -> bool:
         """Return whether 'do' replaces 'be', as in "[Are] you eating". That is right only with an edit of the verb."""
-        if reason not in _SIMPLE_TENSE or len(replacement) != 1:
+        if edit.reason not in _SIMPLE_TENSE or len(edit.replacement) != 1:
             return False
-        old = [part for word in source for part in parts_of(word)]
-        is_do = parts_of(replacement[0])[0] in word_sets.DO_PARTS
+        old = [part for word in edit.source for part in parts_of(word)]
+        is_do = parts_of(edit.replacement[0])[0] in word_sets.DO_PARTS
         return is_do and old[0] in word_sets.BE_PARTS and NEGATIONS.issuperset(old[1:])
 
     def _moves_auxiliary(self, one: _OldAndNew, other: _OldAndNew) -> bool:

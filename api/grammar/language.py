@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ _LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is 
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
 # At the start these are as often words of another language: "Was kostet das Brot?", "We gaan naar huis".
 _SHARED = frozenset("was will me we of so".split())
+_ENGLISH_WEIGHT, _SHARED_WEIGHT = -1.0, -0.5
+_FIRST = itemgetter(0)
 _OF_NAMES = frozenset("al bin da de del den der des di do dos du la las le los van von y".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
@@ -77,7 +80,12 @@ def language_of(text: str) -> Language:
 
     Which other language it is, is not known.
     """
-    for_english, against = _clues(text)
+    return _judged(_clues(text))
+
+
+@memo
+def _judged(clues: tuple[float, float]) -> Language:
+    for_english, against = clues
     doubt = against - for_english if against >= 1 else 0.0
     margin = doubt if doubt > 0.0 else max(0.0, for_english - against)
     confidence = min(_MOST_CONFIDENCE, round(1 - 0.5 ** (1 + margin), 2))
@@ -92,24 +100,32 @@ def _doubt(text: str) -> float:
 
 def _clues(text: str) -> tuple[float, float]:
     """Return how much speaks for English, and how much against it."""
-    for_english = against = 0.0
-    words = _WORD.findall(without_links(read(text[:_MOST_CHARACTERS]).text).replace("\u2019", "'"))
-    for at, word in enumerate(words):
-        weight = _weight(word)
-        if weight < 0.0:
-            for_english += 1.0 if at or word.lower() not in _SHARED else 0.5
-        elif weight:
-            against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weight
-    return for_english, against
+    weighed = [*map(_weighed, read(text[:_MOST_CHARACTERS]).text.split())]
+    weights = [*chain.from_iterable(map(_FIRST, weighed))]
+    num_shared = weights.count(_SHARED_WEIGHT)
+    for_english = float(weights.count(_ENGLISH_WEIGHT) + num_shared)
+    if num_shared and weights[0] == _SHARED_WEIGHT:
+        for_english -= 0.5
+    if max(weights, default=0.0) <= 0.0:
+        return for_english, 0.0
+    words = [word for _, words in weighed for word in words]
+    foreign = [at for at, weight in enumerate(weights) if weight > 0.0]
+    return for_english, sum([0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weights[at] for at in foreign])
 
 
 @memo
+def _weighed(chunk: str) -> tuple[Sequence[float], Sequence[str]]:
+    """Return the weights of the words between two blanks, and these words."""
+    words = _WORD.findall(without_links(chunk).replace("\u2019", "'"))
+    return [_weight(word) for word in words], words
+
+
 def _weight(word: str) -> float:
-    """Return how much a word speaks against English; -1 where it speaks for it."""
+    """Return how much a word speaks against English; one of two numbers below 0 where it speaks for it."""
     english, foreign = _frequent_words()
     small = word.lower()
     if small in english:
-        return -1.0
+        return _SHARED_WEIGHT if small in _SHARED else _ENGLISH_WEIGHT
     if small in foreign or not word.isascii() and small == word:
         return 1.0
     return 0.5 if not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word) else 0.0

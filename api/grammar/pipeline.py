@@ -16,7 +16,7 @@ from api.grammar.edit_script import EOS_ID, ScriptEdit, parse_script
 from api.grammar.explain.fact_finder import EditWords, FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
-from api.grammar.language import seems_english
+from api.grammar.language import language_of, seems_english
 from api.grammar.proposals import (
     Proposal,
     brings_do,
@@ -155,16 +155,19 @@ class TextPipeline:
     def part(self, draft: Draft, output_ids: Sequence[int]) -> Part:
         """Return the answer for a sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        found = self._found(draft, self._proposals(draft, script.edits))
+        language = language_of(draft.sentence)
+        found = self._found(draft, _proposals(draft, script.edits), language.is_english)
         possible = [edit for _, edit in found if edit is not None]
         least = draft.min_confidence
         edits = tuple([edit for edit in possible if edit.confidence >= least])
-        notes = [*draft.notes, *[left_out(edit, least) for edit in possible if edit.confidence < least]]
+        notes = [*draft.notes]
+        if len(edits) < len(possible):
+            notes += [left_out(edit, least) for edit in possible if edit.confidence < least]
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
         num_senseless = len(found) - len(possible)
         counts = script.num_dropped + num_senseless, script.num_dropped, len(output_ids)
-        return Part(draft.start, draft.sentence, edits, tuple(notes), *counts)
+        return Part(draft.start, draft.sentence, language, edits, tuple(notes), *counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.
@@ -172,23 +175,24 @@ class TextPipeline:
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        proposals = self._proposals(draft, script.edits)
-        last = max(0, len(proposals) - 1)
+        proposals = _proposals(draft, script.edits)
+        last = len(proposals) - 1
         num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
-        found = [edit for last_rank, edit in self._found(draft, proposals) if last_rank < num_certain]
+        if num_certain < 1:
+            return ()
+        is_english = seems_english(draft.sentence)
+        found = [edit for last_rank, edit in self._found(draft, proposals, is_english) if last_rank < num_certain]
         return tuple(edit for edit in found if edit is not None and edit.confidence >= draft.min_confidence)
 
-    def _proposals(self, draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
-        return [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in edits]
-
-    def _found(self, draft: Draft, proposals: Sequence[Proposal]) -> list[tuple[int, Edit | None]]:
+    def _found(self, draft: Draft, proposals: Sequence[Proposal], is_english: bool) -> list[tuple[int, Edit | None]]:
         """Return the edits as they go into the sentence, with None for those that make no sense.
 
         Two that hold only together are one edit, made whole or not at all. Each comes with the number of its last half.
         """
+        if not proposals:
+            return []
         moves = self._moves(draft, proposals)
         halves = moves | {rank + 1 for rank in moves}
-        is_english = not proposals or seems_english(draft.sentence)
         makes_sense = [
             is_english
             and self._makes_sense(draft, edit, is_sure=rank in halves)
@@ -199,13 +203,16 @@ class TextPipeline:
             if makes_sense[rank + 1] and contradict(one, other):
                 makes_sense[rank] = False
         # What explanations quote: the words as they are once the edits before are made.
-        texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words] if proposals else []
+        texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words]
         found: list[tuple[int, Edit | None]] = []
         rank = 0
         while rank < len(proposals):
-            pair, is_free = proposals[rank : rank + 2], halves.isdisjoint((rank, rank + 1))
-            is_pair = rank in moves or (is_free and self._hold_together(draft.sentence, *pair))
-            parts = pair[: 1 + is_pair]
+            is_pair = rank in moves or (
+                rank + 1 < len(proposals)
+                and halves.isdisjoint((rank, rank + 1))
+                and self._hold_together(draft.sentence, proposals[rank], proposals[rank + 1])
+            )
+            parts = proposals[rank : rank + 1 + is_pair]
             is_made, rank = all(makes_sense[rank : rank + len(parts)]), rank + len(parts)
             found.append((rank - 1, self._edit(draft, parts, texts) if is_made else None))
         return found
@@ -219,12 +226,10 @@ class TextPipeline:
                 firsts.add(rank)
         return firsts
 
-    def _hold_together(self, sentence: str, one: Proposal, other: Proposal | None = None) -> bool:
+    def _hold_together(self, sentence: str, one: Proposal, other: Proposal) -> bool:
         """Return whether two edits that move nothing mend one mistake, so that either alone would leave another."""
-        if other is None:
-            return False
-        if self._needs_the_verb(one):
-            return one.reason is other.reason and not self._needs_the_verb(other)
+        if self._guard.needs_the_verb(one):
+            return one.reason is other.reason and not self._guard.needs_the_verb(other)
         return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
 
     def _is_move(self, draft: Draft, one: Proposal, other: Proposal) -> bool:
@@ -236,10 +241,9 @@ class TextPipeline:
     def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
         """Return whether the edit needs a later one of the same reason, and there is none."""
         edit = proposals[rank]
-        return self._needs_the_verb(edit) and all(other.reason is not edit.reason for other in proposals[rank + 1 :])
-
-    def _needs_the_verb(self, edit: Proposal) -> bool:
-        return self._guard.needs_the_verb(edit.source, edit.replacement, edit.reason)
+        return self._guard.needs_the_verb(edit) and all(
+            other.reason is not edit.reason for other in proposals[rank + 1 :]
+        )
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
@@ -259,19 +263,24 @@ class TextPipeline:
         text = draft.sentence[first.end : last.start].join(map(_written, parts, news))
         if text == original:
             return None
-        change = EditWords(about.source, self._cased(draft, about), about.reason)
+        change = EditWords(about.source, news[0] if about is first else self._cased(draft, about), about.reason)
         facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about.word, change)
+        explanation = explain(facts)
         for part, new in zip(parts, news, strict=True) if about.confidence >= draft.min_confidence else ():
-            texts[part.word : part.word + len(part.source)] = [tuple(new), *[()] * (len(part.source) - 1)]
+            texts[part.word : part.word + len(part.source)] = [new, *[()] * (len(part.source) - 1)]
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
-        return Edit(about.start, about.end, original, text, about.reason, explain(facts), about.confidence, verb)
+        return Edit(about.start, about.end, original, text, about.reason, explanation, about.confidence, verb)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""
         is_upper = draft.sentence.isupper() and len(draft.prompt.words) > 1
         has_curly = "\u2019" in draft.sentence
-        return tuple(match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper))
+        return match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
+
+
+def _proposals(draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
+    return [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in edits]
 
 
 def _written(part: Proposal, new: Sequence[str]) -> str:

@@ -41,14 +41,14 @@ def proposal_of(sentence: str, words: Sequence[Piece], edit: ScriptEdit) -> Prop
     """Find the words of the edit in the sentence."""
     pieces = words[edit.word : edit.word + edit.num_words]
     source, new = tuple([piece.text for piece in pieces]), tuple(edit.replacement.split())
-    gap = _gap(sentence, pieces)
+    gap = _gap(sentence, *pieces) if len(pieces) > 1 else " "
     return Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
 
 
 def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | None:
     """Return the word right before if only white space separates them: in "A: Does you" it does not."""
-    pieces = words[number - 1 : number + 1] if number else ()
-    return None if not pieces or _gap(sentence, pieces) is None else pieces[0].text
+    previous = words[number - 1] if number else None
+    return None if previous is None or _gap(sentence, previous, words[number]) is None else previous.text
 
 
 def may_move(sentence: str, one: Proposal, other: Proposal) -> bool:
@@ -117,7 +117,7 @@ def joined(words: Sequence[Piece], one: Proposal, other: Proposal) -> Proposal:
     return Proposal(one.word, source, replacement, one.reason, one.start, other.end, " ", confidence)
 
 
-def _gap(sentence: str, pieces: Sequence[Piece]) -> str | None:
-    """Return the white space between two words, a blank for one word, None where a mark stands there."""
-    gap = sentence[pieces[0].end : pieces[-1].start] if len(pieces) > 1 else " "
+def _gap(sentence: str, one: Piece, other: Piece) -> str | None:
+    """Return the white space between two words, None where a mark stands there."""
+    gap = sentence[one.end : other.start]
     return gap if gap.isspace() else None

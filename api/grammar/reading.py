@@ -69,7 +69,7 @@ class Reading:
 
 def read(sent: str, pause: Callable[[], None] = go_on) -> Reading:
     """Return the reading of a text: the text itself where nothing in it is unusual. Long ones call `pause`."""
-    if _UNUSUAL.search(sent) is None:
+    if (sent.isascii() and "`" not in sent) or _UNUSUAL.search(sent) is None:
         return Reading(sent, sent)
     starts: list[int] = []
     gone: list[int] = []

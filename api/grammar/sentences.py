@@ -109,8 +109,10 @@ def find_sentences(text: str, most: int, pause: Callable[[], None] = go_on) -> l
             start = match.end()
             if len(places) > most:
                 return places
-    _add(places, text, start, end)
-    return places
+    if places:
+        _add(places, text, start, end)
+        return places
+    return [(start, end)]
 
 
 def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> None:

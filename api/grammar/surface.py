@@ -17,6 +17,7 @@ _DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did",
 _WHOLE = {"'m": "am", "'re": "are", "'s": "is", "'ve": "have", "'ll": "will"}
 _LONE_I = re.compile(r"\bi\b")  # also of I'm
 _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
+_CAPITALS = re.compile("[A-Z][A-Z]")
 # Elsewhere AIDS, LED and MAY are no verbs.
 _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
 _CURLY, _STRAIGHT = "\u2019", "'"
@@ -34,6 +35,8 @@ def in_small_letters(sentence: str, verbs: VerbWords) -> str:
     The code points keep their places.
     """
     if not sentence.isupper():
+        if _CAPITALS.search(sentence) is None:
+            return sentence
         return _VERB_IN_CAPITALS.sub(lambda found: found[1] + _verb_in_small_letters(found[2], verbs), sentence)
     small = _LONE_I.sub("I", sentence.lower())
     return small if len(small) == len(sentence) else sentence

@@ -86,22 +86,21 @@ class Tokenizer:
         token_ids: list[int] = []
         word_numbers: list[int] = []
         words: list[Piece] = []
-        at = 0
+        at = num_words = 0
         for chunk in sentence.split(" "):
-            if not chunk:  # there may be thousands
-                at += 1
-                continue
-            ids, numbers, pieces = self._chunk(chunk)
-            num_words = len(words)
-            token_ids += ids
-            word_numbers += [number and number + num_words for number in numbers]
-            for number, (start, end, text, is_link) in enumerate(pieces, start=num_words):
-                words.append(Piece(at + start, at + end, text, number, is_link))
+            if chunk:  # there may be thousands without
+                ids, numbers, pieces = self._chunk(chunk)
+                token_ids += ids
+                for number in numbers:
+                    word_numbers.append(number and number + num_words)
+                for start, end, text, is_link in pieces:
+                    words.append(Piece(at + start, at + end, text, num_words, is_link))
+                    num_words += 1
+                if num_words > MAX_WORDS:
+                    raise SentenceTooLong(count_words(sentence))
             at += len(chunk) + 1
-            if len(words) > MAX_WORDS:
-                raise SentenceTooLong(count_words(sentence))
         if len(token_ids) + 1 > MAX_PROMPT_TOKENS:
-            raise SentenceTooLong(len(words), len(token_ids) + 1)
+            raise SentenceTooLong(num_words, len(token_ids) + 1)
         return Prompt((*token_ids, SEP_ID), (*word_numbers, 0), tuple(words))
 
     def encode_piece(self, text: str) -> tuple[int, ...]:

@@ -245,8 +245,7 @@ def test_a_text_of_many_sentences_pauses_before_and_after_the_model() -> None:
     own.conclude_text(draft, [edits_of(3) for _ in draft.sentences])
 
     assert num_before >= 1
-    # As the outputs are applied, and as the language of each sentence is judged.
-    assert len(pauses) - num_before == 2 * (len(draft.sentences) // pipeline.PAUSE_AFTER)
+    assert len(pauses) - num_before == len(draft.sentences) // pipeline.PAUSE_AFTER
 
 
 def test_a_text_of_one_sentence_goes_through_without_a_pause() -> None:

@@ -7,8 +7,9 @@ unless a comment says that they are as the user wrote them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from api.grammar import word_sets
 from api.grammar.explain.subjects import Subject
@@ -40,11 +41,22 @@ class EditFacts(WordFacts):
     """Adds to the words of an edit the sentence around them."""
 
     reason: Reason
-    before: tuple[str, ...]  # all words before the edit, as the user wrote them
-    after: tuple[str, ...]
+    texts: Sequence[Sequence[str]]  # what earlier edits made of each word of the sentence
+    first: int  # the number of the first word of the edit
+    last: int  # and that of the word behind it
     sentence: str
     expression_before: str | None = None  # 'avoid', 'gave up', 'asked me', 'worth'; only for _WITH_EXPRESSION
     subject: Subject | None = None  # only for _AGREEMENT, and only where it is certain
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """Return all words before the edit, as the user wrote them. Few templates ask for them."""
+        return tuple(chain.from_iterable(self.texts[: self.first]))
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Return all words behind the edit."""
+        return tuple(chain.from_iterable(self.texts[self.last :]))
 
     @property
     def not_old_with_ing(self) -> str:
@@ -89,27 +101,21 @@ class EditFacts(WordFacts):
 
     def nearest(self, parts: Collection[str]) -> str | None:
         """Return the closest earlier word that is one of `parts` or begins or ends in one: 'did' finds "didn't"."""
-        at = self._place_of(parts)
-        return None if at is None else _quotable(self.before[at])
+        before = self.before
+        at = _place_of(parts, before)
+        return None if at is None else _quotable(before[at])
 
     def auxiliary(self, parts: Collection[str]) -> str | None:
         """Return the same word if it belongs to this verb. A subject between them is allowed in questions only."""
-        at = self._place_of(parts)
+        before = self.before
+        at = _place_of(parts, before)
         if at is None:
             return None
-        between = list(map(plain, self.before[at + 1 :]))
-        if at == 0 or plain(self.before[at - 1]) in word_sets.QUESTION_WORDS:
-            return None if word_sets.CLAUSE_STARTS.intersection(between) else _quotable(self.before[at])
+        between = list(map(plain, before[at + 1 :]))
+        if at == 0 or plain(before[at - 1]) in word_sets.QUESTION_WORDS:
+            return None if word_sets.CLAUSE_STARTS.intersection(between) else _quotable(before[at])
         between = between[between[:1] != [] and between[0] in word_sets.SUBJECT_PRONOUNS :]  # "Why, have you seen it?"
-        return None if word_sets.PHRASE_STARTS.intersection(between) else _quotable(self.before[at])
-
-    def _place_of(self, parts: Collection[str]) -> int | None:
-        for at in reversed(range(len(self.before))):
-            first, last = parts_of(self.before[at])[0], parts_of(self.before[at])[-1]
-            is_possessive = last == "'s" and first not in word_sets.CONTRACTED_IS
-            if first in parts or (last in parts and not is_possessive):
-                return at
-        return None
+        return None if word_sets.PHRASE_STARTS.intersection(between) else _quotable(before[at])
 
     def phrase(self, pattern: re.Pattern[str]) -> str | None:
         """Quote the first match in the sentence, without the capital that starts the sentence."""
@@ -118,6 +124,16 @@ class EditFacts(WordFacts):
             return None
         text = " ".join(match.group().split())
         return _without_capital(text) if match.start() == 0 or text.isupper() else text
+
+
+def _place_of(parts: Collection[str], words: Sequence[str]) -> int | None:
+    for at in reversed(range(len(words))):
+        word_parts = parts_of(words[at])
+        first, last = word_parts[0], word_parts[-1]
+        is_possessive = last == "'s" and first not in word_sets.CONTRACTED_IS
+        if first in parts or (last in parts and not is_possessive):
+            return at
+    return None
 
 
 def with_capitals(text: str, capitals: Mapping[str, str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from api.grammar import word_sets
 from api.grammar.explain.edit_facts import EditFacts, WordFacts, with_capitals
@@ -58,7 +57,7 @@ class FactFinder:
         last, first = first + len(edit.old), first + known.num_same
         facts = EditFacts(
             known.num_same, known.old, known.new, known.head, known.verb, known.capitals, known.not_old,
-            edit.reason, tuple(chain.from_iterable(texts[:first])), tuple(chain.from_iterable(texts[last:])), sentence,
+            edit.reason, texts, first, last, sentence,
         )  # fmt: skip
         if edit.reason in _WITH_EXPRESSION:
             facts.expression_before = self._expression_at_the_end(list(map(plain, facts.before)))
@@ -152,7 +151,7 @@ def _cut_at_marks(sentence: str, words: Sequence[Piece], first: int, last: int) 
     after: list[str] = []
     end = words[last - 1].end
     for word in words[last:]:
-        if _MARK.search(sentence, end, word.start):
+        if sentence[end : word.start] != " " and _MARK.search(sentence, end, word.start):
             break
         after.append(word.text)
         end = word.end

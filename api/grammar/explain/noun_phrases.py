@@ -54,7 +54,7 @@ class PhraseReader:
         if first in word_sets.SUBJECT_PRONOUNS or first in word_sets.INDEFINITE_PRONOUNS:
             return Phrase((clause[start],), start + 1, _pronoun_number(first), is_pronoun=True)
         begin = start + (first in word_sets.PREDETERMINERS and _is_determiner(clause, start + 1))
-        if [plain(word) for word in clause[start : start + 2]] == ["every", "one"]:
+        if first == "every" and [plain(word) for word in clause[start + 1 : start + 2]] == ["one"]:
             return Phrase(tuple(clause[start : start + 2]), start + 2, Number.SINGULAR, is_pronoun=True)
         if _is_determiner(clause, begin):
             return self._with_determiner(clause, start, begin + 1)

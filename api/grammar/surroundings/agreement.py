@@ -7,7 +7,7 @@ import re
 from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.context import Context, is_mark, is_plural, without_adverbs
+from api.grammar.surroundings.context import TOKEN, Context, is_mark, is_plural, without_adverbs
 from api.grammar.verb_words import parts_of
 
 _PERSONS = {"i": "first", "he": "singular", "she": "singular", "we": "plural", "they": "plural"}
@@ -28,8 +28,6 @@ _ONE_NAME = re.compile(
     r"(?:(?:[Tt]he|[Aa]n?|[Oo]ur|[Mm]y|[Yy]our|[Tt]heir|[Ii]ts|[Hh]is|[Hh]er|[Tt]his|[Ee]ach)\s)?"
     r"(?:[A-Z]{2,}|\w[\w-]*[.@][\w.@-]*\w)\s$"
 )
-_TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
-_NEAR = 120
 _NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) - {"than"} | {"to"}  # fmt: skip
@@ -88,19 +86,21 @@ def disagrees(context: Context) -> bool:
 
 def is_of_another_subject(context: Context) -> bool:
     """Return whether 'be' goes with "but Dubai" or "that is": "I like Fujairah but Dubai [are] rich"."""
-    before = context.sentence[max(0, context.edit.start - _NEAR) : context.edit.start]
-    is_one = context.edit.replacement[0] in ("are", "were") and _BUT_ONE.search(before) is not None
+    before = context.text_before
+    is_are = context.edit.replacement[0] in ("are", "were") and "but " in before
+    is_one = is_are and _BUT_ONE.search(before) is not None
     return is_one or (_THAT_IS.search(before) is not None and context.after[:1] == [","])
 
 
 def is_over(context: Context) -> bool:
     """Return whether the time that follows in the same clause is over: "[remains] high in 1973"."""
-    edit = context.edit
-    after = context.sentence[edit.end : edit.end + _NEAR].lower()
-    time = _FINISHED.search(after)
-    if time is None or context.words.may_be_past(parts_of(edit.replacement[0])[0]):
+    if not context.holds("ago", "in ", "last ", "yesterday"):
         return False
-    words = _TOKEN.findall(after[: time.start()])
+    after = context.text_after.lower()
+    time = _FINISHED.search(after)
+    if time is None or context.words.may_be_past(parts_of(context.edit.replacement[0])[0]):
+        return False
+    words = TOKEN.findall(after[: time.start()])
     return words[-1:] not in (["from"], ["of"]) and not any(_may_be_a_verb(word, context) for word in words)
 
 
@@ -111,8 +111,10 @@ def _may_be_a_verb(word: str, context: Context) -> bool:
 
 def is_of_things_that_do(context: Context) -> bool:
     """Return whether the subject is a plural with an -ing before it, and no activity: "Rising costs [is] a problem"."""
+    if not _makes_singular(context.edit):
+        return False
     subject = without_adverbs(context.clause_before)
-    if not _makes_singular(context.edit) or len(subject) < 2 or not context.has_form(subject[0], "ing"):
+    if len(subject) < 2 or not context.has_form(subject[0], "ing"):
         return False
     place = 1 if is_plural(subject[1]) else 2  # "Rising energy costs"
     if len(subject) <= place or not is_plural(subject[place]) or subject[1] in word_sets.CLOSED_CLASS:
@@ -128,6 +130,8 @@ def is_of_latin_plural(context: Context) -> bool:
     if not _makes_singular(context.edit):
         return False
     subject = context.clause_before or context.after[:4]  # "Are the data ready?"
+    if _PLURALS_WITHOUT_S.isdisjoint(subject):
+        return False
     for at, word in enumerate(subject):
         if word in word_sets.PREPOSITIONS or word in word_sets.CLAUSE_STARTS - {"when", "if", "because"}:
             return False
@@ -154,7 +158,10 @@ def has_no_subject(context: Context) -> bool:
 
 def is_of_one_name(context: Context) -> bool:
     """Return whether the subject is one name in -s: of a file or a program, "Vue.js [render]", or capitals, "DNS"."""
-    return _ONE_NAME.search(context.sentence[: context.edit.start][-_NEAR:]) is not None
+    before = context.text_before
+    name = before.rsplit(maxsplit=1)[-1:]  # to look at it first is faster than the pattern
+    may_be_one = any(word.isupper() or "." in word or "@" in word for word in name)
+    return may_be_one and _ONE_NAME.search(before) is not None
 
 
 def _makes_singular(edit: Proposal) -> bool:

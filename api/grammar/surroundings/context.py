@@ -4,47 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.verb_words import VerbWords, plain
 
-_NEAR = 120  # characters that are read on either side
-_TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
-_SENTENCE_ENDS = frozenset(".!?")
+NEAR = 120  # characters that are read on either side
+TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+_SENTENCE_END = re.compile("[.!?]")
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
     """Holds an edit with the words and marks before and behind it, in small letters."""
 
-    sentence: str
-    edit: Proposal
-    words: VerbWords
-    before: Sequence[str]
-    after: Sequence[str]
-    before_as_written: Sequence[str]
+    def __init__(self, sentence: str, edit: Proposal, words: VerbWords) -> None:
+        self.sentence = sentence
+        self.edit = edit
+        self.words = words
+        self.text_before = sentence[max(0, edit.start - NEAR) : edit.start]
+        self.text_after = sentence[edit.end : edit.end + NEAR]
+        self.before_as_written: Sequence[str] = TOKEN.findall(self.text_before)
+        self.before: Sequence[str] = [plain(token) for token in self.before_as_written]
+        self._after: Sequence[str] | None = None
 
-    @classmethod
-    def of(cls, sentence: str, edit: Proposal, words: VerbWords) -> Context:
-        """Read the sentence around the edit."""
-        written = _TOKEN.findall(sentence[max(0, edit.start - _NEAR) : edit.start])
-        after = [plain(token) for token in _TOKEN.findall(sentence[edit.end : edit.end + _NEAR])]
-        end = next((at for at, token in enumerate(after) if token in _SENTENCE_ENDS), len(after))
-        return cls(sentence, edit, words, [plain(token) for token in written], after[:end], written)
+    @property
+    def after(self) -> Sequence[str]:
+        """Return the words and marks behind the edit up to the end of the sentence. Few rules ask for them."""
+        if self._after is None:
+            text = _SENTENCE_END.split(self.text_after, 1)[0]
+            self._after = [plain(token) for token in TOKEN.findall(text)]
+        return self._after
+
+    def holds(self, *texts: str) -> bool:
+        """Return whether one of the texts stands near the edit. That is known before the words are."""
+        near = f"{self.text_before} {self.text_after}".lower()
+        return any(text in near for text in texts)
 
     @property
     def clause_before(self) -> Sequence[str]:
         """Return the words before the edit, from the last mark on."""
-        start = next((at for at in range(len(self.before), 0, -1) if is_mark(self.before[at - 1])), 0)
-        return self.before[start:]
+        before = self.before
+        for at in range(len(before) - 1, -1, -1):
+            if is_mark(before[at]):
+                return before[at + 1 :]
+        return before
 
     @property
     def clause_after(self) -> Sequence[str]:
         """Return the words behind the edit, up to the first mark."""
-        end = next((at for at, token in enumerate(self.after) if is_mark(token)), len(self.after))
-        return self.after[:end]
+        for at, token in enumerate(self.after):
+            if is_mark(token):
+                return self.after[:at]
+        return self.after
 
     def has_form(self, word: str, form: str) -> bool:
         """Return whether the word may be this form of a verb."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from api.grammar.proposals import Proposal
 
 # By the mark that opens a quotation: which mark closes it; a single one may open again instead.
-_OPENING = re.compile(r"[\"\u201c\u2018]|(?<![\w'])'(?=[^\s'])")
+# It begins with a plain set of characters, so that the search is fast.
+_OPENING = re.compile(r"[\"\u201c\u2018'](?:(?<!')|(?<![\w']')(?=[^\s']))")
 _CLOSING = {
     '"': re.compile('"'),
     "\u201c": re.compile("\u201d"),
@@ -28,6 +29,8 @@ _NEAR = 60  # characters around a quotation that are read
 
 def is_quoted_for_its_form(sentence: str, edit: Proposal) -> bool:
     """Return whether the edit stands in a quotation that is no speech: 'The title is "We [were] kings".'."""
+    if _OPENING.search(sentence, 0, edit.start + 1) is None:
+        return False
     for start, end in _quotations(sentence):
         if start < edit.start and edit.end < end:
             return not _is_speech(sentence, start, end)

@@ -57,10 +57,12 @@ def is_no_future(context: Context) -> bool:
 
 def is_no_past(context: Context) -> bool:
     """Return whether every time that is over is a complement: "photos from last summer", "mentioned yesterday"."""
-    left, right = context.clause_before, context.clause_after
-    over = [*_agos(left), *_agos(right)]
-    if any(map(_shows_a_past, (left, right))) or not all(over):
+    if not context.holds("ago", "last", "yesterday"):
         return False
+    left, right = context.clause_before, context.clause_after
+    if _shows_a_past(left) or _shows_a_past(right):
+        return False
+    over = [*_agos(left), *_agos(right)]
     over += [_is_bound(left, time) for time in _pasts(left)]
     over += [_is_bound(right, time) or (time[0] == 0 and _takes_a_time(context)) for time in _pasts(right)]
     return bool(over) and all(over)
@@ -68,6 +70,8 @@ def is_no_past(context: Context) -> bool:
 
 def is_because(context: Context) -> bool:
     """Return whether the sentence says 'since' for 'because', so that no perfect is due: "since I like dogs"."""
+    if not context.holds("since"):
+        return False
     source = [part.lower() for part in context.edit.source]
     if "since" in context.after:
         clause = context.after[context.after.index("since") + 1 :]
@@ -88,8 +92,9 @@ def _ends(word: str, following: str) -> bool:
 
 def _times(words: Sequence[str], day: str, first: str) -> Iterator[_Time]:
     """Yield the places of "tomorrow" and "next week", or of "yesterday" and "last week", possessives included."""
+    owner = f"{day}'s"
     for at, word in enumerate(words):
-        if word.removesuffix("'s") == day:
+        if word in (day, owner):
             has_part = at + 1 < len(words) and words[at + 1] in ("morning", "afternoon", "evening", "night")
             yield at, at + 1 + has_part
         elif word == first and at + 1 < len(words) and words[at + 1].removesuffix("'s") in _PERIODS:

@@ -59,5 +59,5 @@ def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
     vetoes = _VETOES.get(edit.reason)
     if vetoes is None:
         return False
-    context = Context.of(sentence, edit, words)
+    context = Context(sentence, edit, words)
     return any(veto(context) for veto in vetoes)
