@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
 from api.grammar.edit_script import EOS_ID, ScriptEdit, parse_script
-from api.grammar.explain.fact_finder import EditWords, FactFinder
+from api.grammar.explain.fact_finder import FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
 from api.grammar.language import language_of, seems_english
@@ -263,11 +263,11 @@ class TextPipeline:
         text = draft.sentence[first.end : last.start].join(map(_written, parts, news))
         if text == original:
             return None
-        change = EditWords(about.source, news[0] if about is first else self._cased(draft, about), about.reason)
-        facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about.word, change)
+        new = news[0] if about is first else self._cased(draft, about)
+        facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about, new)
         explanation = explain(facts)
-        for part, new in zip(parts, news, strict=True) if about.confidence >= draft.min_confidence else ():
-            texts[part.word : part.word + len(part.source)] = [new, *[()] * (len(part.source) - 1)]
+        for part, words in zip(parts, news, strict=True) if about.confidence >= draft.min_confidence else ():
+            texts[part.word : part.word + len(part.source)] = [words, *[()] * (len(part.source) - 1)]
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
         return Edit(about.start, about.end, original, text, about.reason, explanation, about.confidence, verb)

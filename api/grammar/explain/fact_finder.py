@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from api.grammar import word_sets
 from api.grammar.explain.edit_facts import EditFacts, WordFacts, with_capitals
@@ -12,6 +11,7 @@ from api.grammar.explain.following_subjects import FollowingSubjectFinder
 from api.grammar.explain.noun_phrases import Number
 from api.grammar.explain.subjects import UNCLEAR, Kind, Subject, SubjectFinder, quoted
 from api.grammar.memo import memo
+from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.grammar.verbs import VerbForms
@@ -31,15 +31,6 @@ _TITLES = frozenset(["mr", "mrs", "ms", "dr", "st", "mt"])
 _BE = VerbForms("be", "is", "being", ("was", "were"), ("been",), is_irregular=True, count=0)
 
 
-@dataclass(slots=True)
-class EditWords:
-    """Holds the words an edit removes, the words it inserts, and the reason."""
-
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-    reason: Reason
-
-
 class FactFinder:
     """Gathers the facts of an edit from the verb table and the sentence."""
 
@@ -50,11 +41,16 @@ class FactFinder:
         self._following = FollowingSubjectFinder(words)
 
     def find(
-        self, sentence: str, words: Sequence[Piece], texts: Sequence[Sequence[str]], first: int, edit: EditWords
+        self,
+        sentence: str,
+        words: Sequence[Piece],
+        texts: Sequence[Sequence[str]],
+        edit: Proposal,
+        new: tuple[str, ...],
     ) -> EditFacts:
-        """Find the facts. `texts` are what earlier edits made of each of the `words`; this edit begins at `first`."""
-        known = self._word_facts((edit.old, edit.new))
-        last, first = first + len(edit.old), first + known.num_same
+        """Find the facts. `texts` are what earlier edits made of each of the `words`, `new` is what this one writes."""
+        known = self._word_facts((edit.source, new))
+        first, last = edit.word + known.num_same, edit.word + len(edit.source)
         facts = EditFacts(
             known.num_same, known.old, known.new, known.head, known.verb, known.capitals, known.not_old,
             edit.reason, texts, first, last, sentence,
