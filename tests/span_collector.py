@@ -23,8 +23,6 @@ class Span:
     start_s: float
     end_s: float
     facts: dict[str, Any]
-    events: list[str]
-    flags: int
 
 
 class SpanCollector(PostReceiver):
@@ -54,9 +52,7 @@ def _spans(request: ExportTraceServiceRequest) -> list[Span]:
 def _span(service: str, span: Any) -> Span:
     times = span.start_time_unix_nano / 1e9, span.end_time_unix_nano / 1e9
     ids = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
-    return Span(
-        service, span.name, *ids, *times, _facts(span.attributes), [event.name for event in span.events], span.flags
-    )
+    return Span(service, span.name, *ids, *times, _facts(span.attributes))
 
 
 def _facts(attributes: Any) -> dict[str, Any]:

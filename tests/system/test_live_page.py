@@ -32,6 +32,7 @@ def live(browser: Browser, site: str) -> Iterator[Page]:
     page = context.new_page()
     watch = PolicyWatch(page, site)
     page.goto(f"{site}/ops")
+    expect(page.locator("#figures dd").first).to_be_visible()  # somebody watches: the worker says what it does
     yield page
     context.close()
     assert watch.faults == []

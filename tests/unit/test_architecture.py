@@ -190,5 +190,15 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
     assert sum(length <= 20 for length in lengths) >= 0.9 * len(lengths)
 
 
+@pytest.mark.parametrize(("plugin", "most_lines"), [("api.tracing", 200), ("api.live", 450), ("api.learners", 160)])
+def test_a_plugin_keeps_its_ceiling_and_only_the_site_imports_it(plugin: str, most_lines: int) -> None:
+    own = [path for path in _sources() if _is_inside(_module_name(path), plugin)]
+    served = [path for path in _sources() if path not in own and _module_name(path).split(".")[0] != "ops"]
+    users = {_module_name(path) for path in served if any(_is_inside(name, plugin) for name in _imports(path))}
+
+    assert users == {"api.site"}
+    assert 0 < sum(len(path.read_text().splitlines()) for path in own) <= most_lines
+
+
 def test_what_a_request_loads_does_not_grow() -> None:
     assert sum(request_path.files().values()) <= MAX_REQUEST_PATH_LINES

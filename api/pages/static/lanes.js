@@ -1,6 +1,6 @@
 // Draws slots and iterations: one row a slot, one column an iteration, the newest at the right.
 
-const CELL = 9, GAP = 1;
+const CELL = 9, GAP = 1, MOST_ROWS = 32;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /** Returns an iteration as the server sends it, with maps by slot. */
@@ -14,24 +14,22 @@ export function columnOf([ms, began, decoding, ended], before) {
 }
 
 export class Lanes {
-  constructor(parent, title, mostRows) {
+  constructor(parent, name) {
     this.columns = [];
     this.rows = 1;
-    this.mostRows = mostRows;
     const figure = parent.appendChild(document.createElement("div"));
-    figure.className = title.className;
+    figure.className = "worker";
     this.title = figure.appendChild(document.createElement("h3"));
-    this.title.textContent = title.text;
+    this.title.textContent = name;
     this.canvas = figure.appendChild(document.createElement("canvas"));
     this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", title.text);
-    this.figure = figure;
+    this.canvas.setAttribute("aria-label", `Slots of worker ${name} by iteration; the figures below say it in numbers.`);
   }
 
   add(column) {
     this.columns.push(column);
     const slots = [...column.began.keys(), ...column.decoding.keys()];
-    this.rows = Math.min(this.mostRows, Math.max(this.rows, ...slots.map((slot) => slot + 1)));
+    this.rows = Math.min(MOST_ROWS, Math.max(this.rows, ...slots.map((slot) => slot + 1)));
     if (this.columns.length > 600) this.columns.splice(0, this.columns.length - 600);
   }
 

@@ -53,8 +53,8 @@ function take({ worker, slots, iterations }) {
   let one = workers.get(worker);
   if (!one) {
     byId("idle")?.remove();
-    const lanes = new Lanes(byId("workers"), { className: "worker", text: worker }, 32);
-    workers.set(worker, (one = { lanes, pending: [], last: null, owed: 0, name: worker }));
+    one = { lanes: new Lanes(byId("workers"), worker), pending: [], last: null, owed: 0, name: worker };
+    workers.set(worker, one);
   }
   for (const iteration of iterations) {
     const column = columnOf(iteration, one.last);
@@ -67,7 +67,6 @@ function take({ worker, slots, iterations }) {
   }
   if (one.pending.length > MOST_BEHIND) one.pending.splice(0, one.pending.length - 120);
   if (one.last) showBusy(one, one.last.decoding.size + one.last.began.size - one.last.ended.size, slots);
-  one.lanes.canvas.setAttribute("aria-label", `Slots of worker ${worker} by iteration; the figures below say it in numbers.`);
   if (numFreed) byId("taken").textContent = `While others waited, ${numTaken} of ${numFreed} freed slots were taken in the very next iteration.`;
 }
 
