@@ -93,6 +93,12 @@ class SentenceTooLong(ServingError):
         self.num_tokens = num_tokens
 
 
+class NeedsAQueue(ServingError):
+    """What is asked for is kept for later, and the mode of this server keeps nothing."""
+
+    status, slug, title = 501, "needs-a-queue", "This mode has no queue"
+
+
 class RequestFailed(ServingError):
     """Every attempt to run the request failed; it is kept as a dead letter."""
 

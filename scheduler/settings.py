@@ -93,7 +93,7 @@ class Settings:
         "Mode static: tokens every member decodes, needed or not (longer answers are cut); 0: until its own end.",
         Range(0, MAX_OUTPUT_TOKENS),
     )
-    model_threads: int = _setting(4, "Mode threaded: threads that run the model.", Range(1, 64))
+    model_threads: int = _setting(4, "Mode threaded: requests that run the model at once.", Range(1, 64))
     strictness: float | None = _setting(
         None,
         "How sure the model must be before it changes a sentence: higher changes less, 20 nothing. Empty: as shipped.",

@@ -37,6 +37,8 @@ class Asked:
 class FakeCorrector(Corrector):
     """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
 
+    ask = None
+
     def __init__(self) -> None:
         self.jobs: list[Asked] = []
         self.error: Exception | None = None

@@ -28,7 +28,7 @@ from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
 from worker.mailbox.protocol import MailboxStatus, Submission
-from worker.mailbox.waiters import Waiters, WaitingMailbox
+from worker.mailbox.waiters import WaitingMailbox
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
@@ -40,12 +40,12 @@ class MailboxAtOnce(WaitingMailbox):
     """Puts 'went' for every third word of each sentence."""
 
     def __init__(self, pause: Pause) -> None:
-        super().__init__(None, Waiters())
+        super().__init__()
         edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause
 
-    def _accept(self, wanted: Submission) -> None:
+    def enqueue(self, wanted: Submission) -> None:
         self._waiters.add(wanted)
         wanted.accepted_s = 1.0
 

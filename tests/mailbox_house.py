@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from redis import Redis
 
@@ -25,8 +25,6 @@ from tests.pace import patient
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import Heartbeat
-from worker.mailbox.memory import InMemoryMailbox
-from worker.mailbox.memory_queue import InMemoryWorkerMailbox
 from worker.mailbox.observing import Found
 from worker.mailbox.protocol import (
     ApiMailbox,
@@ -37,7 +35,6 @@ from worker.mailbox.protocol import (
     WorkerReport,
 )
 from worker.mailbox.redis_observer import RedisObserver
-from worker.mailbox.waiters import WaitingMailbox
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 T = TypeVar("T")
@@ -59,8 +56,11 @@ def a_bare_submission(requests: Sequence[CorrectionRequest], within_s: float | N
     return Submission(name, "", "fingerprint", requests=tuple(requests), within_s=within_s)
 
 
-class SubmittingMailbox(WaitingMailbox):
-    """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted."""
+class SubmittingMailbox(RedisApiMailbox):
+    """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted.
+
+    Looks at all of Redis, too.
+    """
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Submission:
         return self.submit_all((request,), within_s)
@@ -86,19 +86,11 @@ class SubmittingMailbox(WaitingMailbox):
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]
 
-
-class SubmittingRedisMailbox(SubmittingMailbox, RedisApiMailbox):
-    """Over Redis; looks at all of it, too, as a mailbox inside one process does."""
-
     def observe(self) -> Observed:
         return RedisObserver(self.ask).observe()
 
     def find(self, request_id: str) -> Found | None:
         return RedisObserver(self.ask).find(request_id)
-
-
-class SubmittingMemoryMailbox(SubmittingMailbox, InMemoryMailbox):
-    """Inside this process."""
 
 
 def ids_of(inbox: Inbox) -> list[str]:
@@ -137,22 +129,6 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
     return eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).deliveries, within_s)[0]
 
 
-class House(Protocol):
-    """Mailboxes that share one queue."""
-
-    def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox: ...
-
-    def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox: ...
-
-    def end_deadline(self, job_id: str) -> None:
-        """The deadline of a job is over, at any speed of the machine."""
-
-    def kill(self, worker: WorkerMailbox) -> None:
-        """The worker dies without a word, and the others have noticed."""
-
-    def close(self) -> None: ...
-
-
 class SteppedWorkerMailbox(RedisWorkerMailbox):
     """Each exchange waits for its replies, and no claim stands between two steps of a test."""
 
@@ -176,15 +152,15 @@ class SteppedWorkerMailbox(RedisWorkerMailbox):
 
 
 class RedisHouse:
-    """Over a real Redis or fakeredis."""
+    """Mailboxes that share one queue, over a real Redis or fakeredis."""
 
     def __init__(self, connect: Callable[[], Redis], kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> None:
         self.connect = connect
         self._kind = kind
         self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
 
-    def api(self, limits: MailboxLimits | None = None) -> SubmittingRedisMailbox:
-        self.mailboxes.append(mailbox := SubmittingRedisMailbox(self.connect(), limits))
+    def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
+        self.mailboxes.append(mailbox := SubmittingMailbox(self.connect(), limits))
         return mailbox
 
     def worker(
@@ -196,9 +172,11 @@ class RedisHouse:
         return mailbox
 
     def end_deadline(self, job_id: str) -> None:
+        """The deadline of a job is over, at any speed of the machine."""
         self.connect().hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
 
     def kill(self, worker: RedisWorkerMailbox) -> None:
+        """The worker dies without a word, and the others have noticed."""
         self.mailboxes.remove(worker)
         worker._heartbeat.stop()
         client = self.connect()
@@ -212,29 +190,3 @@ class RedisHouse:
     def close(self) -> None:
         for mailbox in self.mailboxes:
             mailbox.close()
-
-
-class MemoryHouse:
-    """Inside this process. There is one API end; limits count from its first mention."""
-
-    def __init__(self) -> None:
-        self._mailbox: SubmittingMemoryMailbox | None = None
-
-    def api(self, limits: MailboxLimits | None = None) -> SubmittingMemoryMailbox:
-        self._mailbox = self._mailbox or SubmittingMemoryMailbox(limits)
-        return self._mailbox
-
-    def worker(self, report: Callable[[], WorkerReport] = WorkerReport) -> WorkerMailbox:
-        worker = self.api().worker_end()
-        worker.open(lambda: True, report)
-        return worker
-
-    def end_deadline(self, job_id: str) -> None:
-        self.api()._queue.jobs[job_id].deadline_s = 0.0
-
-    def kill(self, worker: InMemoryWorkerMailbox) -> None:
-        worker.give_up()
-
-    def close(self) -> None:
-        if self._mailbox is not None:
-            self._mailbox.close()

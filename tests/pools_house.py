@@ -8,7 +8,7 @@ from redis import Redis
 
 from scheduler.messages import NO_CAPACITY, Delivery, Inbox
 from scheduler.pools import HandedDelivery
-from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingRedisMailbox, a_request, take
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, a_request, take
 from worker.mailbox.connection import connect
 from worker.mailbox.protocol import Submission, WorkerReport
 from worker.pools.decode import DecodeEnd
@@ -70,7 +70,7 @@ def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
     return {one.request.request_id: one.handoff for one in deliveries}
 
 
-def a_request_that_was_offered(pools: Pools, name: str = "a") -> tuple[SubmittingRedisMailbox, Submission, PrefillEnd]:
+def a_request_that_was_offered(pools: Pools, name: str = "a") -> tuple[SubmittingMailbox, Submission, PrefillEnd]:
     api, worker = pools.api(), pools.prefill()
     ticket = api.submit(a_request(name))
     assert take(worker) == [name]

@@ -78,7 +78,7 @@ class KeptRequests:
 
     def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
         """Of an asynchronous request nobody has counted those of its answers before they are asked for."""
-        ask = getattr(self._corrector.mailbox, "ask", None)  # of one over Redis
+        ask = self._corrector.mailbox.ask
         if exchange.account is not None and ask is not None and ask(script("first", request_id)):
             ends = [job.state for job in found.jobs if isinstance(job.state, Completion)]
             exchange.more_tokens = sum([len(completion.output_ids) for completion in ends])

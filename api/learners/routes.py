@@ -22,9 +22,8 @@ from worker.mailbox.protocol import MailboxLimits
 
 def add_learners(app: Api) -> None:
     """Count for learners, and add the two routes."""
-    ask = getattr(app.mailbox, "ask", None)  # of one over Redis
     learners: Learners = InMemoryLearners()
-    if ask is not None:
+    if (ask := app.mailbox.ask) is not None:
         app.reports = learners = RedisLearners(ask, MailboxLimits.from_settings(app.settings).max_memory_bytes)
 
     def note(exchange: Exchange, outcome: object, is_first: bool) -> None:

@@ -16,7 +16,7 @@ from scheduler.errors import Unauthorized
 def add_live_view(app: Api) -> None:
     """Add the page and what feeds it."""
     page = PageFile.read(STATIC / "ops.html")
-    hub = Hub(app.mailbox, goals_of(app.settings), getattr(app.mailbox, "ask", None))
+    hub = Hub(app.mailbox, goals_of(app.settings), app.mailbox.ask)
 
     @app.get("/ops")
     def show_live_view() -> Reply:

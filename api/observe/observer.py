@@ -1,17 +1,18 @@
-"""Who looks for an API process: at the queue in Redis, or at the one inside the process."""
+"""Who looks for an API process: at the queue in Redis, or at the engines inside the process."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import cast
 
 from scheduler.accounts import Account
 from worker.mailbox.observing import Found, Observer
+from worker.mailbox.protocol import ApiMailbox
 
 
-def observer_of(mailbox: Any) -> Observer:
-    """The mailbox itself, in the modes without a queue and over several."""
-    if hasattr(mailbox, "observe"):
+def observer_of(mailbox: ApiMailbox) -> Observer:
+    """The mailbox itself in the modes without a queue."""
+    if mailbox.ask is None:
         return cast(Observer, mailbox)
     from worker.mailbox.redis_observer import RedisObserver  # the modes without a queue load no redis
 

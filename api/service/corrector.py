@@ -18,14 +18,13 @@ from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import ReplyMode, Submission
-from worker.mailbox.waiters import WaitingMailbox
+from worker.mailbox.protocol import ApiMailbox, ReplyMode, Submission
 
 
 class Corrector:
     """Corrects by way of a mailbox. Used from many threads or greenlets."""
 
-    def __init__(self, pipeline: TextPipeline, mailbox: WaitingMailbox, settings: Settings) -> None:
+    def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
         self.pipeline = pipeline
         self.pause = pipeline.pause  # for callers that cut long texts themselves

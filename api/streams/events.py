@@ -22,9 +22,8 @@ from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError
 from scheduler.messages import Completion
-from worker.mailbox.following import HEARTBEAT_S
-from worker.mailbox.following import follow as follow_answers
 from worker.mailbox.protocol import ReplyMode, Submission
+from worker.mailbox.waiters import HEARTBEAT_S
 
 _COMMENT = b": nothing new\n\n"
 
@@ -78,7 +77,7 @@ def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Ge
 def _events(
     corrector: Corrector, exchange: Exchange, wanted: Submission, draft: TextDraft
 ) -> Generator[Edit | Correction | None]:
-    states = follow_answers(corrector.mailbox, wanted, exchange.left_s(), exchange.has_left)
+    states = corrector.mailbox.follow(wanted, exchange.left_s(), exchange.has_left)
     with closing(states):
         try:
             first = next(states)

@@ -38,11 +38,10 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         ("sentences", f"up to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
         ("batching", f"mode {settings.mode}, {_batching(settings)}"),
     ]  # fmt: skip
-    if settings.mode != "sync":
-        bound = f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"
-        rows.append(("queue bound", bound))
     if settings.uses_queue:
+        bound = f"{settings.max_queue_requests:,} requests or {settings.max_queue_tokens:,} tokens, then 503"
         rows += [
+            ("queue bound", bound),
             ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
             ("Redis", redis_url),
             *_redis_port(settings),

@@ -1,4 +1,4 @@
-"""Which corrector the API gets: over the queue, or with the workers in its own process; broken, where --break asks.
+"""Which corrector the API gets: over the queue, or with the model in its own process; broken, where --break asks.
 
 Called in gunicorn's worker process, so everything is imported there, after gevent has patched the standard library.
 """
@@ -31,22 +31,16 @@ def _maker_of(settings: Settings) -> Callable[[Settings], Corrector]:
 
 
 def _local_corrector(settings: Settings) -> Corrector:
-    """Modes sync and threaded: the worker's actor over the mailbox inside this process, one request at a time each."""
-    from threading import Thread
+    """Modes sync and threaded."""
     from time import monotonic
 
     from api.grammar.pipeline import TextPipeline
     from api.service.corrector import Corrector
-    from worker.actor import Actor
     from worker.engine import load_weights_as_served, new_engine
-    from worker.mailbox.memory import InMemoryMailbox
-    from worker.mailbox.protocol import MailboxLimits
+    from worker.local import LocalEngines
 
     pipeline = TextPipeline.load()
     weights = load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
-    mailbox = InMemoryMailbox(MailboxLimits.from_settings(settings))
-    for number in range(1 if settings.mode == "sync" else settings.model_threads):
-        engine = new_engine(weights, settings, monotonic)
-        actor = Actor(engine, mailbox.worker_end(), settings.grace_s)
-        Thread(target=actor.run, name=f"model-{number}", daemon=True).start()
-    return Corrector(pipeline, mailbox, settings)
+    num_engines = 1 if settings.mode == "sync" else settings.model_threads
+    engines = [new_engine(weights, settings, monotonic) for _ in range(num_engines)]
+    return Corrector(pipeline, LocalEngines(engines, settings.max_queue_requests), settings)

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
-from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from worker.mailbox import api_threads
 from worker.mailbox.protocol import ApiMailbox, Submission, WorkerMailbox
 
@@ -18,7 +18,7 @@ def nothing_is_reserved(api: ApiMailbox) -> bool:
     return (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
 
 
-def test_an_answer_reaches_who_waits(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_reaches_who_waits(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_threads, "POLL_S", 3600.0)
     api, worker = house.api(), house.worker()
     completion = Completion("a", FinishReason.LENGTH, (5, 6, 7), Timings(0.1, 0.002, 0.03))
@@ -32,7 +32,7 @@ def test_an_answer_reaches_who_waits(house: House, monkeypatch: pytest.MonkeyPat
     assert nothing_is_reserved(api)
 
 
-def test_an_answer_is_stored_for_who_asks_later(house: House) -> None:
+def test_an_answer_is_stored_for_who_asks_later(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     api.wait(_answered(api, worker, "a"))
 
@@ -42,7 +42,7 @@ def test_an_answer_is_stored_for_who_asks_later(house: House) -> None:
     assert take(worker) == []
 
 
-def test_of_two_answers_the_first_one_counts(house: House) -> None:
+def test_of_two_answers_the_first_one_counts(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -55,7 +55,7 @@ def test_of_two_answers_the_first_one_counts(house: House) -> None:
     assert api.wait(api.submit(a_request("a"))).output_ids == (1,)
 
 
-def test_a_failed_request_says_so_and_is_released(house: House) -> None:
+def test_a_failed_request_says_so_and_is_released(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -67,7 +67,7 @@ def test_a_failed_request_says_so_and_is_released(house: House) -> None:
     assert nothing_is_reserved(api)
 
 
-def test_a_cancelled_request_that_waits_is_never_delivered(house: House) -> None:
+def test_a_cancelled_request_that_waits_is_never_delivered(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
 
@@ -79,7 +79,7 @@ def test_a_cancelled_request_that_waits_is_never_delivered(house: House) -> None
     assert nothing_is_reserved(api)
 
 
-def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: House) -> None:
+def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -94,7 +94,7 @@ def test_a_cancelled_request_that_runs_is_dropped_by_its_worker(house: House) ->
     assert worker.num_duplicates == 0
 
 
-def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None:
+def test_the_request_lives_on_while_another_waiter_is_left(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     first, second = api.submit(a_request("a")), api.submit(a_request("a"))
 
@@ -105,7 +105,7 @@ def test_the_request_lives_on_while_another_waiter_is_left(house: House) -> None
     assert api.wait(second) == an_answer("a")
 
 
-def test_an_answer_is_waited_for_only_once(house: House) -> None:
+def test_an_answer_is_waited_for_only_once(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = _answered(api, worker, "a")
     api.wait(ticket)
@@ -114,7 +114,7 @@ def test_an_answer_is_waited_for_only_once(house: House) -> None:
         api.wait(ticket)
 
 
-def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: House) -> None:
+def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(one) == ["a"]
@@ -127,7 +127,7 @@ def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: Hou
     assert api.wait(ticket).output_ids == (2,)
 
 
-def test_every_way_out_of_the_queue_releases_exactly_once(house: House) -> None:
+def test_every_way_out_of_the_queue_releases_exactly_once(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     tickets = {name: api.submit(a_request(name)) for name in ("finished", "failed", "cancelled", "late", "queued")}
     assert len(take(worker, free_tokens=42 * 4)) == 4

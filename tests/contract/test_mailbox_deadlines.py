@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from scheduler.errors import DeadlineExceeded
-from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
 from worker.mailbox.protocol import ApiMailbox, WorkerMailbox, WorkerReport
 
 RATE = 0.7  # reserved tokens per second
 
 
-def a_worker_with_a_rate(house: House, api: ApiMailbox) -> WorkerMailbox:
+def a_worker_with_a_rate(house: RedisHouse, api: ApiMailbox) -> WorkerMailbox:
     worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=RATE))
     eventually(lambda: api.status().service_rate_tokens_per_s == RATE)
     return worker
 
 
-def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothing(house: House) -> None:
+def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothing(house: RedisHouse) -> None:
     api = house.api()
     worker = a_worker_with_a_rate(house, api)
     api.submit(a_request("first"))
@@ -31,7 +31,7 @@ def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothi
     assert take(worker) == ["first", "in"]
 
 
-def test_an_empty_queue_takes_what_a_bad_rate_would_refuse(house: House) -> None:
+def test_an_empty_queue_takes_what_a_bad_rate_would_refuse(house: RedisHouse) -> None:
     api = house.api()
     worker = a_worker_with_a_rate(house, api)
 
@@ -40,7 +40,7 @@ def test_an_empty_queue_takes_what_a_bad_rate_would_refuse(house: House) -> None
     assert take(worker) == ["a"]
 
 
-def test_what_expired_may_be_sent_again(house: House) -> None:
+def test_what_expired_may_be_sent_again(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"), within_s=600.0)
     house.end_deadline("a")
@@ -54,7 +54,7 @@ def test_what_expired_may_be_sent_again(house: House) -> None:
     assert api.status().reserved_requests == 0
 
 
-def test_before_any_rate_is_known_nothing_is_refused_for_being_late(house: House) -> None:
+def test_before_any_rate_is_known_nothing_is_refused_for_being_late(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
 
     api.submit(a_request("a"), within_s=300.0)
@@ -62,7 +62,7 @@ def test_before_any_rate_is_known_nothing_is_refused_for_being_late(house: House
     assert take(worker) == ["a"]
 
 
-def test_what_waited_past_its_deadline_is_never_begun_and_who_waits_is_told_so(house: House) -> None:
+def test_what_waited_past_its_deadline_is_never_begun_and_who_waits_is_told_so(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("late"), within_s=600.0)
     api.submit(a_request("other"), within_s=600.0)
@@ -76,7 +76,9 @@ def test_what_waited_past_its_deadline_is_never_begun_and_who_waits_is_told_so(h
 
 
 @pytest.mark.parametrize("within_s", [None, 3600.0])
-def test_somebody_who_waits_longer_for_the_same_request_keeps_it_alive(house: House, within_s: float | None) -> None:
+def test_somebody_who_waits_longer_for_the_same_request_keeps_it_alive(
+    house: RedisHouse, within_s: float | None
+) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("a"), within_s=600.0)
     api.submit(a_request("a"), within_s=within_s)

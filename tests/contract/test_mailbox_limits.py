@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scheduler.errors import RateLimited
-from tests.mailbox_house import House, a_request
+from tests.mailbox_house import RedisHouse, a_request
 from tests.recorded_requests import a_record
 from worker.mailbox import admission
 from worker.mailbox.protocol import ApiMailbox
@@ -29,14 +29,14 @@ def accepted(api: ApiMailbox, limits: str, client: str = "1", num_asked: int = 1
     return done
 
 
-def test_a_second_brings_so_many_requests_and_no_more(house: House) -> None:
+def test_a_second_brings_so_many_requests_and_no_more(house: RedisHouse) -> None:
     assert accepted(house.api(), "0.005 0") == 1  # one, and the next after 200 s
     began_s = time.monotonic()
     num_accepted = accepted(house.api(), "4.001 0", client="2")
     assert 4 <= num_accepted <= 4.001 * (1 + time.monotonic() - began_s)
 
 
-def test_the_refusal_says_what_is_allowed_and_when_to_come_again(house: House) -> None:
+def test_the_refusal_says_what_is_allowed_and_when_to_come_again(house: RedisHouse) -> None:
     api = house.api()
     submit(api, "1", "0.005 0", "first")
 
@@ -49,7 +49,7 @@ def test_the_refusal_says_what_is_allowed_and_when_to_come_again(house: House) -
     assert api.observe().counts["refused_share"] == 1
 
 
-def test_tokens_are_counted_as_they_are_reserved_and_one_request_always_fits(house: House) -> None:
+def test_tokens_are_counted_as_they_are_reserved_and_one_request_always_fits(house: RedisHouse) -> None:
     api = house.api()
     tokens = a_request("x").reserved_tokens
 
@@ -59,12 +59,12 @@ def test_tokens_are_counted_as_they_are_reserved_and_one_request_always_fits(hou
         submit(api, "2", f"0 {tokens * 2}", "second")
 
 
-def test_clients_and_requests_without_a_limit_are_not_counted(house: House) -> None:
+def test_clients_and_requests_without_a_limit_are_not_counted(house: RedisHouse) -> None:
     assert accepted(house.api(), "") == 12
     assert [accepted(house.api(), "0.005 0", client=client) for client in ("2", "3")] == [1, 1]
 
 
-def test_what_was_refused_uses_nothing_up(house: House) -> None:
+def test_what_was_refused_uses_nothing_up(house: RedisHouse) -> None:
     """By a limit on tokens, of that on requests."""
     api = house.api()
     tokens = a_request("x").reserved_tokens
@@ -76,7 +76,7 @@ def test_what_was_refused_uses_nothing_up(house: House) -> None:
     submit(api, "1", "2 0", "second")
 
 
-def test_a_request_that_is_repeated_counts_once(house: House) -> None:
+def test_a_request_that_is_repeated_counts_once(house: RedisHouse) -> None:
     api = house.api()
     for _ in range(5):
         record = a_record("kept", "key", is_async=True, client="1", limits="0.005 0")

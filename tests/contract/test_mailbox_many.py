@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
-from tests.mailbox_house import House, a_request, an_answer, answer, eventually, take, unblocked
+from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, unblocked
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits, WorkerMailbox
 
 
@@ -21,7 +21,7 @@ def reserved(api: ApiMailbox) -> tuple[int, int, int]:
     return status.reserved_requests, status.reserved_tokens, status.queue_depth
 
 
-def test_requests_submitted_together_are_delivered_in_order_behind_those_before(house: House) -> None:
+def test_requests_submitted_together_are_delivered_in_order_behind_those_before(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("before"))
 
@@ -32,7 +32,7 @@ def test_requests_submitted_together_are_delivered_in_order_behind_those_before(
     assert take(worker) == ["before", "c", "a", "b"]
 
 
-def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: House) -> None:
+def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     wanted = api.submit_all(some("a", "b", "c"))
     assert (take(one), take(two)) == (["a", "b"], ["c"])
@@ -45,7 +45,7 @@ def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: Ho
     assert reserved(api) == (0, 0, 0)
 
 
-def test_waiting_ends_with_the_last_answer_and_not_before(house: House) -> None:
+def test_waiting_ends_with_the_last_answer_and_not_before(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     wanted = api.submit_all(some("a", "b"))
     assert take(worker) == ["a", "b"]
@@ -63,7 +63,7 @@ def test_waiting_ends_with_the_last_answer_and_not_before(house: House) -> None:
     ("limits", "first"),
     [(MailboxLimits(max_requests=4), 2), (MailboxLimits(max_tokens=4 * 42), 2), (MailboxLimits(max_requests=3), 1)],
 )
-def test_a_queue_without_room_for_all_takes_none(house: House, limits: MailboxLimits, first: int) -> None:
+def test_a_queue_without_room_for_all_takes_none(house: RedisHouse, limits: MailboxLimits, first: int) -> None:
     api, worker = house.api(limits), house.worker()
     api.submit_all(some(*"xyz"[:first]))
     before = reserved(api)
@@ -77,7 +77,7 @@ def test_a_queue_without_room_for_all_takes_none(house: House, limits: MailboxLi
 
 
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
-def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: House, limits: MailboxLimits) -> None:
+def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHouse, limits: MailboxLimits) -> None:
     api = house.api(limits)
 
     with pytest.raises(InvalidRequest, match=r"3 sentences that may need 126 tokens; .* Send it in parts"):
@@ -86,7 +86,7 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: House, l
     assert reserved(api) == (0, 0, 0)
 
 
-def test_sent_twice_they_run_once(house: House) -> None:
+def test_sent_twice_they_run_once(house: RedisHouse) -> None:
     api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
 
     first, second = api.submit_all(some("a", "b")), api.submit_all(some("a", "b", "c"))
@@ -97,7 +97,7 @@ def test_sent_twice_they_run_once(house: House) -> None:
     assert api.wait_all(second) == [an_answer("a"), an_answer("b"), an_answer("c")]
 
 
-def test_those_refused_are_not_attached_to_what_runs_already(house: House) -> None:
+def test_those_refused_are_not_attached_to_what_runs_already(house: RedisHouse) -> None:
     limits = MailboxLimits(max_requests=3)
     one, other = house.api(limits), house.api(limits)
     wanted = one.submit_all(some("a", "b", "c"))
@@ -110,7 +110,7 @@ def test_those_refused_are_not_attached_to_what_runs_already(house: House) -> No
     eventually(lambda: reserved(one) == (0, 0, 0))
 
 
-def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) -> None:
+def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     wanted = api.submit_all(some("a", "b", "c", "d"))
     assert take(worker, free_tokens=3 * 42) == ["a", "b", "c"]
@@ -125,7 +125,7 @@ def test_one_failure_is_the_answer_and_cancels_the_others_at_once(house: House) 
     assert take(worker) == [], "d was taken out of the queue"
 
 
-def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> None:
+def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     wanted = api.submit_all(some("a", "b", "c"))
     assert take(worker, free_tokens=2 * 42) == ["a", "b"]
@@ -138,7 +138,7 @@ def test_one_deadline_counts_for_all_and_cancels_what_is_left(house: House) -> N
     eventually(lambda: reserved(api) == (0, 0, 0))
 
 
-def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
+def test_a_client_that_leaves_cancels_all_that_is_left(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     wanted = api.submit_all(some("a", "b", "c"))
     assert take(worker, free_tokens=2 * 42) == ["a", "b"]
@@ -151,7 +151,7 @@ def test_a_client_that_leaves_cancels_all_that_is_left(house: House) -> None:
     eventually(lambda: reserved(api) == (0, 0, 0))
 
 
-def test_the_cancellation_of_one_ends_all(house: House) -> None:
+def test_the_cancellation_of_one_ends_all(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     wanted = api.submit_all(some("a", "b", "c"))
 
@@ -163,7 +163,7 @@ def test_the_cancellation_of_one_ends_all(house: House) -> None:
     assert take(worker) == []
 
 
-def test_what_another_waits_for_is_not_cancelled_with_the_others(house: House) -> None:
+def test_what_another_waits_for_is_not_cancelled_with_the_others(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     both, shared = api.submit_all(some("a", "b")), api.submit(a_request("b"))
 

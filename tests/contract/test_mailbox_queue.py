@@ -8,12 +8,12 @@ import pytest
 
 from scheduler.errors import QueueFull, ShuttingDown
 from scheduler.messages import Delivery, FreeCapacity
-from tests.mailbox_house import AMPLE, House, a_request, answer, eventually, ids_of, take, unblocked
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take, unblocked
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import MailboxLimits
 
 
-def test_a_request_reaches_the_worker_as_it_was_sent(house: House) -> None:
+def test_a_request_reaches_the_worker_as_it_was_sent(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     request = a_request("one")
 
@@ -24,7 +24,7 @@ def test_a_request_reaches_the_worker_as_it_was_sent(house: House) -> None:
     assert 0 <= delivery.waited_s < 5
 
 
-def test_exactly_as_many_requests_as_allowed_are_accepted(house: House) -> None:
+def test_exactly_as_many_requests_as_allowed_are_accepted(house: RedisHouse) -> None:
     api = house.api(MailboxLimits(max_requests=3))
     for number in range(3):
         api.submit(a_request(f"r{number}"))
@@ -36,7 +36,7 @@ def test_exactly_as_many_requests_as_allowed_are_accepted(house: House) -> None:
     assert api.status().reserved_requests == 3
 
 
-def test_exactly_as_many_tokens_as_allowed_are_accepted(house: House) -> None:
+def test_exactly_as_many_tokens_as_allowed_are_accepted(house: RedisHouse) -> None:
     api = house.api(MailboxLimits(max_tokens=100))
     api.submit(a_request("a", num_prompt_tokens=18))
     with pytest.raises(QueueFull):
@@ -47,7 +47,7 @@ def test_exactly_as_many_tokens_as_allowed_are_accepted(house: House) -> None:
     assert api.status().reserved_tokens == 100
 
 
-def test_work_in_progress_counts_against_the_bound(house: House) -> None:
+def test_work_in_progress_counts_against_the_bound(house: RedisHouse) -> None:
     api, worker = house.api(MailboxLimits(max_requests=1)), house.worker()
     api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -59,7 +59,7 @@ def test_work_in_progress_counts_against_the_bound(house: House) -> None:
     api.submit(a_request("b"))
 
 
-def test_a_request_to_be_followed_is_refused_before_it_is_followed(house: House) -> None:
+def test_a_request_to_be_followed_is_refused_before_it_is_followed(house: RedisHouse) -> None:
     """A stream has one status, and this is the last moment for it."""
     api = house.api(MailboxLimits(max_requests=1))
     api.submit(a_request("first"))
@@ -68,7 +68,7 @@ def test_a_request_to_be_followed_is_refused_before_it_is_followed(house: House)
         api.submit_recorded(a_record("second", is_followed=True), [a_request("second")])
 
 
-def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: House) -> None:
+def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: RedisHouse) -> None:
     api, worker = house.api(MailboxLimits(max_requests=1)), house.worker()
     api.submit(a_request("a"))
 
@@ -79,7 +79,7 @@ def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: House) -> 
     assert take(worker) == ["a"]
 
 
-def test_requests_are_delivered_in_the_order_of_their_arrival(house: House) -> None:
+def test_requests_are_delivered_in_the_order_of_their_arrival(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     names = [f"r{number}" for number in range(20)]
 
@@ -89,7 +89,7 @@ def test_requests_are_delivered_in_the_order_of_their_arrival(house: House) -> N
     assert take(worker) == names
 
 
-def test_the_same_request_sent_twice_runs_once(house: House) -> None:
+def test_the_same_request_sent_twice_runs_once(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
 
     first, second = api.submit(a_request("same")), api.submit(a_request("same"))
@@ -100,12 +100,12 @@ def test_the_same_request_sent_twice_runs_once(house: House) -> None:
     assert api.status().reserved_requests == 0
 
 
-def test_a_request_id_that_rq_could_not_read_is_refused(house: House) -> None:
+def test_a_request_id_that_rq_could_not_read_is_refused(house: RedisHouse) -> None:
     with pytest.raises(ValueError, match="request id"):
         house.api().submit(a_request("a:b"))
 
 
-def test_delivery_stops_at_the_first_request_that_does_not_fit(house: House) -> None:
+def test_delivery_stops_at_the_first_request_that_does_not_fit(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     for name, size in (("a", 10), ("b", 100), ("c", 1)):
         api.submit(a_request(name, num_prompt_tokens=size))
@@ -115,7 +115,7 @@ def test_delivery_stops_at_the_first_request_that_does_not_fit(house: House) -> 
     assert take(worker, free_tokens=132) == ["b"]
 
 
-def test_no_more_requests_are_delivered_than_there_is_room_for(house: House) -> None:
+def test_no_more_requests_are_delivered_than_there_is_room_for(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
@@ -125,7 +125,7 @@ def test_no_more_requests_are_delivered_than_there_is_room_for(house: House) -> 
     assert take(worker, requests=2) == ["c"]
 
 
-def test_the_first_request_that_does_not_fit_is_named_and_stays_in_the_queue(house: House) -> None:
+def test_the_first_request_that_does_not_fit_is_named_and_stays_in_the_queue(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
@@ -136,7 +136,7 @@ def test_the_first_request_that_does_not_fit_is_named_and_stays_in_the_queue(hou
     assert api.status().queue_depth == 2
 
 
-def test_each_of_two_workers_gets_its_share(house: House) -> None:
+def test_each_of_two_workers_gets_its_share(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     for number in range(9):
         api.submit(a_request(f"r{number}"))
@@ -146,7 +146,7 @@ def test_each_of_two_workers_gets_its_share(house: House) -> None:
     assert api.status().queue_depth == 2
 
 
-def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: House) -> None:
+def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
@@ -159,7 +159,7 @@ def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: House) -> N
     assert [delivery.attempt for delivery in inbox.deliveries] == [1, 1, 1]
 
 
-def test_a_worker_that_leaves_gives_its_work_to_the_others(house: House) -> None:
+def test_a_worker_that_leaves_gives_its_work_to_the_others(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     api.submit(a_request("a"))
     assert take(one) == ["a"]
@@ -171,7 +171,7 @@ def test_a_worker_that_leaves_gives_its_work_to_the_others(house: House) -> None
     assert api.status().live_workers == 1
 
 
-def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> None:
+def test_an_idle_worker_is_woken_by_the_first_request(waking_house: RedisHouse) -> None:
     api, worker = waking_house.api(), waking_house.worker()
     assert worker.exchange((), AMPLE, wait_s=0.01).deliveries == ()
     threading.Timer(0.1, api.submit, [a_request("a")]).start()
@@ -181,11 +181,11 @@ def test_an_idle_worker_is_woken_by_the_first_request(waking_house: House) -> No
     assert ids_of(inbox) == ["a"]
 
 
-def test_an_exchange_that_may_not_wait_returns_at_once(house: House) -> None:
+def test_an_exchange_that_may_not_wait_returns_at_once(house: RedisHouse) -> None:
     assert unblocked(lambda: house.worker().exchange((), AMPLE)).deliveries == ()
 
 
-def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> None:
+def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: RedisHouse) -> None:
     api = house.api()
     ticket = api.submit(a_request("a"))
 
@@ -197,7 +197,7 @@ def test_a_closed_mailbox_takes_nothing_and_answers_who_waits(house: House) -> N
         api.submit(a_request("b"))
 
 
-def test_the_status_counts_what_waits_and_what_is_reserved(house: House) -> None:
+def test_the_status_counts_what_waits_and_what_is_reserved(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
@@ -209,7 +209,7 @@ def test_the_status_counts_what_waits_and_what_is_reserved(house: House) -> None
     assert (status.reserved_requests, status.reserved_tokens) == (3, 126)
 
 
-def test_the_request_of_who_is_told_of_the_shutdown_is_cancelled(house: House) -> None:
+def test_the_request_of_who_is_told_of_the_shutdown_is_cancelled(house: RedisHouse) -> None:
     api, other = house.api(), house.api()
     ticket = api.submit(a_request("a"))
 

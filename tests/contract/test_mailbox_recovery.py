@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.errors import Cancelled, RequestFailed
 from scheduler.messages import FreeCapacity
-from tests.mailbox_house import AMPLE, House, a_request, an_answer, answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
 from worker.mailbox.protocol import ApiMailbox
 
 
@@ -19,7 +19,7 @@ def names_of(number: int) -> list[str]:
     return [f"r{each:03}" for each in range(number)]
 
 
-def submit_and_die(house: House, names: list[str]) -> ApiMailbox:
+def submit_and_die(house: RedisHouse, names: list[str]) -> ApiMailbox:
     """All of them run in one worker, which dies."""
     api, worker = house.api(), house.worker()
     api.submit_all([a_request(name) for name in names])
@@ -32,7 +32,7 @@ def submit_and_die(house: House, names: list[str]) -> ApiMailbox:
     ("number", "sizes"), [(2, [1, 1]), (3, [2, 1]), (5, [2, 2, 1]), (16, [4, 4, 4, 4]), (32, [6, 6, 6, 6, 6, 2])]
 )
 def test_what_a_worker_died_with_comes_back_in_groups_of_the_root_of_its_number(
-    house: House, number: int, sizes: list[int]
+    house: RedisHouse, number: int, sizes: list[int]
 ) -> None:
     submit_and_die(house, names_of(number))
     two, groups = house.worker(), []
@@ -45,7 +45,7 @@ def test_what_a_worker_died_with_comes_back_in_groups_of_the_root_of_its_number(
     assert sum(groups, []) == names_of(number)
 
 
-def test_a_group_that_dies_again_comes_back_one_by_one_before_the_other_groups(house: House) -> None:
+def test_a_group_that_dies_again_comes_back_one_by_one_before_the_other_groups(house: RedisHouse) -> None:
     submit_and_die(house, names_of(9))
     two = house.worker()
     assert take(two) == ["r000", "r001", "r002"]
@@ -59,7 +59,7 @@ def test_a_group_that_dies_again_comes_back_one_by_one_before_the_other_groups(h
     assert found == [["r000"], ["r001"], ["r002"], ["r003", "r004", "r005"], ["r006", "r007", "r008"]]
 
 
-def test_beside_a_group_that_runs_nothing_is_begun_and_behind_the_last_one_all_that_waits(house: House) -> None:
+def test_beside_a_group_that_runs_nothing_is_begun_and_behind_the_last_one_all_that_waits(house: RedisHouse) -> None:
     api = submit_and_die(house, names_of(4))
     api.submit_all([a_request(name) for name in ("fresh", "also")])
     two = house.worker()
@@ -74,7 +74,7 @@ def test_beside_a_group_that_runs_nothing_is_begun_and_behind_the_last_one_all_t
     assert take(two) == ["fresh", "also"]
 
 
-def test_a_group_waits_until_its_worker_holds_nothing_else(house: House) -> None:
+def test_a_group_waits_until_its_worker_holds_nothing_else(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     api.submit_all([a_request(name) for name in ("a", "b", "c")])
     assert take(one, free_tokens=42) == ["a"]
@@ -86,7 +86,7 @@ def test_a_group_waits_until_its_worker_holds_nothing_else(house: House) -> None
     assert take(two) == ["a"]
 
 
-def test_two_workers_that_recover_together_run_a_group_each(house: House) -> None:
+def test_two_workers_that_recover_together_run_a_group_each(house: RedisHouse) -> None:
     submit_and_die(house, names_of(9))
     two, three = house.worker(), house.worker()
 
@@ -96,7 +96,7 @@ def test_two_workers_that_recover_together_run_a_group_each(house: House) -> Non
     assert take(three) == ["r006", "r007", "r008"]
 
 
-def test_two_workers_that_die_together_leave_groups_of_their_own(house: House) -> None:
+def test_two_workers_that_die_together_leave_groups_of_their_own(house: RedisHouse) -> None:
     api, one, two = house.api(), house.worker(), house.worker()
     api.submit_all([a_request(name) for name in names_of(8)])
     held = [take(one), take(two)]
@@ -112,7 +112,7 @@ def test_two_workers_that_die_together_leave_groups_of_their_own(house: House) -
     assert all(len(group) <= 2 and any(set(group) <= set(some) for some in held) for group in found[:-1])
 
 
-def test_a_group_that_does_not_fit_comes_in_parts(house: House) -> None:
+def test_a_group_that_does_not_fit_comes_in_parts(house: RedisHouse) -> None:
     submit_and_die(house, names_of(9))
     two = house.worker()
 
@@ -123,7 +123,7 @@ def test_a_group_that_does_not_fit_comes_in_parts(house: House) -> None:
     assert take(two) == ["r003", "r004", "r005"]
 
 
-def test_suspects_that_are_cancelled_or_late_do_not_run_and_the_others_of_their_group_do(house: House) -> None:
+def test_suspects_that_are_cancelled_or_late_do_not_run_and_the_others_of_their_group_do(house: RedisHouse) -> None:
     api, one = house.api(), house.worker()
     api.submit_all([a_request(name) for name in ("a", "cancelled", "b")])
     late = api.submit(a_request("late"), within_s=600.0)
@@ -141,7 +141,7 @@ def test_suspects_that_are_cancelled_or_late_do_not_run_and_the_others_of_their_
     eventually(lambda: nothing_is_reserved(api))
 
 
-def test_what_leaves_with_its_worker_stays_a_suspect(house: House) -> None:
+def test_what_leaves_with_its_worker_stays_a_suspect(house: RedisHouse) -> None:
     api = submit_and_die(house, names_of(4))
     api.submit(a_request("fresh"))
     two = house.worker()
@@ -152,7 +152,7 @@ def test_what_leaves_with_its_worker_stays_a_suspect(house: House) -> None:
     assert take(three) == ["r000", "r001"]
 
 
-def test_a_death_in_company_counts_as_no_attempt(house: House) -> None:
+def test_a_death_in_company_counts_as_no_attempt(house: RedisHouse) -> None:
     submit_and_die(house, names_of(9))
     two = house.worker()
     assert len(take(two)) == 3
@@ -169,7 +169,7 @@ def test_a_death_in_company_counts_as_no_attempt(house: House) -> None:
 
 @pytest.mark.parametrize(("number", "place", "most_deaths"), [(1, 0, 3), (2, 1, 4), (5, 4, 4), (65, 32, 5)])
 def test_a_request_that_kills_its_workers_takes_nobody_along(
-    house: House, number: int, place: int, most_deaths: int
+    house: RedisHouse, number: int, place: int, most_deaths: int
 ) -> None:
     api, names = house.api(), names_of(number)
     poison = names[place]
@@ -194,7 +194,7 @@ def test_a_request_that_kills_its_workers_takes_nobody_along(
     assert nothing_is_reserved(api)
 
 
-def test_what_an_engine_failed_on_comes_again_as_if_the_worker_had_died(house: House) -> None:
+def test_what_an_engine_failed_on_comes_again_as_if_the_worker_had_died(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     done, *others = [api.submit(a_request(name)) for name in ("done", "a", "b")]
     assert take(worker) == ["done", "a", "b"]
@@ -211,7 +211,7 @@ def test_what_an_engine_failed_on_comes_again_as_if_the_worker_had_died(house: H
     assert nothing_is_reserved(api)
 
 
-def test_a_request_that_is_called_off_while_its_engine_fails_does_not_come_again(house: House) -> None:
+def test_a_request_that_is_called_off_while_its_engine_fails_does_not_come_again(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -225,7 +225,7 @@ def test_a_request_that_is_called_off_while_its_engine_fails_does_not_come_again
     assert nothing_is_reserved(api)
 
 
-def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: House) -> None:
+def test_a_request_whose_workers_die_three_times_is_a_dead_letter(house: RedisHouse) -> None:
     api = house.api()
     ticket = api.submit(a_request("deadly"))
     for attempt in (1, 2, 3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.errors import QueueFull, RateLimited
-from tests.mailbox_house import House, a_request, answer, eventually, take
+from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
 from worker.mailbox.protocol import ApiMailbox, MailboxLimits
 
@@ -24,18 +24,18 @@ def fill(api: ApiMailbox, client: str, most: int = 40, prefix: str = "") -> int:
     return most
 
 
-def test_one_client_alone_may_fill_the_queue(house: House) -> None:
+def test_one_client_alone_may_fill_the_queue(house: RedisHouse) -> None:
     assert fill(house.api(LIMITS), ONE) == 28  # what nobody waits for leaves an eighth
 
 
-def test_a_client_without_a_name_may_fill_the_queue_beside_others(house: House) -> None:
+def test_a_client_without_a_name_may_fill_the_queue_beside_others(house: RedisHouse) -> None:
     api = house.api(LIMITS)
     fill(api, ONE, most=2)
 
     assert fill(api, "") == 26
 
 
-def test_while_another_waits_a_client_holds_at_most_half(house: House) -> None:
+def test_while_another_waits_a_client_holds_at_most_half(house: RedisHouse) -> None:
     api = house.api(LIMITS)
     fill(api, OTHER, most=3)
 
@@ -49,7 +49,7 @@ def test_while_another_waits_a_client_holds_at_most_half(house: House) -> None:
     assert fill(api, OTHER, prefix="more-") >= 8
 
 
-def test_a_client_that_filled_the_queue_alone_gets_no_more_once_another_has_asked(house: House) -> None:
+def test_a_client_that_filled_the_queue_alone_gets_no_more_once_another_has_asked(house: RedisHouse) -> None:
     api, worker = house.api(LIMITS), house.worker()
     fill(api, ONE)
     with pytest.raises(QueueFull):
@@ -63,7 +63,7 @@ def test_a_client_that_filled_the_queue_alone_gets_no_more_once_another_has_aske
 
 
 @pytest.mark.parametrize("end", ["answered", "cancelled"])
-def test_what_has_ended_is_held_no_more(house: House, end: str) -> None:
+def test_what_has_ended_is_held_no_more(house: RedisHouse, end: str) -> None:
     api, worker = house.api(LIMITS), house.worker()
     fill(api, OTHER, most=3)
     num_held = fill(api, ONE)
@@ -80,7 +80,7 @@ def test_what_has_ended_is_held_no_more(house: House, end: str) -> None:
     assert 14 <= fill(api, ONE, prefix="again-") <= 16
 
 
-def test_a_request_that_is_greater_than_the_share_is_taken_from_who_holds_nothing(house: House) -> None:
+def test_a_request_that_is_greater_than_the_share_is_taken_from_who_holds_nothing(house: RedisHouse) -> None:
     api = house.api(LIMITS)
     fill(api, OTHER, most=3)
 
@@ -91,7 +91,7 @@ def test_a_request_that_is_greater_than_the_share_is_taken_from_who_holds_nothin
     assert accepted.request_id == "large"
 
 
-def test_when_the_queue_is_full_of_what_nobody_waits_for_those_who_wait_still_find_room(house: House) -> None:
+def test_when_the_queue_is_full_of_what_nobody_waits_for_those_who_wait_still_find_room(house: RedisHouse) -> None:
     api = house.api(LIMITS)
     fill(api, ONE)
 

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
+from api.http.replies import EVENTS
 from ops.cli import main
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
@@ -114,6 +115,36 @@ def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, re
     pids = {role: len(other.pids(role)) for role in ("api", "worker", "redis")}
 
     assert pids == {"api": 1, "worker": int(has_queue), "redis": int(has_queue)}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("POST", "/correct", {"Prefer": "respond-async"}, 202),
+        ("POST", "/correct", {"Idempotency-Key": "a new one"}, 200),
+        ("GET", "/requests/0123456789abcdef", {}, 404),
+        ("DELETE", "/requests/0123456789abcdef", {}, 404),
+    ],
+)
+def test_what_needs_a_queue_says_so_in_a_mode_without_one(
+    other: RunningSystem, request: pytest.FixtureRequest, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    has_queue = request.node.callspec.params["other"] in QUEUE_MODES
+    body = b'{"sentence": "He goed to school"}' if method == "POST" else None
+
+    reply = send(other.url, method, path, body, JSON | headers)
+
+    assert reply.status == status if has_queue else (reply.status, reply.slug) == (501, "needs-a-queue")
+
+
+def test_edits_are_streamed_in_every_mode_and_end_in_the_answer(other: RunningSystem) -> None:
+    answer = post_sentence(other.url, TEXT).body
+
+    reply = send(other.url, "POST", "/correct", json.dumps({"sentence": TEXT}).encode(), JSON | {"Accept": EVENTS})
+
+    events = [event.split("\ndata: ") for event in reply.body.strip().split("\n\n") if event.startswith("event: ")]
+    assert [name for name, _ in events] == ["event: edit"] * len(answer["edits"]) + ["event: done"]
+    assert json.loads(events[-1][1]) | {"request_id": ""} == answer | {"request_id": ""}
 
 
 @pytest.mark.parametrize("mode", LOCAL_MODES)

@@ -13,7 +13,7 @@ from scheduler.errors import NotReady, RequestFailed
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
-    SubmittingRedisMailbox,
+    SubmittingMailbox,
     a_request,
     an_answer,
     answer,
@@ -70,7 +70,7 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_threads, "POLL_S", 60.0)  # only what the subscription brings counts
-    worker, api = house.worker(), SubmittingRedisMailbox(connect(f"{redis_url}?protocol=3"))
+    worker, api = house.worker(), SubmittingMailbox(connect(f"{redis_url}?protocol=3"))
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
 
@@ -80,7 +80,7 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
     api.close()
 
 
-def hold_packets(api: SubmittingRedisMailbox) -> tuple[threading.Event, list[int]]:
+def hold_packets(api: SubmittingMailbox) -> tuple[threading.Event, list[int]]:
     """They go out once the event is set. Their sizes in bytes."""
     may_go, sizes, ask = threading.Event(), [], api._sender._connection.ask
 

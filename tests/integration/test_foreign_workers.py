@@ -24,7 +24,7 @@ from scheduler.errors import Cancelled, NotReady
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import (
     RedisHouse,
-    SubmittingRedisMailbox,
+    SubmittingMailbox,
     a_request,
     an_answer,
     answer,
@@ -61,7 +61,7 @@ def serve(worker: RedisWorkerMailbox, num: int) -> dict[str, int]:
     return times
 
 
-def assert_all_is_settled(api: SubmittingRedisMailbox, client: Redis, num_done: int) -> None:
+def assert_all_is_settled(api: SubmittingMailbox, client: Redis, num_done: int) -> None:
     counts = {
         name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items() if value.isdigit()
     }
@@ -142,7 +142,7 @@ def test_a_worker_of_rq_is_named_by_log_alert_and_doctor(
     assert foreign_worker in caplog.text
 
 
-def reason_of(api: SubmittingRedisMailbox) -> str:
+def reason_of(api: SubmittingMailbox) -> str:
     """Why /readyz is 503."""
     try:
         check_status(api.status())

@@ -16,12 +16,12 @@ from worker.mailbox import api_threads
 PUSH_UNTIL_REFUSED = """
     import sys
     from scheduler.errors import QueueFull
-    from tests.mailbox_house import SubmittingRedisMailbox, a_request
+    from tests.mailbox_house import SubmittingMailbox, a_request
     from worker.mailbox.connection import connect
     from worker.mailbox.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
-    api, num_accepted, num_refused = SubmittingRedisMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
+    api, num_accepted, num_refused = SubmittingMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
     for number in range(200):
         try:
             api.submit(a_request(f"{name}-{number}"))
@@ -36,12 +36,12 @@ GREENLETS = """
     monkey.patch_all()
     import sys, threading, time
     import gevent
-    from tests.mailbox_house import AMPLE, SubmittingRedisMailbox, a_request, an_answer, ids_of
+    from tests.mailbox_house import AMPLE, SubmittingMailbox, a_request, an_answer, ids_of
     from worker.mailbox.connection import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
     url = sys.argv[1]
-    api, worker = SubmittingRedisMailbox(connect(url)), RedisWorkerMailbox(connect(url))
+    api, worker = SubmittingMailbox(connect(url)), RedisWorkerMailbox(connect(url))
     worker.open(lambda: True)
     answered = []
 

@@ -1,4 +1,4 @@
-"""The worker's loop, with the in-memory mailbox and a small random model."""
+"""The worker's loop, with fakeredis and a small random model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from time import monotonic
 from unittest.mock import Mock, patch
 
+import fakeredis
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
@@ -17,14 +18,13 @@ from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
 from scheduler.static import StaticBatching
-from tests.mailbox_house import SubmittingMemoryMailbox
+from tests.mailbox_house import SteppedWorkerMailbox, SubmittingMailbox
 from tests.pace import patient
 from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
-from worker.mailbox.memory_queue import InMemoryWorkerMailbox
-from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.protocol import MailboxDown, WorkerReport
 from worker.model.forward import MiniGPT
 
 
@@ -34,11 +34,46 @@ def request(name: str, max_output: int = 8) -> CorrectionRequest:
 
 
 def engine() -> Engine:
-    limits = BatchLimits(2048, 64, 512)
-    return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
+    return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
 
 
-def actor(subject: Engine, mailbox: SubmittingMemoryMailbox, grace_s: float) -> Actor:
+class End(SteppedWorkerMailbox):
+    """Beats also while the loop does not iterate: on a slow machine it would end the process of the tests."""
+
+    num_failures = 0  # of the next exchanges
+
+    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
+        super().open(lambda: True, report)
+
+    def exchange(self, *arguments: object, **options: object) -> Inbox:
+        self.num_failures -= 1
+        if self.num_failures >= 0:
+            raise MailboxDown("made up by a test")
+        return super().exchange(*arguments, **options)
+
+
+class Mailbox(SubmittingMailbox):
+    """The API's end of a queue; knows how to make the worker's."""
+
+    def __init__(self) -> None:
+        self._server = fakeredis.FakeServer()
+        self.ends: list[End] = []
+        super().__init__(fakeredis.FakeRedis(server=self._server, protocol=2))
+
+    def worker_end(self) -> End:
+        self.ends.append(end := End(fakeredis.FakeRedis(server=self._server, protocol=2)))
+        return end
+
+
+@pytest.fixture
+def mailbox() -> Iterator[Mailbox]:
+    mailbox = Mailbox()
+    yield mailbox
+    for end in (mailbox, *mailbox.ends):
+        end.close()
+
+
+def actor(subject: Engine, mailbox: Mailbox, grace_s: float) -> Actor:
     return Actor(subject, mailbox.worker_end(), grace_s, idle_wait_s=0.02)
 
 
@@ -54,8 +89,7 @@ def running(worker: Actor) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def test_every_request_is_answered_by_the_loop():
-    mailbox = SubmittingMemoryMailbox()
+def test_every_request_is_answered_by_the_loop(mailbox: Mailbox):
 
     with running(actor(engine(), mailbox, grace_s=1.0)):
         tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
@@ -64,8 +98,7 @@ def test_every_request_is_answered_by_the_loop():
     assert answered == [f"r{i}" for i in range(20)]
 
 
-def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
-    mailbox = SubmittingMemoryMailbox()
+def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves(mailbox: Mailbox):
     tickets = [mailbox.submit(request(f"r{i}")) for i in range(5)]
     worker = actor(engine(), mailbox, grace_s=600.0)
 
@@ -77,8 +110,7 @@ def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves():
     assert [mailbox.wait(ticket).request_id for ticket in tickets] == [f"r{i}" for i in range(5)]
 
 
-def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
-    mailbox = SubmittingMemoryMailbox()
+def test_a_stopped_worker_without_grace_hands_back_what_it_holds(mailbox: Mailbox):
     ticket = mailbox.submit(request("r", max_output=32))
     hurried = actor(engine(), mailbox, grace_s=0.0)
     hurried.open()
@@ -90,8 +122,7 @@ def test_a_stopped_worker_without_grace_hands_back_what_it_holds():
         assert mailbox.wait(ticket).request_id == "r"
 
 
-def test_a_request_the_model_cannot_run_fails_alone():
-    mailbox = SubmittingMemoryMailbox()
+def test_a_request_the_model_cannot_run_fails_alone(mailbox: Mailbox):
     bad = CorrectionRequest("bad", (9999,), (0,), 4, "test-tokenizer")
 
     with running(actor(engine(), mailbox, grace_s=1.0)):
@@ -102,8 +133,7 @@ def test_a_request_the_model_cannot_run_fails_alone():
             mailbox.wait(failing)
 
 
-def test_a_request_that_the_engine_cannot_compute_fails_after_three_attempts_and_its_neighbours_are_answered():
-    mailbox = SubmittingMemoryMailbox()
+def test_a_request_that_cannot_be_computed_fails_after_three_attempts_and_its_neighbours_are_answered(mailbox: Mailbox):
     subject = engine()
     subject.policy.plan = failing_for("poison", subject.policy.plan)
     names = ("before", "poison", "behind")
@@ -144,8 +174,7 @@ def test_room_that_was_planned_but_never_given_is_not_freed_twice():
     assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048
 
 
-def test_requests_that_come_together_are_decoded_together():
-    mailbox = SubmittingMemoryMailbox()
+def test_requests_that_come_together_are_decoded_together(mailbox: Mailbox):
     subject = engine()
     tickets = [mailbox.submit(request(f"r{i}")) for i in range(8)]
 
@@ -156,9 +185,9 @@ def test_requests_that_come_together_are_decoded_together():
     assert subject.observer.observations.summary()["mean_decode_batch"] > 1
 
 
-def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud():
-    mailbox = SubmittingMemoryMailbox()
-    end = FlakyEnd(mailbox.worker_end(), num_failures=5)
+def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud(mailbox: Mailbox):
+    end = mailbox.worker_end()
+    end.num_failures = 5
     worker = Actor(engine(), end, grace_s=1.0, idle_wait_s=0.02)
     ticket = mailbox.submit(request("r"))
 
@@ -170,9 +199,9 @@ def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_it
     assert [line["log_level"] for line in told] == ["warning", "warning"]
 
 
-def test_a_worker_that_never_reached_its_queue_is_never_ready():
-    worker = Actor(engine(), SubmittingMemoryMailbox().worker_end(), grace_s=1.0, idle_wait_s=0.02)
-    never = patch.object(InMemoryWorkerMailbox, "open", side_effect=MailboxDown("made up by a test"))
+def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox):
+    worker = Actor(engine(), mailbox.worker_end(), grace_s=1.0, idle_wait_s=0.02)
+    never = patch.object(End, "open", side_effect=MailboxDown("made up by a test"))
 
     with never, capture_logs() as lines, running(worker):
         wait_until(lambda: any("unreachable" in line["event"] for line in lines), 5, "a word of the outage")
@@ -180,32 +209,12 @@ def test_a_worker_that_never_reached_its_queue_is_never_ready():
     assert "worker ready" not in [line["event"] for line in lines]
 
 
-class FlakyEnd:
-    """A worker's end that is cut off for its first exchanges."""
-
-    def __init__(self, end: InMemoryWorkerMailbox, num_failures: int) -> None:
-        self._end = end
-        self.cut_off(num_failures)
-
-    def cut_off(self, num_failures: int) -> None:
-        self._failures = iter(range(num_failures))
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._end, name)
-
-    def exchange(self, *arguments: object, **options: object) -> Inbox:
-        if next(self._failures, None) is not None:
-            raise MailboxDown("made up by a test")
-        return self._end.exchange(*arguments, **options)
-
-
 def static_engine(max_batch: int, max_wait_s: float) -> Engine:
     policy = StaticBatching(BatchLimits(2048, 64, 512), max_batch, max_wait_s)
     return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
 
 
-def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() -> None:
-    mailbox = SubmittingMemoryMailbox()
+def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time(mailbox: Mailbox) -> None:
     subject = static_engine(max_batch=3, max_wait_s=60.0)
 
     with running(actor(subject, mailbox, grace_s=1.0)):
@@ -214,8 +223,7 @@ def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time() ->
     assert subject.observer.observations.counters.prefill_iterations == 1
 
 
-def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> None:
-    mailbox = SubmittingMemoryMailbox()
+def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over(mailbox: Mailbox) -> None:
 
     with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
         completion = mailbox.wait(mailbox.submit(request("alone")))
@@ -223,8 +231,8 @@ def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over() -> Non
     assert completion.timings.queue_s >= 0.3
 
 
-def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
-    mailbox, subject = SubmittingMemoryMailbox(), static_engine(max_batch=3, max_wait_s=60.0)
+def test_a_stopped_worker_runs_a_batch_that_is_not_full(mailbox: Mailbox) -> None:
+    subject = static_engine(max_batch=3, max_wait_s=60.0)
 
     with running(actor(subject, mailbox, grace_s=600.0)):
         ticket = mailbox.submit(request("r"))
@@ -233,15 +241,14 @@ def test_a_stopped_worker_runs_a_batch_that_is_not_full() -> None:
     assert mailbox.wait(ticket).output_ids
 
 
-def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin() -> None:
-    mailbox = SubmittingMemoryMailbox()
-    end = FlakyEnd(mailbox.worker_end(), num_failures=0)
+def test_a_static_batch_that_waits_while_the_mailbox_is_away_does_not_spin(mailbox: Mailbox) -> None:
+    end = mailbox.worker_end()
     worker = Actor(static_engine(max_batch=3, max_wait_s=60.0), end, grace_s=0.0)
     mailbox.submit(request("r"))
     worker.open()
     worker.iterate(FreeCapacity(2048))
 
-    end.cut_off(num_failures=10**9)
+    end.num_failures = 10**9
     with patch("worker.actor.sleep") as sleep:
         for _ in range(10):
             worker.iterate(FreeCapacity(2048))
@@ -256,8 +263,7 @@ class StuckBatching(ContinuousBatching):
         return None
 
 
-def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
-    mailbox = SubmittingMemoryMailbox()
+def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once(mailbox: Mailbox) -> None:
     stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
@@ -274,11 +280,13 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once() -> None:
         assert mailbox.wait(ticket).request_id == "r"
 
 
-def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ends: list[int] = []
     monkeypatch.setattr("worker.actor.os._exit", ends.append)
     time_s = 0.0
-    subject = Actor(engine(), SubmittingMemoryMailbox().worker_end(), grace_s=1.0, clock=lambda: time_s)
+    subject = Actor(engine(), mailbox.worker_end(), grace_s=1.0, clock=lambda: time_s)
 
     time_s = 60.0  # it was stopped, say
     beats = [subject.is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]

@@ -31,7 +31,7 @@ from worker.mailbox.protocol import (
     ReplyMode,
     Submission,
 )
-from worker.mailbox.waiters import Waiters, WaitingMailbox
+from worker.mailbox.waiters import WaitingMailbox
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -44,7 +44,9 @@ class RedisApiMailbox(WaitingMailbox):
     """Keeps the ApiMailbox protocol."""
 
     def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
-        super().__init__(limits, Waiters())
+        super().__init__()
+        self._limits = limits or MailboxLimits()
+        self._is_closed = False
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self._sender = Sender(RedisConnection(client), self._channel, self._limits)
         self._fullness = KnownFullness(self._limits)
@@ -83,6 +85,14 @@ class RedisApiMailbox(WaitingMailbox):
         self._waiters.shut_down()
         self._listener.stop()
         self._sender.stop()
+
+    def enqueue(self, wanted: Submission) -> None:
+        if self._is_closed:
+            raise admission.shutting_down()
+        for request in wanted.requests:
+            formats.check_request_id(request.request_id)
+        admission.check_that_it_may_fit(wanted.requests, self._limits)
+        self._accept(wanted)
 
     def _accept(self, wanted: Submission) -> None:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""

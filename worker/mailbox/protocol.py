@@ -1,7 +1,7 @@
 """The contract between the two ends of the queue and the code that uses them.
 
-Two implementations keep it: Redis (`RedisWorkerMailbox`, `RedisApiMailbox`) and one inside a process
-(`InMemoryMailbox`). tests/contract/ runs the same suite against both. Importing this opens nothing.
+`RedisWorkerMailbox` and `RedisApiMailbox` keep it; tests/contract/ runs their suite. `worker.local` keeps the API's
+part of it in the modes without a queue. Importing this opens nothing.
 
 A request is accepted by `enqueue`, and each of its sentences ends in exactly one completion, also where processes die.
 They run at least once; of several answers the first one counts.
@@ -10,7 +10,7 @@ They run at least once; of several answers the first one counts.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -201,6 +201,9 @@ class Reports(Protocol):
 class ApiMailbox(Protocol):
     """The API's end. Used from many threads or greenlets of the process that made it."""
 
+    # Sends a command to Redis and returns the reply; raises NotReady. None in the modes without a queue.
+    ask: Callable[[tuple[Any, ...]], Any] | None = None
+
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
         return status
@@ -208,6 +211,38 @@ class ApiMailbox(Protocol):
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
+
+    def enqueue(self, wanted: Submission) -> None:
+        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
+
+        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
+        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
+        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit; NeedsAQueue. With a key that
+        was used before: joins that request, or raises IdempotencyConflict for another body. Without one and with a
+        single job that is not followed, a refusal may also come out of the wait for it.
+        """
+
+    def wait_all(
+        self,
+        wanted: Submission,
+        timeout_s: float,
+        has_left: Callable[[], bool] | None = None,
+        job_ids: Sequence[str] | None = None,
+    ) -> list[Completion]:
+        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
+
+        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
+        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
+        """
+
+    def follow(
+        self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+        """Yield what there is so far, at every change and every HEARTBEAT_S; end with all completions.
+
+        For requests that were submitted to be followed; of others nothing is seen before their completions. Waits and
+        raises as `wait_all`.
+        """
 
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None

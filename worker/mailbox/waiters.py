@@ -1,4 +1,4 @@
-"""Who waits for which answer in this process, and what both API mailboxes do alike.
+"""Who waits for which answer in this process.
 
 Answers come by subscription and by poll; the first counts.
 """
@@ -8,19 +8,18 @@ from __future__ import annotations
 import threading
 import time
 from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason, Progress
 from worker.mailbox import admission
-from worker.mailbox.formats import check_request_id
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits, Outcome, ReplyMode, Submission
+from worker.mailbox.protocol import ApiMailbox, Outcome, ReplyMode, Submission
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
+HEARTBEAT_S = 2.0  # between comments of an event stream without events
 
 
 class Patience:
@@ -29,24 +28,29 @@ class Patience:
     def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
         self._timeout_s = timeout_s
         self._has_left = has_left
-        self.checked_s = time.monotonic()
-        self._until_s = self.checked_s + timeout_s
+        self._looked_s = time.monotonic()
+        self._until_s = self._looked_s + timeout_s
 
-    def wait(self, news: threading.Event) -> None:
-        """Return when there are some. Raises DeadlineExceeded, and Cancelled once the client has left."""
-        slice_s = self._timeout_s if self._has_left is None else HAS_LEFT_EVERY_S
+    def wait(self, news: threading.Event, at_most_s: float = inf) -> None:
+        """Return when there are some, or that time is over. Raises DeadlineExceeded; Cancelled if the client left."""
+        slice_s = min(at_most_s, self._timeout_s if self._has_left is None else HAS_LEFT_EVERY_S)
+        until_s = time.monotonic() + at_most_s
         while not news.wait(min(slice_s, self.left_s())):
             self.check()
+            if time.monotonic() >= until_s:
+                return
 
     def left_s(self) -> float:
         return max(0.0, self._until_s - time.monotonic())
 
     def check(self) -> None:
-        """Raises as `wait`."""
-        self.checked_s = time.monotonic()
-        if self._has_left is not None and self._has_left():
-            raise Cancelled("The client left before the answer was there.")
-        if self.checked_s >= self._until_s:
+        """Raises as `wait`. May be called more often than a look at the client is worth."""
+        now = time.monotonic()
+        if self._has_left is not None and now - self._looked_s >= HAS_LEFT_EVERY_S:
+            self._looked_s = now
+            if self._has_left():
+                raise Cancelled("The client left before the answer was there.")
+        if now >= self._until_s:
             problem = f"No answer within {self._timeout_s:g} s; the request was cancelled."
             raise DeadlineExceeded(f"{problem} Give it longer, or try again later.")
 
@@ -172,32 +176,10 @@ def _tell(wanted: Submission) -> None:
 
 
 class WaitingMailbox(ApiMailbox):
-    """What both API mailboxes do alike: the checks before a request is accepted, and the wait after it."""
+    """The wait for what was accepted."""
 
-    def __init__(self, limits: MailboxLimits | None, waiters: Waiters) -> None:
-        self._limits = limits or MailboxLimits()
-        self._waiters = waiters
-        self._is_closed = False
-
-    @abstractmethod
-    def _accept(self, wanted: Submission) -> None:
-        """The request may fit into an empty queue, and its ids are well-formed."""
-
-    def enqueue(self, wanted: Submission) -> None:
-        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
-
-        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
-        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
-        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit. With a key that was used
-        before: joins that request, or raises IdempotencyConflict for another body. Without one and with a single
-        job that is not followed, a refusal may also come out of the wait for it.
-        """
-        if self._is_closed:
-            raise admission.shutting_down()
-        for request in wanted.requests:
-            check_request_id(request.request_id)
-        admission.check_that_it_may_fit(wanted.requests, self._limits)
-        self._accept(wanted)
+    def __init__(self) -> None:
+        self._waiters = Waiters()
 
     def wait_all(
         self,
@@ -206,11 +188,6 @@ class WaitingMailbox(ApiMailbox):
         has_left: Callable[[], bool] | None = None,
         job_ids: Sequence[str] | None = None,
     ) -> list[Completion]:
-        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
-
-        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
-        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
-        """
         job_ids = list(wanted.outcomes) if job_ids is None else job_ids
         with self.waiting(wanted, job_ids) as news:
             patience = Patience(timeout_s, has_left)
@@ -218,6 +195,19 @@ class WaitingMailbox(ApiMailbox):
                 patience.wait(news)
                 news.clear()
             return completions_of(wanted, job_ids)
+
+    def follow(
+        self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
+    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+        job_ids, patience = list(wanted.outcomes), Patience(timeout_s, has_left)
+        with self.waiting(wanted, job_ids) as news:
+            while wanted.missing:
+                outcomes = [(each, wanted.outcomes[each]) for each in job_ids]
+                yield [wanted.written.get(each, ()) if end is None else completion_of(end) for each, end in outcomes]
+                patience.wait(news, HEARTBEAT_S)
+                patience.check()
+                news.clear()
+            yield completions_of(wanted, job_ids)
 
     @contextmanager
     def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[threading.Event]:

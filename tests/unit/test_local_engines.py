@@ -1,0 +1,237 @@
+"""The engines of the modes without a queue: turns in the order of arrival, a bound, and accounts that balance."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.capacity.observed import Observed
+from scheduler.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    NeedsAQueue,
+    QueueFull,
+    RateLimited,
+    RequestFailed,
+    ShuttingDown,
+)
+from scheduler.messages import Completion, CorrectionRequest
+from tests.mailbox_house import a_bare_submission, eventually
+from tests.pace import patient
+from tests.unit.small_model import random_weights
+from tests.unit.test_actor import request
+from worker.engine import Engine
+from worker.local import LocalEngines
+from worker.mailbox.protocol import ReplyMode, Submission
+from worker.model.forward import MiniGPT
+
+LONG_S = patient(60)
+
+
+def an_engine() -> Engine:
+    return Engine(MiniGPT(random_weights(), 160), ContinuousBatching(BatchLimits(160, 1, 160)), clock=lambda: 0.0)
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return an_engine()
+
+
+@pytest.fixture
+def local(engine: Engine) -> LocalEngines:
+    return LocalEngines([engine], max_waiting=2)
+
+
+def submit(local: LocalEngines, *requests: CorrectionRequest, **about: object) -> Submission:
+    wanted = a_bare_submission(requests)
+    for name, value in about.items():
+        setattr(wanted, name, value)
+    local.enqueue(wanted)
+    return wanted
+
+
+def correct(local: LocalEngines, *names: str) -> list[Completion]:
+    return local.wait_all(submit(local, *map(request, names)), LONG_S)
+
+
+@contextmanager
+def held(engine: Engine) -> Iterator[threading.Event]:
+    """Whoever has the engine keeps it until the event is set."""
+    step, may_go_on = engine.step, threading.Event()
+
+    def wait_and_step() -> list[Completion]:
+        assert may_go_on.wait(LONG_S)
+        return step()
+
+    with patch.object(engine, "step", wait_and_step):
+        try:
+            yield may_go_on
+        finally:
+            may_go_on.set()
+
+
+def num_waiting(local: LocalEngines) -> int:
+    return local.observe().num_waiting
+
+
+def assert_balanced(seen: Observed, **counts: int) -> None:
+    ended = sum(seen.counts.get(name, 0) for name in ("done", "failed", "cancelled", "expired"))
+    assert seen.counts["accepted"] == ended + seen.num_waiting + seen.num_running
+    assert (seen.now.accepted, seen.now.ended) == (seen.counts["accepted"], ended)
+    assert {name: seen.counts[name] for name in counts} == counts
+
+
+def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: LocalEngines) -> None:
+    alone = {name: correct(local, name)[0].output_ids for name in ("a", "bb", "ccc")}
+    wanted = submit(local, request("a"), request("bb"), request("ccc"))
+
+    last, first = local.wait_all(wanted, LONG_S, None, ["ccc"]), local.wait_all(wanted, LONG_S, None, ["a", "bb"])
+
+    answers = {each.request_id: each.output_ids for each in (*first, *last)}
+    assert list(answers) == ["a", "bb", "ccc"] and answers == alone
+
+
+def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
+    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW), LONG_S)
+
+    first, between, last = next(states), correct(local, "c"), next(states)
+
+    assert [each and each.request_id for each in (*first, *between, *last)] == ["a", (), "c", "a", "bb"]
+    assert next(states, None) is None
+
+
+@pytest.mark.parametrize("about", [{"manner": ReplyMode.ASYNC}, {"key": "a digest"}])
+def test_what_would_be_kept_for_later_needs_a_queue(local: LocalEngines, about: dict[str, object]) -> None:
+    with pytest.raises(NeedsAQueue, match="MINISERVE_MODE"):
+        submit(local, request("a"), **about)
+    with pytest.raises(NeedsAQueue):
+        local.find("a")
+
+
+@pytest.mark.parametrize(("limits", "what"), [("0.005 0", "requests"), ("0 0.05", "tokens")])
+def test_a_key_that_has_used_its_limit_is_refused_and_others_are_not(
+    local: LocalEngines, limits: str, what: str
+) -> None:
+    for client in ("1", "2"):
+        submit(local, request("a"), client=client, limits=limits)
+
+    with pytest.raises(RateLimited, match=what):
+        submit(local, request("a"), client="1", limits=limits)
+
+    submit(local, request("a"), client="3")
+    assert local.observe().counts["refused_share"] == 1
+
+
+def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: LocalEngines, engine: Engine) -> None:
+    served: list[str] = []
+
+    def wait(name: str) -> None:
+        served.extend(each.request_id for each in correct(local, name))
+
+    with ThreadPoolExecutor(3) as pool, held(engine) as may_go_on:
+        threads = [pool.submit(wait, "first")]
+        eventually(lambda: engine.policy.has_work)
+        for number, name in enumerate(("second", "third"), start=1):
+            threads.append(pool.submit(wait, name))
+            eventually(lambda number=number: num_waiting(local) == number)
+        with pytest.raises(QueueFull) as refusal:
+            submit(local, request("a"), request("b"))
+        seen = local.observe()
+        may_go_on.set()
+        for thread in threads:
+            thread.result(LONG_S)
+
+    assert refusal.value.retry_after_s >= 1
+    assert (seen.num_running, seen.num_waiting, seen.reserved_tokens) == (1, 2, 3 * request("x").reserved_tokens)
+    assert served == ["first", "second", "third"]
+    assert_balanced(local.observe(), done=3, refused_full=1, refused_sentences=2)
+
+
+def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines, engine: Engine) -> None:
+    with ThreadPoolExecutor(1) as pool, held(engine) as may_go_on:
+        first = pool.submit(correct, local, "first")
+        eventually(lambda: engine.policy.has_work)
+        with pytest.raises(DeadlineExceeded):
+            local.wait_all(submit(local, request("late")), 0.0)
+        with pytest.raises(Cancelled):
+            local.wait_all(submit(local, request("left")), LONG_S, lambda: True)
+        may_go_on.set()
+        first.result(LONG_S)
+
+    assert len(correct(local, "next")) == 1
+    assert_balanced(local.observe(), done=2, expired=1, cancelled=1)
+
+
+def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(
+    local: LocalEngines, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.mailbox.waiters.HAS_LEFT_EVERY_S", 0.0)
+
+    with pytest.raises(Cancelled):
+        local.wait_all(submit(local, request("a", max_output=32)), LONG_S, lambda: engine.policy.running)
+
+    assert not engine.policy.has_work and engine.model.arena.num_free == 160
+    assert len(correct(local, "next")) == 1
+
+
+def test_what_the_model_cannot_run_fails_alone(local: LocalEngines, engine: Engine) -> None:
+    stranger = CorrectionRequest("s", (2,) * 6, (0,) * 6, 4, "another tokenizer")
+    with pytest.raises(RequestFailed):
+        local.wait_all(submit(local, stranger), LONG_S)
+    broken = patch.object(engine.model, "forward", side_effect=FloatingPointError("made up by a test"))
+    with broken, pytest.raises(RequestFailed):
+        correct(local, "a")
+
+    assert len(correct(local, "next")) == 1
+    assert_balanced(local.observe(), done=1, failed=2)
+
+
+def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: LocalEngines, engine: Engine) -> None:
+    with ThreadPoolExecutor(2) as pool, held(engine) as may_go_on:
+        waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "second")]
+        eventually(lambda: engine.policy.has_work and num_waiting(local) == 1)
+        local.close()
+        may_go_on.set()
+        errors: Sequence[BaseException | None] = [each.exception(LONG_S) for each in waiting]
+
+    assert {type(error) for error in errors} <= {ShuttingDown, type(None)} and ShuttingDown in map(type, errors)
+    with pytest.raises(ShuttingDown):
+        correct(local, "late")
+
+
+def test_several_engines_run_side_by_side_and_are_counted_as_one_system() -> None:
+    engines = [an_engine(), an_engine()]
+    local = LocalEngines(engines)
+    with ThreadPoolExecutor(2) as pool, held(engines[0]) as first, held(engines[1]) as second:
+        threads = [pool.submit(correct, local, name) for name in ("a", "bb")]
+        eventually(lambda: all(engine.policy.has_work for engine in engines))
+        first.set(), second.set()
+        outputs = sum(len(each.output_ids) for thread in threads for each in thread.result(LONG_S))
+
+    seen = local.observe()
+    assert seen.totals["generation_tokens"] == seen.now.iterations["outputs"] == outputs
+    assert [(worker.max_slots, worker.kv_budget_tokens) for worker in seen.workers] == [(1, 160)] * 2
+    assert local.status().live_workers == 2 and seen.num_api_replicas == 1
+
+
+def test_the_figures_of_littles_law_add_up_and_the_history_has_a_row_a_second(
+    local: LocalEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr("worker.local.time.monotonic", lambda: now_s[0])
+    for _ in range(300):
+        correct(local, "a")
+        now_s[0] += 0.5
+
+    seen = local.observe()
+
+    assert_balanced(seen, done=300)
+    assert seen.now.area_s == seen.now.stay_s
+    times = [row.at_s for row in seen.history]
+    assert times == [1000.0 + second for second in range(30, 150)]
