@@ -16,7 +16,7 @@ from scheduler.messages import (
     WireError,
 )
 
-REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd", "00-1-2-01")
+REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd")
 PROGRESS = Progress("id1", (5, 1))
 COMPLETION = Completion("id1", FinishReason.LENGTH, (5, 1), Timings(0.1, 0.2, 0.3), "broken")
 
