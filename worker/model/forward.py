@@ -50,8 +50,7 @@ class MiniGPT:
         self.weights = weights
         self.config = config
         self.arena = KVArena(config.num_layers, kv_budget_tokens, config.width)
-        shape = kv_budget_tokens, config.width, config.num_heads  # every row of a pass has one of the arena
-        self._all_rows, self._wanted_rows = RowMemory(*shape), RowMemory(*shape)
+        self._all_rows, self._wanted_rows = (RowMemory(config.width, config.num_heads) for _ in range(2))
         self._contexts = ContextBuffers(config)
         self._zeros = np.zeros(4 * config.width, dtype=np.float32)
         self._epsilon = np.float32(config.width * NORM_EPSILON)

@@ -1,6 +1,6 @@
 """The memory of the model: large arrays of float32, and the rows of a forward pass.
 
-What a pass needs is allocated once, with views of it for every number of rows that occurred. Three arrays hold one
+What a pass needs is kept for the next, with views of it for every number of rows that occurred. Three arrays hold one
 thing after the other, so that what a layer works on is still in the processor's cache when it is needed again; making
 the views again would cost a lone request more than a layer.
 """
@@ -33,7 +33,7 @@ class Rows:
     Named `..._blocks` are views (N / 64, R, 64) that `multiply` fills, named `..._heads` are views per head.
     """
 
-    def __init__(self, num_rows: int, width: int, num_heads: int, memory: tuple[np.ndarray, ...]) -> None:
+    def __init__(self, num_rows: int, width: int, num_heads: int, memory: list[np.ndarray]) -> None:
         residual, narrow, wide = memory
         heads = num_heads, width // num_heads
         self.num_rows = num_rows
@@ -55,21 +55,22 @@ class Rows:
 
 
 class RowMemory:
-    """Holds the arrays of passes of at most so many rows. Pages that no pass has reached take no memory."""
+    """Holds the arrays of a pass, which grow where one has more rows than any before."""
 
-    def __init__(self, max_rows: int, width: int, num_heads: int) -> None:
-        self._shape = width, num_heads
-        size = max(MIN_ROWS, max_rows) * width
-        self._memory = allocate(size), allocate(size), allocate(4 * size)
-        self._rows: dict[int, Rows] = {}
+    def __init__(self, width: int, num_heads: int) -> None:
+        self._shape, self._max_rows = (width, num_heads), 0
 
     def rows(self, num_rows: int) -> Rows:
         """The views for a new pass: `residual` is to be filled first."""
+        if num_rows > self._max_rows:
+            self._max_rows = 1 << num_rows.bit_length()
+            size = self._max_rows * self._shape[0]
+            self._memory = np.split(allocate(6 * size), (size, 2 * size))  # three pieces would touch three huge pages
+            self._rows: dict[int, Rows] = {}
         if num_rows not in self._rows:
             self._rows[num_rows] = Rows(num_rows, *self._shape, self._memory)
         rows = self._rows[num_rows]
-        if num_rows < MIN_ROWS:
-            rows.residual[num_rows:] = 0
+        rows.residual[num_rows:] = 0
         return rows
 
 
