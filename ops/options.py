@@ -7,6 +7,7 @@ ops/cli.py.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
@@ -15,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
 from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
 from scheduler.web_urls import webhook_fault
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve up` prints its own)."
 _OF_SPANS = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
@@ -172,5 +172,5 @@ def check_redis(settings: Settings) -> None:
     from worker.mailbox.connection import start_fault
 
     if fault := start_fault(settings.redis_url):
-        logger.critical(f"cannot start: {fault}", redis=hide_password(settings.redis_url))
+        logger.critical(f"cannot start: {fault}", extra={"redis": hide_password(settings.redis_url)})
         raise SystemExit(1)

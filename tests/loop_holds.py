@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event
 
-import structlog
 from werkzeug.test import EnvironBuilder
 
 from api.grammar.edit_script import ScriptEdit
@@ -158,7 +156,6 @@ def main() -> None:
         now_s = time.thread_time()
         longest_s, since_s = max(longest_s, now_s - since_s), now_s
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     plain = site(pause)
     run(plain, REQUESTS["sentences"](BODY_BYTES))  # what is loaded with the first request
     gc.collect()

@@ -14,14 +14,12 @@ from collections.abc import Callable
 from threading import Timer
 from time import monotonic, sleep
 
-import structlog
-
 from scheduler.messages import NO_CAPACITY, Completion, FreeCapacity, Inbox, Progress
 from worker.engine import Engine
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
 from worker.status import WorkerStatus
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 IDLE_WAIT_S = 0.5  # longest block on an empty queue; bounds how late a stop signal is noticed
 RETRY_WAIT_S = 0.1  # between attempts to reach Redis while nothing can be computed
@@ -71,7 +69,7 @@ class Actor:
         while not self._is_stopping:
             try:
                 self._mailbox.open(self.is_fresh, self._status.report)
-                return logger.info("worker ready", kv_tokens=self._policy.limits.kv_budget_tokens)
+                return logger.info("worker ready", extra={"kv_tokens": self._policy.limits.kv_budget_tokens})
             except MailboxDown as error:
                 self._note_down(error)
 
@@ -107,7 +105,9 @@ class Actor:
     def _note_down(self, error: MailboxDown) -> None:
         if not self._is_cut_off:  # one line for each interruption, not one for each iteration
             self._is_cut_off = True
-            logger.warning("the queue is unreachable, will retry (see the Redis of --redis-url)", reason=str(error))
+            logger.warning(
+                "the queue is unreachable, will retry (see the Redis of --redis-url)", extra={"reason": str(error)}
+            )
         due_in_s = self._engine.due_in_s()
         sleep(RETRY_WAIT_S if due_in_s is None else min(RETRY_WAIT_S, due_in_s))
 
@@ -115,7 +115,7 @@ class Actor:
         for delivery in inbox.deliveries:
             refusal = self._engine.accept(delivery)
             if refusal is not None:
-                logger.error("request refused", request_id=refusal.request_id, reason=refusal.error)
+                logger.error("request refused", extra={"request_id": refusal.request_id, "reason": refusal.error})
                 self._completions.append(refusal)
         for request_id in inbox.cancelled_ids:
             cancelled = self._engine.cancel(request_id)
@@ -129,7 +129,7 @@ class Actor:
             self._completions += self._engine.step()
         except Exception:
             held = self._policy.held_ids()
-            logger.exception("iteration failed; what was held is tried again, in groups", request_ids=held)
+            logger.exception("iteration failed; what was held is tried again, in groups", extra={"request_ids": held})
             self._engine.drop_all()
             completions, self._completions = self._completions, []
             try:  # as if the process had died: one that cannot be computed must not harm the others
@@ -139,7 +139,7 @@ class Actor:
 
     def _shut_down(self) -> None:
         """Take nothing new; finish what is held while the grace lasts; hand back the rest; leave."""
-        logger.info("worker stopping", num_held=len(self._policy.held_ids()))
+        logger.info("worker stopping", extra={"num_held": len(self._policy.held_ids())})
         self._policy.stop_waiting()
         deadline_s = self._clock() + self._grace_s
         # Nothing due means that nothing held can still be computed: others may do better.
@@ -149,7 +149,9 @@ class Actor:
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # what is still held goes back to the front of the queue
-        logger.info("worker stopped", num_handed_back=len(left), **self._engine.observer.observations.summary())
+        logger.info(
+            "worker stopped", extra={"num_handed_back": len(left), **self._engine.observer.observations.summary()}
+        )
 
     def is_fresh(self) -> bool:
         """Whether the loop still iterates; the heartbeat's thread asks at every beat.

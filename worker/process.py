@@ -6,12 +6,11 @@ Called by `miniserve worker`, which knows the tokenizer that ships with these we
 from __future__ import annotations
 
 import gc
+import logging
 import signal
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
-
-import structlog
 
 from scheduler.settings import Settings
 from worker.actor import Actor
@@ -22,7 +21,7 @@ from worker.mailbox.worker_end import RedisWorkerMailbox
 if TYPE_CHECKING:
     from worker.model.weights import Weights
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -37,7 +36,7 @@ def serve(
     its weights, and what it gives back is shown by GET /readyz.
     """
     engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
-    logger.info("model loaded", weights=engine.model.weights.fingerprint)
+    logger.info("model loaded", extra={"weights": engine.model.weights.fingerprint})
     mailbox = end(connect(settings.redis_url), batch_invariance=self_test(engine.model.weights))
     actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):

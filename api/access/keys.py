@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import re
 import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import structlog
 
 from scheduler.accounts import Account
 
@@ -29,7 +28,7 @@ MAX_NAMES = 1000  # each is a label of metrics
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}"
 _LINE = re.compile(rf"([0-9a-f]{{12}})\s+({_NAME})\s+([0-9a-f]{{64}})((?:\s+(?:requests|tokens)_per_s=[0-9.]+)*)")
 _MOST_PER_S = 1e9
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class KeyFileFault(ValueError):
@@ -137,12 +136,12 @@ class KeyFile:
                 return
             if text != self._text:
                 self._keys, self._text = parse_keys(text), text
-                logger.info("API keys read", keys=len(self._keys))
+                logger.info("API keys read", extra={"keys": len(self._keys)})
             fault = ""
         except KeyFileFault as error:
             fault = str(error)
         if fault and fault != self._fault:
-            logger.error("the file of API keys is broken: the last good keys stay", reason=fault)
+            logger.error("the file of API keys is broken: the last good keys stay", extra={"reason": fault})
         elif self._fault and not fault:
             logger.warning("the file of API keys is whole again")
         self._fault = fault

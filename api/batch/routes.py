@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-import structlog
 from flask import g, request
 
 from api.batch.body import parse_batch
@@ -16,7 +16,7 @@ from api.http.replies import Reply, correction_document, json_reply
 from api.service.corrector import Corrector
 from scheduler.errors import RateLimited, ServingError
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def add_batches(app: Api, corrector: Corrector) -> None:
@@ -44,5 +44,5 @@ def _document(outcome: Correction | ServingError, request_id: str) -> dict[str, 
     if isinstance(outcome, Correction):
         return correction_document(outcome, request_id)
     if outcome.status >= 500:
-        logger.info("item failed", request_id=request_id, slug=outcome.slug)
+        logger.info("item failed", extra={"request_id": request_id, "slug": outcome.slug})
     return problems.problem(outcome, request_id)

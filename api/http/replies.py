@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import structlog
 from werkzeug.http import HTTP_STATUS_CODES
 
 from api.grammar.correction import Correction, Edit
@@ -20,7 +20,7 @@ STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
 KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 Header = tuple[str, str]
 
 
@@ -52,8 +52,8 @@ def error_reply(exchange: Exchange, error: Exception) -> Reply:
 def internal_error(error: Exception, request_id: str) -> ServingError:
     """Logs a bug and returns what clients see of it."""
     # Not the message of the exception: it may quote the user's text.
-    where = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("internal error", request_id=request_id, error_type=type(error).__name__, traceback=where)
+    about = {"error_type": type(error).__name__, "traceback": "".join(traceback.format_tb(error.__traceback__))}
+    logger.error("internal error", extra={"request_id": request_id, **about})
     return ServingError(f"A fault of the server, logged with the request id {request_id}.")
 
 
@@ -70,7 +70,7 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
 
 def correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
     if correction.num_dropped:
-        logger.info("edits dropped", request_id=request_id, num_dropped=correction.num_dropped)
+        logger.info("edits dropped", extra={"request_id": request_id, "num_dropped": correction.num_dropped})
     return answer_document(correction) | {"request_id": request_id}
 
 

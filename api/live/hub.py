@@ -7,14 +7,13 @@ It begins with the first viewer and ends after the last.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator
 from queue import Empty, Full, Queue
 from typing import Any
-
-import structlog
 
 from api.live.figures import figures
 from api.observe.observer import observer_of
@@ -33,7 +32,7 @@ _KEPT_S = 10.0  # of which rates are taken
 _MOST_BEHIND = 40  # looks that a viewer has not read
 _MOST_NEWS = 256  # of one look: a few of each worker
 _SILENCE_S = 1.0
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Hub:

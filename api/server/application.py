@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
@@ -55,7 +54,7 @@ _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _MAX_AUTO_PROCESSES = 4
 
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
@@ -131,7 +130,7 @@ def queue_corrector(settings: Settings) -> Corrector:
     from worker.mailbox.protocol import MailboxLimits
 
     if fault := start_fault(settings.redis_url):
-        logger.critical(f"cannot start: {fault}", redis_url=hide_password(settings.redis_url))
+        logger.critical(f"cannot start: {fault}", extra={"redis_url": hide_password(settings.redis_url)})
         raise SystemExit(Arbiter.WORKER_BOOT_ERROR)
     mailbox = RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
     threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
@@ -143,10 +142,11 @@ def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
     if status.redis_ok:
         return
     problem = status.refusal or mailbox.status().refusal or "the Redis of --redis-url does not answer"
-    logger.warning(f"{problem}; POST /correct says 503 until it does", redis_url=hide_password(settings.redis_url))
+    about = {"redis_url": hide_password(settings.redis_url)}
+    logger.warning(f"{problem}; POST /correct says 503 until it does", extra=about)
     while not mailbox.status().redis_ok:
         time.sleep(1.0)
-    logger.warning("the Redis of --redis-url answers", redis_url=hide_password(settings.redis_url))
+    logger.warning("the Redis of --redis-url answers", extra=about)
 
 
 class _Server(BaseApplication):
@@ -165,7 +165,7 @@ class _Server(BaseApplication):
 def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str, Any]:
     def announce(worker: Any) -> None:
         _compute_once(worker.cfg)
-        logger.info("api is listening", host=settings.host, port=settings.port, pid=os.getpid())
+        logger.info("api is listening", extra={"host": settings.host, "port": settings.port, "pid": os.getpid()})
 
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import time
 from collections import deque
@@ -18,7 +19,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import gevent
-import structlog
 from gevent.monkey import get_original
 from gunicorn import SERVER
 from gunicorn.http import wsgi
@@ -47,7 +47,7 @@ _CHECK_SIGNAL_EVERY_S = 0.1  # it arrives outside the event loop
 _STATUS_TIMEOUT_S = 0.5
 
 _NOSNIFF, _NO_STORE = (f"{name}: {value}\r\n" for name, value in SECURITY_HEADERS)
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 _http_date = lru_cache(maxsize=1)(http_date)  # the same for all responses of a second
 
 
@@ -56,7 +56,7 @@ def _run_or_end(helper: Callable[[], None]) -> None:
     try:
         helper()
     except BaseException:
-        logger.critical("a helper died, and this process ends", helper=helper.__qualname__, exc_info=True)
+        logger.critical("a helper died, and this process ends", extra={"helper": helper.__qualname__}, exc_info=True)
         STDERR.flush()
         os._exit(os.EX_SOFTWARE)
 

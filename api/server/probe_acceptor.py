@@ -9,6 +9,7 @@ is not complete yet, goes to the server, which answers probes too.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import socket
@@ -19,13 +20,12 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-import structlog
 from gevent.monkey import get_original
 
 from api.server.raw_replies import probe_reply
 from api.service.readiness import Readiness
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 # The kernel's, not gevent's: this thread has no event loop.
 _Socket = get_original("socket", "socket")

@@ -7,18 +7,17 @@ mailbox is in this process and is asked directly.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
-
-import structlog
 
 from scheduler.capacity.progress import Progress
 from scheduler.errors import NotReady
 from worker.mailbox.admission import shutting_down
 from worker.mailbox.protocol import MailboxStatus
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 ASK_EVERY_S = 0.25
 TOO_OLD_S = 1.5  # of an answer: one lost to a Redis that hangs, and the next
 STUCK_AFTER_S = 3.0  # that requests are open and none is answered

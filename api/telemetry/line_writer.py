@@ -7,6 +7,7 @@ system writes; what it uses is bound here, before gevent patches the modules: a 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import stat
 import sys
@@ -16,12 +17,10 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic, sleep
 
-import structlog
-
 MOST_LINES = 4096  # that wait to be written
 _LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, among what other processes write
 _WRITE_EVERY_S = 0.1
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 Line = str | Callable[[], str]  # with its end; or what makes one, in the thread that writes
 
@@ -110,7 +109,7 @@ class LineWriter:
     def _report(self) -> None:
         if self.num_dropped > self._num_reported:
             num_dropped, self._num_reported = self.num_dropped - self._num_reported, self.num_dropped
-            logger.warning("log lines were dropped: nobody read them fast enough", num_dropped=num_dropped)
+            logger.warning("log lines were dropped: nobody read them fast enough", extra={"num_dropped": num_dropped})
 
 
 STDOUT, STDERR = LineWriter(1), LineWriter(2)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from _thread import allocate_lock  # as it is before gevent patches: nothing here waits while it holds it
 from collections import defaultdict
-
-import structlog
 
 from api.grammar.correction import Correction
 from api.service.exchange import Exchange
@@ -23,7 +22,7 @@ KEY, KEY_TOKENS = "key", "key_tokens"  # of fields "key:<name>:<status>", "key_t
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch", "/v2/check")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Tallies:
@@ -122,4 +121,4 @@ def _log_other(exchange: Exchange, method: str, elapsed_s: float) -> None:
     details = {"key": exchange.account and exchange.account.name, "correlation_id": exchange.correlation_id}
     known = {name: value for name, value in (details | {"slug": exchange.slug}).items() if value is not None}
     about = {"method": method, "route": route, "status": exchange.status, "ms": round(elapsed_s * 1e3, 1)}
-    log("request", request_id=exchange.request_id, **about, **known)
+    log("request", extra={"request_id": exchange.request_id, **about, **known})

@@ -1,6 +1,6 @@
 """One line for each request for a correction, in the form of all other lines of the log.
 
-A line by way of structlog and logging takes 40 us, 4 % of a request. Here a request only leaves what is known of it;
+A line by way of logging takes 40 us, 4 % of a request. Here a request only leaves what is known of it;
 the thread that writes makes the line. No text of a user is in it.
 """
 
@@ -55,4 +55,4 @@ class RequestLog:
             fields |= {"event": "request", "process": "api", "level": "info", "timestamp": timestamp}
             return json.dumps(fields) + "\n"
         words = " ".join([f"{name}={value}" for name, value in fields.items()])
-        return f"{timestamp} [info     ] {'request':<30} {words} process=api\n"  # as wide as structlog's own
+        return f"{timestamp} [info     ] {'request':<30} {words} process=api\n"  # as ops/run/logs.py

@@ -14,7 +14,7 @@ from functools import cache
 ACCEPT, MODEL = "accept and parse", "model"
 _TABLE = (
     # The API process.
-    ("log", r"api/request_log|structlog/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
+    ("log", r"api/request_log|logging/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
     ("metrics", r"api/(tallies|metrics)|scheduler/observ|:Reporter\."
                 r"|worker/observer|:\w+\._observe|telemetry/"),
     ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:_?(read_json|check|deadline|idemp|correl|prefers)"),

@@ -6,6 +6,7 @@ here: a second monitor would send every alert twice, and a restarted one sends a
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 import time
@@ -14,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import click
-import structlog
 
 from api.observe.metrics import goals_of
 from ops.observe.heartbeat_file import HeartbeatFile
@@ -29,7 +29,7 @@ from scheduler.settings import Settings, hide_password
 from scheduler.web_urls import hide_secret
 from worker.mailbox.protocol import MailboxDown
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 EVERY_S = 0.25  # a dead worker counts as live for 2.5 s; its alert is due within 3
 _STATUS_EVERY_S = 60.0
@@ -68,10 +68,9 @@ def run(settings: Settings, observatory: Observatory) -> int:
     heartbeat = _heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
     watch = Watch(observatory, goals_of(settings), webhook.post if webhook is not None else lambda _: None)
-    logger.info(
-        "watching", redis=hide_password(settings.redis_url), slo_ms=settings.slo_ms,
-        webhook=hide_secret(settings.alert_webhook) if webhook is not None else None,
-    )  # fmt: skip
+    where = hide_secret(settings.alert_webhook) if webhook is not None else None
+    about = {"redis": hide_password(settings.redis_url), "slo_ms": settings.slo_ms, "webhook": where}
+    logger.info("watching", extra=about)
     with Signals() as signals:
         while not signals.num_stops:
             started_s = time.monotonic()
@@ -91,7 +90,9 @@ def _heartbeat() -> HeartbeatFile | None:
     try:
         return HeartbeatFile()
     except OSError as error:
-        logger.warning("no heartbeat: python -m ops.run.health monitor will say unhealthy", reason=error.strerror)
+        logger.warning(
+            "no heartbeat: python -m ops.run.health monitor will say unhealthy", extra={"reason": error.strerror}
+        )
         return None
 
 
@@ -124,17 +125,21 @@ class Watch:
         is_error = change.is_raised and rule.severity is Severity.CRITICAL
         (logger.error if is_error else logger.warning)(
             "alert raised" if change.is_raised else "alert cleared",
-            alert=rule.name, severity=rule.severity.value, value=round(alert.value, 4), limit=rule.bars.raise_above,
-            sentence=alert.sentence, runbook=rule.runbook,
+            extra={
+                "alert": rule.name, "severity": rule.severity.value, "value": round(alert.value, 4),
+                "limit": rule.bars.raise_above, "sentence": alert.sentence, "runbook": rule.runbook,
+            },
         )  # fmt: skip
         self._post(payload_of(change, datetime.now(UTC)))
 
     def _say_status(self, observed: Observed, capacity: Capacity) -> None:
-        logger.info(
-            "status", workers=len(observed.workers), running=observed.num_running, waiting=observed.num_waiting,
-            arrivals_per_s=round(capacity.arrival_rate_per_s, 2), utilization=round(capacity.utilization, 3),
-            predicted_wait_s=round(capacity.predicted_wait_s, 4), alerts=[one.rule.name for one in self._alerts.raised],
-        )  # fmt: skip
+        about = {
+            "workers": len(observed.workers), "running": observed.num_running, "waiting": observed.num_waiting,
+            "arrivals_per_s": round(capacity.arrival_rate_per_s, 2), "utilization": round(capacity.utilization, 3),
+            "predicted_wait_s": round(capacity.predicted_wait_s, 4),
+            "alerts": [one.rule.name for one in self._alerts.raised],
+        }  # fmt: skip
+        logger.info("status", extra=about)
 
 
 def payload_of(change: Change, now: datetime) -> dict[str, Any]:

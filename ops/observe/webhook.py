@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import threading
 import urllib.error
 import urllib.request
@@ -16,11 +17,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import structlog
-
 from scheduler.web_urls import hide_secret
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 5.0
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)  # before each further attempt
@@ -68,7 +67,7 @@ class Webhook:
         if self._thread is not None:
             self._thread.join(patience_s)
         if number := len(self._waiting) + self._is_sending:
-            logger.warning("alerts not posted", webhook=hide_secret(self._url), number=number)
+            logger.warning("alerts not posted", extra={"webhook": hide_secret(self._url), "number": number})
 
     def _run(self) -> None:
         while (payload := self._next()) is not None:
@@ -111,7 +110,5 @@ class Webhook:
             return 0, type(reason if isinstance(reason, Exception) else error).__name__
 
     def _say_given_up(self, payload: Mapping[str, Any], why: str) -> None:
-        logger.error(
-            "alert not posted", webhook=hide_secret(self._url), reason=why,
-            alert=payload.get("alert"), status=payload.get("status"),
-        )  # fmt: skip
+        about = {"alert": payload.get("alert"), "status": payload.get("status")}
+        logger.error("alert not posted", extra={"webhook": hide_secret(self._url), "reason": why, **about})

@@ -7,11 +7,10 @@ announced, by name alone: what is broken is for the reader of docs/exercises/ to
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-import structlog
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Delivery
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from worker.mailbox.protocol import Submission
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 _BLOCKED_S = 0.02  # a slow look-up somewhere else, say
 _HEADS = 200
@@ -54,7 +53,7 @@ def fault_of(settings: Settings) -> Fault:
 def broken(settings: Settings) -> Settings:
     """Change the settings as the fault does, and log it: the variable may be set where no `up` announces it."""
     if settings.break_:
-        logger.warning("BROKEN ON PURPOSE", option=f"--break {settings.break_}")
+        logger.warning("BROKEN ON PURPOSE", extra={"option": f"--break {settings.break_}"})
     return fault_of(settings).settings(settings)
 
 

@@ -1,28 +1,23 @@
 """Logging of all processes, configured once, in the entry points: one event a line, for people or as JSON.
 
-Libraries only call `logging.getLogger(__name__)` or `structlog.get_logger()`. No line holds a user's text.
+Libraries only call `logging.getLogger(__name__)`; the facts of an event are its `extra`. No line holds a user's text.
 """
 
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
 import sys
-
-import structlog
+from datetime import UTC, datetime
 
 from api.telemetry.line_stream import LineStream
 from api.telemetry.line_writer import STDERR, STDOUT
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 
-_SHARED = (
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.ExtraAdder(),
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-)
+_NO_FACTS = vars(logging.makeLogRecord({})).keys() | {"message", "asctime", "taskName"}  # of every record
 
 
 class _Handler(logging.Handler):
@@ -38,6 +33,33 @@ class _Handler(logging.Handler):
         STDERR.flush()
 
 
+class _Formatter(logging.Formatter):
+    """One line in the form of api/telemetry/request_log.py. A traceback shows no values of variables: these hold what
+    users wrote."""
+
+    def __init__(self, process: str, is_json: bool) -> None:
+        super().__init__()
+        self._process, self._is_json = process, is_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, level = record.getMessage(), record.levelname.lower()
+        facts = {name: value for name, value in vars(record).items() if name not in _NO_FACTS}
+        facts["process"] = self._process
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        raised = self.formatException(record.exc_info) if record.exc_info else ""
+        if self._is_json:
+            facts |= {"event": event, "level": level, "timestamp": at} | ({"exception": raised} if raised else {})
+            return json.dumps(facts, default=repr)
+        words = " ".join([f"{name}={_word(value)}" for name, value in facts.items()])
+        return f"{at} [{level:<9}] {event:<30} {words}" + (f"\n{raised}" if raised else "")
+
+
+def _word(value: object) -> str:
+    """A value that is not one word is quoted: none may look like another field."""
+    text = str(value)
+    return text if text.isprintable() and not set(text) & set(" =\"'") else json.dumps(text)
+
+
 def never_wait_for_readers() -> None:
     """Put streams that never block in the place of standard output and error; lines that nobody reads are dropped."""
     sys.stdout, sys.stderr = LineStream(STDOUT), LineStream(STDERR)
@@ -46,35 +68,10 @@ def never_wait_for_readers() -> None:
 
 
 def configure(settings: Settings, process: str) -> None:
-    """Send the root logger and structlog to standard error; `process` names the role on every line."""
-    structlog.contextvars.bind_contextvars(process=process)
+    """Send the root logger to standard error; `process` names the role on every line."""
     atexit.register(STDERR.flush)
     handler = _Handler()
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(settings.log_format)],
-            foreign_pre_chain=list(_SHARED),
-        )
-    )
+    handler.setFormatter(_Formatter(process, settings.log_format == "json"))
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *_SHARED,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
     for fault in unknown_variables(os.environ):
         logging.getLogger(__name__).warning(fault)
-
-
-def _rendering(log_format: str) -> list[structlog.typing.Processor]:
-    if log_format == "json":
-        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    # Plain: where rich is installed the default prints the values of local variables, and these hold what users wrote.
-    # It also takes a tenth of a second of CPU for each, in a process that serves others.
-    plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]

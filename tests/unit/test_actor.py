@@ -12,12 +12,12 @@ from unittest.mock import Mock, patch
 import fakeredis
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
 from scheduler.static import StaticBatching
+from tests.log_lines import capture_logs
 from tests.mailbox_house import SteppedWorkerMailbox, SubmittingMailbox
 from tests.pace import patient
 from tests.running_system import wait_until

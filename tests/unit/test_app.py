@@ -7,10 +7,10 @@ from math import inf
 
 import pytest
 from flask.testing import FlaskClient
-from structlog.testing import capture_logs
 
 from scheduler import errors
 from tests.fake_corrector import FakeCorrector, assert_problem
+from tests.log_lines import capture_logs
 
 GOED = {"sentence": "He goed to school"}
 
@@ -133,15 +133,14 @@ def test_an_overload_says_when_to_come_back_in_whole_seconds(
     assert response.headers["Retry-After"] == header
 
 
-def test_a_bug_is_logged_with_its_id_and_leaks_nothing(
-    client: FlaskClient, corrector: FakeCorrector, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_is_logged_with_its_id_and_leaks_nothing(client: FlaskClient, corrector: FakeCorrector) -> None:
     corrector.error = RuntimeError("secret text of the user")
 
-    response = client.post("/correct", json=GOED)
+    with capture_logs() as lines:
+        response = client.post("/correct", json=GOED)
 
     document = assert_problem(response, 500, "internal-error")
-    logged = "".join(capsys.readouterr())
+    logged = str(lines)
     assert "secret" not in response.get_data(as_text=True) + logged
     assert document["request_id"] in logged
     assert "RuntimeError" in logged

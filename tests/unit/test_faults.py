@@ -6,7 +6,6 @@ from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
-from structlog.testing import capture_logs
 
 from ops.cli import main
 from ops.run import faults
@@ -14,6 +13,7 @@ from ops.run.faults import FAULTS, LeakyBatching, fault_of
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID
 from scheduler.settings import FAULT_NAMES, Settings
+from tests.log_lines import capture_logs
 from tests.unit.test_actor import engine, request
 from tests.unit.test_continuous_batching import delivery
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from structlog.testing import capture_logs
 
 from api.access.keys import KeyFile, KeyFileFault, new_key, parse_keys
 from ops.cli import main
 from ops.run.up import warn_if_open
 from scheduler.accounts import Account
 from scheduler.settings import Settings
+from tests.log_lines import capture_logs
 from tests.small_server import http, small_servers
 
 KEY, LINE = new_key("school")

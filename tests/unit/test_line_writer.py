@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from structlog.testing import capture_logs
 
 from api.telemetry.line_stream import LineStream
 from api.telemetry.line_writer import MOST_LINES, LineWriter
+from tests.log_lines import capture_logs
 from tests.mailbox_house import eventually
 
 LINE = "x" * 99 + "\n"

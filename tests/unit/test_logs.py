@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from api.telemetry.line_writer import STDERR
 from ops.run import logs
@@ -20,8 +20,6 @@ def logs_of_other_tests() -> Iterator[None]:
     """Leave the configuration as it was: it belongs to the process, which goes on with other tests."""
     before = logging.root.handlers[:], logging.root.level
     yield
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
     logging.root.handlers[:], level = before
     logging.root.setLevel(level)
 
@@ -36,8 +34,25 @@ def test_a_traceback_shows_no_values_of_variables(log_format: str, capfd: pytest
     try:
         _fail(MARKER.upper())
     except ValueError:
-        structlog.get_logger("test").exception("failed")
+        logging.getLogger("test").exception("failed")
 
     STDERR.flush(5.0)
     told = capfd.readouterr().err
     assert "ValueError" in told and MARKER.upper() not in told
+
+
+def test_a_line_holds_its_facts_and_none_of_them_can_look_like_another(capfd: pytest.CaptureFixture[str]) -> None:
+    facts = {"num": 3, "text": "a b", "forged": "x\n[error] y z=1"}
+
+    for log_format in ("console", "json"):
+        logs.configure(Settings(log_format=log_format), "worker")
+        logging.getLogger("test").warning("%d of them", 7, extra=facts)
+        STDERR.flush(5.0)
+
+    console, document = capfd.readouterr().err.splitlines()
+    assert console.split(" ", 1)[1] == (
+        r"""[warning  ] 7 of them                      num=3 text="a b" forged="x\n[error] y z=1" process=worker"""
+    )
+    line = json.loads(document)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {**facts, "event": "7 of them", "level": "warning", "process": "worker"}

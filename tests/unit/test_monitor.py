@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from api.observe.metrics import goals_of
 from ops.observe import heartbeat_file
@@ -21,6 +20,7 @@ from ops.observe.monitor import Watch, payload_of
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
+from tests.log_lines import capture_logs
 from worker.mailbox.protocol import MailboxDown
 
 WELL = Observed(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from structlog.testing import capture_logs
 
 from ops.observe.webhook import Webhook
+from tests.log_lines import capture_logs
 from tests.running_system import wait_until
 from tests.webhook_receiver import WebhookReceiver
 

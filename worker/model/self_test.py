@@ -7,12 +7,12 @@ The answer depends on the matrix kernels that BLAS chose for this CPU; it is log
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import structlog
 
 from worker.model.attention import context_width
 from worker.model.decoding import greedy
@@ -25,7 +25,7 @@ PROMPT_LENGTHS = (5, 9, 14, 23)
 NUM_OUTPUT_TOKENS = 3
 _LONG_LENGTHS = (75, 130)  # neighbours that widen everybody's context, past 128 positions while they decode
 _ARENA_TOKENS = 2048
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class BatchInvariance(StrEnum):
@@ -74,7 +74,7 @@ def run_self_test(weights: Weights) -> str:
     sizes = {"differing_sizes": found.differing_sizes} if found.differing_sizes else {}
     about = {"batch_invariance": found.invariance.value, **sizes}
     about |= {"remedy": found.invariance.remedy} if found.invariance.remedy else {}
-    log(f"self-test: {found.invariance.meaning}", **about)
+    log(f"self-test: {found.invariance.meaning}", extra={**about})
     return found.invariance.value
 
 

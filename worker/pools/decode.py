@@ -5,10 +5,9 @@ It is a whole worker: it reads a prompt itself where what was read of it is lost
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
-
-import structlog
 
 from scheduler.batching import StepPlan
 from scheduler.messages import ID_MASK, Completion, Delivery
@@ -20,7 +19,7 @@ from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpa
 from worker.pools.observer import HopObserver
 
 OFFERS = "miniserve:offers"
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class DecodeEngine(Engine):
@@ -50,7 +49,7 @@ class DecodeEngine(Engine):
             delivery.handed = handed
         except HandoffError as error:
             self.num_read_again += 1
-            logger.warning("a prompt is read again", request_id=request.request_id, reason=str(error))
+            logger.warning("a prompt is read again", extra={"request_id": request.request_id, "reason": str(error)})
         delivery.handoff = b""
 
     def _placed(self, plan: StepPlan) -> StepPlan:
