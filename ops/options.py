@@ -158,11 +158,12 @@ def _is_installed(package: str) -> bool:
 
 def check_keys(settings: Settings) -> None:
     """Raises click.UsageError where keys are asked for and their file cannot be read."""
+    if not settings.api_keys_file:
+        return
     from api.access.keys import KeyFileFault, read_keys
 
     try:
-        if settings.api_keys_file:
-            read_keys(Path(settings.api_keys_file))
+        read_keys(Path(settings.api_keys_file))
     except KeyFileFault as error:
         raise click.UsageError(f"{flag_name('api_keys_file')} {settings.api_keys_file}: {error}") from None
 

@@ -89,9 +89,9 @@ def split_url(url: str) -> tuple[str, str, str, list[tuple[str, str]]]:
     return scheme, authority, slash + path, parse_qsl(query, keep_blank_values=True)
 
 
-def host_and_port(host: str) -> tuple[str, int]:
+def host_and_port(host: str, usual_port: int = SENTINEL_PORT) -> tuple[str, int]:
     """Raises ValueError."""
     parts = urlsplit(f"//{host}")
     if not parts.hostname or parts.port == 0 or parts.path or "," in host:
         raise ValueError(_NO_ADDRESS)
-    return parts.hostname, parts.port or SENTINEL_PORT
+    return parts.hostname, parts.port or usual_port

@@ -15,8 +15,8 @@ from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxLimits
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"

@@ -9,8 +9,8 @@ from redis import Redis
 from scheduler.messages import NO_CAPACITY, Delivery, Inbox
 from scheduler.pools import HandedDelivery
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, a_request, take
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import Submission, WorkerReport
+from worker.mailbox.redis_py import connect
 from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import Offer, PrefillEnd
 

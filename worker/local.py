@@ -6,6 +6,7 @@ one sentence after the other, and waits for its turn before each. What needs a q
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter, deque
@@ -13,8 +14,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
-
-import structlog
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import (
@@ -34,7 +33,7 @@ from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Submission, Worke
 from worker.mailbox.waiters import Patience, completion_of
 from worker.status import WorkerStatus
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 MOST_WAITING = 192  # threads that wait for a turn; the server has 256, so that refusals and probes find one
 _ROWS, _STEP_S = 120, 1.0  # of the history
 _ENDS = {DeadlineExceeded: "expired", Cancelled: "cancelled", ShuttingDown: "cancelled"}  # as they are counted
@@ -184,7 +183,7 @@ class LocalEngines(ApiMailbox):
         except ServingError:
             raise
         except Exception as error:
-            logger.exception("iteration failed", request_id=delivery.request.request_id)
+            logger.exception("iteration failed", extra={"request_id": delivery.request.request_id})
             raise RequestFailed("The model failed to run the request; the log says why.") from error
         finally:
             engine.drop_all()  # what was given up

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
-from worker.mailbox.connection import connect
+from worker.mailbox.connection import Address
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def serve(
     """
     engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     logger.info("model loaded", extra={"weights": engine.model.weights.fingerprint})
-    mailbox = end(connect(settings.redis_url), batch_invariance=self_test(engine.model.weights))
+    mailbox = end(Address(settings.redis_url), batch_invariance=self_test(engine.model.weights))
     actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())

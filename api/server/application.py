@@ -126,13 +126,13 @@ def queue_corrector(settings: Settings) -> Corrector:
     from api.server.client_socket import let_others_go_first
     from api.service.corrector import Corrector
     from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.connection import connect, start_fault
+    from worker.mailbox.connection import Address, start_fault
     from worker.mailbox.protocol import MailboxLimits
 
     if fault := start_fault(settings.redis_url):
         logger.critical(f"cannot start: {fault}", extra={"redis_url": hide_password(settings.redis_url)})
         raise SystemExit(Arbiter.WORKER_BOOT_ERROR)
-    mailbox = RedisApiMailbox(connect(settings.redis_url), MailboxLimits.from_settings(settings))
+    mailbox = RedisApiMailbox(Address(settings.redis_url), MailboxLimits.from_settings(settings))
     threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
     return Corrector(TextPipeline.load(pause=let_others_go_first), mailbox, settings)
 

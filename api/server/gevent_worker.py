@@ -187,7 +187,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
 
     def run(self) -> None:
         # Imported here: redis imported before gevent patches would keep the blocking socket module.
-        from worker.mailbox.connection import connect
+        from worker.mailbox.connection import Address
         from worker.mailbox.status_client import StatusClient
 
         gc.collect()
@@ -195,7 +195,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
         settings, recorder, mailbox = self.wsgi.settings, self.wsgi.recorder, self.wsgi.mailbox
         told = recorder.tallies.totals, self.wsgi.reports
-        client = StatusClient(connect(settings.redis_url, _STATUS_TIMEOUT_S), *told)
+        client = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told)
         num_allowed = num_connections(self.worker_connections)
         max_idle = num_allowed // 4  # that have sent nothing yet
         self._places = Places(num_allowed - max_idle, settings.trusted_proxies)

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from ops.bench.experiment import Plan, Row, medians
 from ops.run import embedded_redis
 from scheduler.pools import Handed
-from worker.mailbox.connection import connect
+from worker.mailbox.redis_py import connect
 from worker.model.attention import context_width
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold

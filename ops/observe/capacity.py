@@ -120,11 +120,11 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
             return Figures.of_scrape(found), stage_table.stages_in(found), alerts_of(found, found, 0.0, goals)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
-    from worker.mailbox.connection import connect
+    from worker.mailbox.connection import Address
     from worker.mailbox.redis_observer import SystemReader
 
     try:
-        seen = SystemReader(connect(settings.redis_url)).observe()
+        seen = SystemReader(Address(settings.redis_url)).observe()
         measured = measure(seen, goals)
         alerts = holding(Situation(seen, measured, health_of(seen)), goals)
         return Figures.of_observed(seen, goals), stages_of(seen, measured, measure_pools(seen, goals)), alerts

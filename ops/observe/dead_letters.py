@@ -12,9 +12,10 @@ from redis import Redis, RedisError
 
 from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
-from worker.mailbox.connection import connect, refusal_of
+from worker.mailbox.connection import refusal_of
 from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
 _PAGE = 200  # ids, in one round trip
@@ -42,7 +43,7 @@ def _list(url: str, json: bool) -> int:
                 words = f"{letter['id']}  {letter['ended_at']}  {letter['attempts']} attempts  {letter['why']}"
                 click.echo(json_module.dumps(letter) if json else words)
     except (RedisError, OSError) as error:
-        raise _unreachable(url, refusal_of(error) or error) from None
+        raise _unreachable(url, refusal_of(in_our_words(error)) or error) from None
     return num_found
 
 

@@ -54,13 +54,13 @@ def monitor(settings: Settings) -> None:
     shows options.
     """
     from ops.run import logs
-    from worker.mailbox.connection import connect
+    from worker.mailbox.connection import Address
     from worker.mailbox.redis_observer import SystemReader
 
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")
     check_redis(settings)
-    raise SystemExit(run(settings, SystemReader(connect(settings.redis_url))))
+    raise SystemExit(run(settings, SystemReader(Address(settings.redis_url))))
 
 
 def run(settings: Settings, observatory: Observatory) -> int:

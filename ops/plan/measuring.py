@@ -25,8 +25,8 @@ from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
-from worker.mailbox.connection import connect
 from worker.mailbox.redis_observer import SystemReader
+from worker.mailbox.redis_py import connect
 from worker.model.weights import load_weights
 from worker.observer import EngineObserver
 

@@ -27,7 +27,8 @@ from ops.run.machine import Finding, looks_at_machine
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault
-from worker.mailbox.connection import client_fault, connect, refusal_of
+from worker.mailbox.connection import refusal_of
+from worker.mailbox.redis_py import client_fault, connect, in_our_words
 from worker.mailbox.server import server_fault
 
 MAX_CLOCK_ERROR_S = 0.5
@@ -150,7 +151,7 @@ def _of_redis(url: str) -> Iterator[Finding]:
             yield _clock(client)
             yield _users(client)
     except (redis.RedisError, OSError) as error:
-        refused = refusal_of(error)
+        refused = refusal_of(in_our_words(error))
         remedy = "check the user and the password of --redis-url" if refused else "start it, or correct --redis-url"
         yield Finding("Redis", f"{hide_password(url)}: {refused and 'authentication refused' or error}", remedy)
 

@@ -18,16 +18,22 @@ def http_fault(port: str, path: str, wanted: str) -> str:
     """What is wrong with the answer to GET `path` on loopback; nothing if its status is the wanted one."""
     asked = f"GET {path} on port {port}"
     try:
-        with socket.create_connection(("127.0.0.1", int(port)), PATIENCE_S) as connection:
-            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-            with connection.makefile("rb") as answer:
-                version, _, rest = answer.readline(256).partition(b" ")
-        status = int(rest[:3])
+        status, _ = get("127.0.0.1", int(port), path)
     except (OSError, ValueError) as error:
         return f"{asked}: {error}"
-    if not version.startswith(b"HTTP/1."):
-        return f"{asked}: the answer is no HTTP"
     return "" if status == int(wanted) else f"{asked} answers {status}, not {wanted}"
+
+
+def get(host: str, port: int, path: str) -> tuple[int, bytes]:
+    """Status and body, up to 64 KiB. Raises OSError, and ValueError where the answer is no HTTP."""
+    with socket.create_connection((host, port), PATIENCE_S) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        with connection.makefile("rb") as answer:
+            head, _, body = answer.read(65_536).partition(b"\r\n\r\n")
+    version, _, rest = head.partition(b" ")
+    if not version.startswith(b"HTTP/1."):
+        raise ValueError("the answer is no HTTP")
+    return int(rest[:3]), body
 
 
 def worker_fault() -> str:
@@ -45,7 +51,7 @@ def worker_fault() -> str:
 
 def has_lease(redis_url: str, hostname: str) -> bool:
     """True if a lease of a worker on this host, which is part of its name, has not run out."""
-    from worker.mailbox.connection import connect
+    from worker.mailbox.redis_py import connect
 
     prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
     with connect(redis_url) as client:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ops.observe.scrape import Scrape, ScrapeError, scrape
 from scheduler.settings import variable
+
+if TYPE_CHECKING:
+    from ops.observe.scrape import Scrape
 
 EVERY_S = 2.0
 _PATIENCE_S = 0.5  # a dead child is to be started again meanwhile
@@ -43,6 +45,8 @@ class StatusLine:
         return min(longest_s, self._due_s - now_s)
 
     def _text(self) -> str:
+        from ops.observe.scrape import ScrapeError, scrape  # where nobody looks on it is not needed
+
         try:
             found = scrape(self._url, self._api_key, _PATIENCE_S)
         except ScrapeError:

@@ -9,7 +9,6 @@ Start-up and shutdown only: requests never pass through this process.
 from __future__ import annotations
 
 import errno
-import http.client
 import importlib.util
 import ipaddress
 import json
@@ -21,19 +20,17 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
 from ops.options import check_keys, check_spans
-from ops.run import banner, embedded_redis, logs, processes
+from ops.run import banner, embedded_redis, health, logs, processes
 from ops.run.embedded_redis import URL_NAME
-from ops.run.faults import fault_of
 from ops.run.model_facts import read_model_facts
 from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Child, Signals, Supervisor
@@ -80,6 +77,8 @@ def _with_fault(settings: Settings) -> Settings:
     if not settings.break_:
         return settings
     _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
+    from ops.run.faults import fault_of  # seldom needed
+
     return fault_of(settings).settings(settings)
 
 
@@ -157,8 +156,6 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     check_temporary()
     check_spans(settings)
     check_keys(settings)
-    if settings.uses_queue:
-        _check_redis_py()
     if settings.redis_port and settings.uses_queue and not settings.redis_url:
         check_port("127.0.0.1", settings.redis_port, "--redis-port")
     if with_dashboard and settings.dashboard_port == settings.port:
@@ -198,18 +195,12 @@ def check_port(host: str, port: int, option: str) -> None:
         raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
 
 
-def _check_redis_py() -> None:
-    from worker.mailbox.connection import client_fault
-
-    if fault := client_fault():
-        raise click.ClickException(fault)
-
-
 def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
 
-    from worker.mailbox.connection import connect, start_fault
+    from worker.mailbox.connection import start_fault
+    from worker.mailbox.redis_py import connect
 
     try:
         if fault := start_fault(url):
@@ -279,14 +270,14 @@ def _dashboard(env: dict[str, str]) -> Child:
 def why_not_ready(url: str) -> str | None:
     """None once GET /readyz answers 200 (Redis answers and a worker is alive), else what is missing."""
     try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=2.0):
-            return None
-    except urllib.error.HTTPError as error:
-        with suppress(ValueError, KeyError):
-            return json.load(error)["detail"]
-        return f"GET /readyz answers {error.code}"
-    except (OSError, http.client.HTTPException):
+        status, body = health.get(urlsplit(url).hostname or "", urlsplit(url).port or 80, "/readyz")
+    except (OSError, ValueError):
         return "the API does not answer"
+    if status == 200:
+        return None
+    with suppress(ValueError, KeyError, TypeError):
+        return json.loads(body)["detail"]
+    return f"GET /readyz answers {status}"
 
 
 def _say(line: str) -> None:

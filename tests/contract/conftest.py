@@ -8,7 +8,7 @@ import fakeredis
 import pytest
 
 from tests.mailbox_house import RedisHouse
-from worker.mailbox.connection import connect
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 

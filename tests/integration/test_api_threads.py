@@ -22,8 +22,9 @@ from tests.mailbox_house import (
 )
 from tests.recorded_requests import a_record
 from worker.mailbox import api_end, api_threads
-from worker.mailbox.connection import Command, RedisConnection, connect
+from worker.mailbox.connection import Command, RedisConnection
 from worker.mailbox.protocol import Submission
+from worker.mailbox.redis_py import connect
 
 
 class Oddity(BaseException):

@@ -11,8 +11,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
-from worker.mailbox.connection import RedisConnection, connect, script
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.redis_py import connect
 
 NEVER = 10**9
 

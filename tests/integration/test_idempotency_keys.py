@@ -12,8 +12,8 @@ from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 

@@ -27,8 +27,9 @@ from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import api_threads, worker_end
 from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.connection import Command, RedisConnection, connect, script
+from worker.mailbox.connection import Command, RedisConnection, script
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 

@@ -17,7 +17,7 @@ PUSH_UNTIL_REFUSED = """
     import sys
     from scheduler.errors import QueueFull
     from tests.mailbox_house import SubmittingMailbox, a_request
-    from worker.mailbox.connection import connect
+    from worker.mailbox.redis_py import connect
     from worker.mailbox.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
@@ -37,7 +37,7 @@ GREENLETS = """
     import sys, threading, time
     import gevent
     from tests.mailbox_house import AMPLE, SubmittingMailbox, a_request, an_answer, ids_of
-    from worker.mailbox.connection import connect
+    from worker.mailbox.redis_py import connect
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
     url = sys.argv[1]

@@ -22,8 +22,8 @@ from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from worker.mailbox import api_threads
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import ApiMailbox, MailboxDown, Submission, WorkerMailbox
+from worker.mailbox.redis_py import connect
 
 
 def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: str) -> None:

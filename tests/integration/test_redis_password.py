@@ -10,8 +10,8 @@ from tests import guarded_redis
 from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, post_sentence, send
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 

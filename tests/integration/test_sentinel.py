@@ -20,8 +20,9 @@ from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
-from worker.mailbox.connection import RedisConnection, connect, script
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import MailboxDown, WorkerMailbox
+from worker.mailbox.redis_py import connect
 
 FAILOVER_S = 20.0
 

@@ -15,8 +15,8 @@ from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import ApiProcess, send
-from worker.mailbox.connection import connect
 from worker.mailbox.protocol import WorkerMailbox
+from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
 SENTENCE = "He goed there and they was late."

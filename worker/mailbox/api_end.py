@@ -14,14 +14,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from redis import Redis, ResponseError
-
 from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownFullness
 from worker.mailbox.api_threads import Listener, Sender
-from worker.mailbox.connection import Command, RedisConnection, refusal_of, script
+from worker.mailbox.connection import Command, RedisConnection, Where, refusal_of, script
+from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import (
     READY_WITHIN_S,
     CancelResult,
@@ -43,14 +42,14 @@ _MOST_LOOK_UPS = 256  # in one command
 class RedisApiMailbox(WaitingMailbox):
     """Keeps the ApiMailbox protocol."""
 
-    def __init__(self, client: Redis, limits: MailboxLimits | None = None) -> None:
+    def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
         super().__init__()
         self._limits = limits or MailboxLimits()
         self._is_closed = False
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
-        self._sender = Sender(RedisConnection(client), self._channel, self._limits)
+        self._sender = Sender(RedisConnection(where), self._channel, self._limits)
         self._fullness = KnownFullness(self._limits)
-        self._listener = Listener(client, self._channel, self._hear, self._poll)
+        self._listener = Listener(where, self._channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         if status.redis_ok:

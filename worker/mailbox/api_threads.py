@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from redis import Redis, ResponseError
-from redis.exceptions import RedisError
+from hiredis import pack_command
 
-from worker.mailbox.connection import Command, RedisConnection, checked, new_connection, refusal_of, script
+from worker.mailbox.connection import Command, RedisConnection, Where, checked, new_line, refusal_of, script
 from worker.mailbox.formats import enqueue_words
+from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
@@ -175,10 +175,10 @@ class Listener:
     """
 
     def __init__(
-        self, client: Redis, channel: str, on_message: Callable[[bytes], None], on_poll: Callable[[float], None]
+        self, where: Where, channel: str, on_message: Callable[[bytes], None], on_poll: Callable[[float], None]
     ) -> None:
         # Not redis-py's PubSub, which under gevent polls three times for one message: 150 us.
-        self._connection = new_connection(client)
+        self._line = new_line(where)
         self._channel = channel
         self._on_message = on_message
         self._on_poll = on_poll
@@ -208,14 +208,14 @@ class Listener:
         while not self._stopping.is_set():
             try:
                 self._listen()
-            except (RedisError, OSError) as error:
+            except (ResponseError, OSError) as error:
                 self._error = error
                 is_news = self._subscribed.is_set() and not self._stopping.is_set()  # once, not at every attempt
                 level = logging.WARNING if is_news else logging.DEBUG
                 logger.log(level, "the subscription to answers broke; subscribing again: %s", error)
             except BaseException:  # nothing must keep the process from hearing the next message
                 logger.exception("a message or a look-up broke the subscription; subscribing again")
-            self._connection.disconnect()
+            self._line.disconnect()
             # A subscription that lasted starts over quickly.
             pause_s = _FIRST_PAUSE_S if self._subscribed.is_set() else min(2 * pause_s, _LONGEST_PAUSE_S)
             if self._subscribed.is_set():
@@ -224,11 +224,14 @@ class Listener:
             self._stopping.wait(pause_s)
 
     def _listen(self) -> None:
-        self._connection.connect()
-        self._connection.send_command("SUBSCRIBE", self._channel)
+        self._line.connect()
+        subscribe: Any = "SUBSCRIBE", self._channel
+        self._line.send(pack_command(subscribe))
+        self._line.wait_without_bound()  # a bound would cost a timer for each message
         while not self._stopping.is_set():
-            # Without a bound: it would cost a timer for each message.
-            kind, _, payload = self._connection.read_response(timeout=None)
+            if isinstance(reply := self._line.read(), ResponseError):
+                raise reply
+            kind, _, payload = reply
             if kind == b"message":
                 self._on_message(payload)
             elif kind == b"subscribe":
@@ -241,4 +244,4 @@ class Listener:
                 self._on_poll(1.0)
             except Exception:
                 logger.exception("the answers that are missing could not be looked up")
-        self._connection.disconnect()  # wakes the other thread
+        self._line.disconnect()  # wakes the other thread

@@ -9,23 +9,21 @@ them. A connection belongs to one thread.
 from __future__ import annotations
 
 import hashlib
-import select
 import socket
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import redis
 from hiredis import pack_command
-from redis import Redis, ResponseError
-from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, ReadOnlyError, RedisError
-from redis.retry import Retry
 
 from scheduler.urls import is_sentinel_url
+from worker.mailbox.line import Line, ResponseError
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.server import facts_of, server_fault
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 # Each script, and what stands between common.lua and it.
 SCRIPTS = {
@@ -42,55 +40,51 @@ SCRIPTS = {
     "revive": "accounts", "drop": "accounts",
 }  # fmt: skip
 Command = tuple[Any, ...]
-# A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
-_KEEPALIVE = {
-    getattr(socket, name): value
-    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
-    if hasattr(socket, name)
-}
-
-
-OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
 CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
 )
+_NO_ENTRY = ("NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR Client sent AUTH", "ERR invalid password")
+_PLAIN = ("redis://", "unix://")
 AUTHENTICATION_REFUSED = "authentication refused by Redis: check the user and the password of --redis-url"
 
 
-class UnusableServer(RedisError):
+class Address(NamedTuple):
+    """Of a Redis; no client of it is needed."""
+
+    url: str  # a sound one
+    timeout_s: float = 2.0  # of a reply: more than any blocking call takes (MAX_BLOCK_S)
+
+
+Where: TypeAlias = "Address | Redis"
+
+
+class UnusableServer(ResponseError):
     """It answers, and no wait would help; the message says why, and after a colon what to do."""
 
 
 def refusal_of(error: BaseException | None) -> str:
     """What to mend where Redis refused us, at the root of an error or anywhere above; '' for all else."""
     while error is not None:
-        if isinstance(error, AuthenticationError | NoPermissionError):
-            return AUTHENTICATION_REFUSED
         if isinstance(error, UnusableServer):
             return str(error)
+        if isinstance(error, ResponseError) and error.is_a(*_NO_ENTRY):
+            return AUTHENTICATION_REFUSED
         if isinstance(error, ResponseError) and "MISCONF" in str(error):
             return CANNOT_SAVE
         error = error.__cause__
     return ""
 
 
-def client_fault() -> str:
-    """Why redis-py cannot be used: another package in the environment may have brought its own."""
-    if tuple(int(part) for part in redis.__version__.split(".")[:2]) >= OLDEST_CLIENT:
-        return ""
-    wanted = ".".join(map(str, OLDEST_CLIENT))
-    return (
-        f"redis-py {redis.__version__} is installed, and {wanted} is needed: give miniserve an environment of its own"
-    )
-
-
 def start_fault(url: str) -> str:
     """Why no process can work on the Redis at `url`; '' also where it does not answer, or is still to be promoted."""
-    if fault := client_fault():
-        return fault
+    if not url.startswith(_PLAIN):
+        from worker.mailbox.redis_py import client_fault  # plain ones do without
+
+        if fault := client_fault():
+            return fault
     if is_sentinel_url(url):
         return ""
-    connection = RedisConnection(connect(url))
+    connection = RedisConnection(Address(url))
     try:
         connection.ask(("PING",))
     except MailboxDown as error:
@@ -98,29 +92,6 @@ def start_fault(url: str) -> str:
     finally:
         connection.close()
     return ""
-
-
-def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
-    """A client for the pool of redis-py, and for bare connections; opens nothing yet.
-
-    The pool takes tickets of TLS 1.3 for data and gives up a connection that has read nothing yet: half of the first
-    commands failed. The handshake of RESP3 reads them.
-    """
-    options = {
-        "protocol": 3,
-        "retry": Retry(NoBackoff(), 0),
-        "socket_timeout": socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
-        "socket_connect_timeout": socket_timeout_s,
-        "driver_info": None,  # a user with few rights may not report its library's name
-    }
-    if url.startswith("unix://"):
-        return Redis.from_url(url, **options)
-    options |= {"socket_keepalive": True, "socket_keepalive_options": _KEEPALIVE}
-    if is_sentinel_url(url):
-        from worker.mailbox.sentinel import client_of_the_primary  # seldom needed
-
-        return client_of_the_primary(url, options)
-    return Redis.from_url(url, **options)
 
 
 @cache
@@ -143,20 +114,22 @@ def script(name: str, *arguments: Any) -> Command:
     return ("EVALSHA", _digests()[name], 0, *arguments)
 
 
-def new_connection(client: Redis) -> Any:
-    """redis-py's bare connection, with the options of the client's; not open yet. RESP2 spares it the handshake."""
-    pool = client.connection_pool
-    return pool.connection_class(**(pool.connection_kwargs | {"protocol": 2}))
+def new_line(where: Where) -> Line:
+    """A connection that is not open yet."""
+    if isinstance(where, Address) and where.url.startswith(_PLAIN):
+        return Line(*where)
+    from worker.mailbox.redis_py import ClientLine, connect  # seldom needed
+
+    return ClientLine(connect(*where) if isinstance(where, Address) else where)
 
 
 class RedisConnection:
     """Connects when first used and again after every failure."""
 
-    def __init__(self, client: Redis) -> None:
-        self._connection = new_connection(client)
+    def __init__(self, where: Where) -> None:
+        self._line = new_line(where)
         self._is_open = False
         self._num_expected = 0  # replies to what was sent
-        self._poll: select.poll | None = None  # of a plain socket; redis-py makes one for each look
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
 
     def ask(self, *commands: Command) -> list[Any]:
@@ -174,17 +147,17 @@ class RedisConnection:
             if not self._is_open:
                 self._open()
             self._send(commands)
-        except (RedisError, OSError) as error:
+        except (ResponseError, OSError) as error:
             raise self._broken(refusal_of(error) or error) from error
 
     def receive(self) -> list[Any]:
         """Wait for the replies to what was sent last; as `ask`."""
         try:
             replies = self._read_all()
-        except (RedisError, OSError) as error:
+        except (ResponseError, OSError) as error:
             raise self._broken(error) from error
-        for reply in replies:
-            if isinstance(reply, NoScriptError):  # SCRIPT FLUSH: load them again on the next call
+        for reply in filter(_is_refusal, replies):
+            if reply.is_a("NOSCRIPT"):  # SCRIPT FLUSH: load them again on the next call
                 raise self._broken("Redis has forgotten our scripts")
             if _is_demoted(reply):  # the next call finds the new primary
                 raise self._broken(f"this Redis is not the primary, or not any more: {reply}")
@@ -198,14 +171,14 @@ class RedisConnection:
     def has_reply(self, timeout_s: float = 0.0) -> bool:
         """Whether `receive` would find a reply, or a broken connection, without a wait. Raises MailboxDown."""
         try:
-            return bool(self._poll.poll(timeout_s * 1e3)) if self._poll else self._connection.can_read(timeout_s)
-        except (RedisError, OSError) as error:
+            return self._line.has_data(timeout_s)
+        except (ResponseError, OSError) as error:
             raise self._broken(error) from error
 
     @property
     def address(self) -> str:
         """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
-        line = getattr(self._connection, "_sock", None) if self._is_open else None
+        line = self._line.sock if self._is_open else None
         if not isinstance(line, socket.socket):
             return "unknown"
         if line.family == socket.AF_UNIX:
@@ -216,16 +189,15 @@ class RedisConnection:
     def close(self) -> None:
         self._is_open = False
         self._num_expected = 0
-        self._poll = None
-        self._connection.disconnect()
+        self._line.disconnect()
 
     def _broken(self, why: object) -> MailboxDown:
         self.close()
         return MailboxDown(str(why))
 
     def _open(self) -> None:
-        self._connection.disconnect()
-        self._connection.connect()
+        self._line.disconnect()
+        self._line.connect()
         self._send([("INFO",)])
         (info,) = self._read_all()
         facts = {} if isinstance(info, ResponseError) else facts_of(info)
@@ -238,25 +210,14 @@ class RedisConnection:
         # Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted.
         self.run_id = facts.get("run_id") or "unknown"
         self._is_open = True
-        plain = getattr(self._connection, "_sock", None)
-        if type(plain) is socket.socket:  # TLS may hold what was read already
-            self._poll = select.poll()
-            self._poll.register(plain, select.POLLIN)
 
     def _send(self, commands: Any) -> None:
-        # redis-py's own way to hiredis looks at every word of a command twice more: 10 us for one request.
-        self._connection.send_packed_command([b"".join(map(pack_command, commands))], check_health=False)
+        self._line.send(b"".join(map(pack_command, commands)))
         self._num_expected += len(commands)
 
     def _read_all(self) -> list[Any]:
         num_expected, self._num_expected = self._num_expected, 0
-        return [self._read() for _ in range(num_expected)]
-
-    def _read(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except ResponseError as error:
-            return error
+        return [self._line.read() for _ in range(num_expected)]
 
 
 def checked(reply: Any) -> Any:
@@ -266,9 +227,11 @@ def checked(reply: Any) -> Any:
     return reply
 
 
-def _is_demoted(reply: Any) -> bool:
+def _is_refusal(reply: Any) -> bool:
+    return isinstance(reply, ResponseError)
+
+
+def _is_demoted(refusal: ResponseError) -> bool:
     """Whether a primary refused to write that is one no longer, or has lost its replicas and may be cut off with us.
     Redis 6.2 wraps what it says to a script in an error of the script's."""
-    if not isinstance(reply, ResponseError):
-        return False
-    return isinstance(reply, ReadOnlyError) or any(word in str(reply) for word in ("READONLY", "NOREPLICAS"))
+    return any(word in str(refusal) for word in ("READONLY", "NOREPLICAS"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from redis import Redis
-
-from worker.mailbox.connection import RedisConnection, script
+from worker.mailbox.connection import RedisConnection, Where, script
 from worker.mailbox.formats import check_request_id
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
@@ -17,8 +15,8 @@ class NoDeadLetter(LookupError):
 class DeadLetters:
     """Requeues or drops the dead letters of one queue."""
 
-    def __init__(self, client: Redis) -> None:
-        self._connection = RedisConnection(client)
+    def __init__(self, where: Where) -> None:
+        self._connection = RedisConnection(where)
 
     def requeue(self, request_id: str) -> None:
         """Put it at the end of the queue, with two attempts left. Raises NoDeadLetter, MailboxDown."""

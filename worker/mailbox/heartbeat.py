@@ -28,9 +28,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from redis import ResponseError
-
 from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)

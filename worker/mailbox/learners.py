@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from redis import ResponseError
-
 from worker.mailbox.connection import Command, script
+from worker.mailbox.line import ResponseError
 
 logger = logging.getLogger(__name__)
 KEPT_S = 90 * 86_400

@@ -10,12 +10,10 @@ from itertools import takewhile
 from math import isfinite
 from typing import Any
 
-from redis import Redis
-
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.phases import Phase
 from worker.mailbox import admission
-from worker.mailbox.connection import Command, RedisConnection, script
+from worker.mailbox.connection import Command, RedisConnection, Where, script
 from worker.mailbox.formats import is_request_id
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import READY_WITHIN_S
@@ -43,8 +41,8 @@ class RedisObserver:
 class SystemReader(RedisObserver):
     """Reads the system for processes that only watch, over its own connection, from one thread. Raises MailboxDown."""
 
-    def __init__(self, client: Redis) -> None:
-        self._connection = RedisConnection(client)
+    def __init__(self, where: Where) -> None:
+        self._connection = RedisConnection(where)
         super().__init__(self._connection.ask_one)
 
     def close(self) -> None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from redis import Redis
-from redis.exceptions import OutOfMemoryError
-
 from worker.mailbox import replies
-from worker.mailbox.connection import RedisConnection, checked, refusal_of, script
+from worker.mailbox.connection import RedisConnection, Where, checked, refusal_of, script
 from worker.mailbox.heartbeat import Reporter
+from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
 
 REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, or wait until answers are forgotten."
@@ -23,16 +21,14 @@ REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, 
 class StatusClient:
     """Reports `totals`, and what `reports` has, with every question."""
 
-    def __init__(
-        self, client: Redis, totals: Callable[[], Mapping[str, float]], reports: Reports | None = None
-    ) -> None:
-        self._connection = RedisConnection(client)
+    def __init__(self, where: Where, totals: Callable[[], Mapping[str, float]], reports: Reports | None = None) -> None:
+        self._connection = RedisConnection(where)
         self._reports = reports
         self._totals = totals
         self._reporter = Reporter(is_api=True)
 
     def status(self) -> MailboxStatus:
-        """One round trip, bounded by the client's timeout; never raises for a Redis that is away."""
+        """One round trip, bounded by the timeout of the address; never raises for a Redis that is away."""
         try:
             report = self._reporter.command(self._totals())
             more = None if self._reports is None else self._reports.command()
@@ -45,7 +41,7 @@ class StatusClient:
             status = replies.status_of(checked(reply))
             refusal = (
                 REDIS_FULL
-                if isinstance(taken, OutOfMemoryError)
+                if isinstance(taken, ResponseError) and taken.is_a("OOM")
                 else refusal_of(taken if isinstance(taken, Exception) else None)
             )
             return replace(status, refusal=refusal) if refusal else status

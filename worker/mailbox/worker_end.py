@@ -19,8 +19,6 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from redis import Redis, ResponseError
-
 from scheduler.messages import (
     Completion,
     Delivery,
@@ -32,8 +30,9 @@ from scheduler.messages import (
 )
 from worker.mailbox import formats
 from worker.mailbox.async_share import AsyncShare
-from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.connection import Command, RedisConnection, Where, checked, script
 from worker.mailbox.heartbeat import Heartbeat, new_worker_name
+from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
@@ -51,14 +50,14 @@ _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 class RedisWorkerMailbox:
     """Keeps the WorkerMailbox protocol."""
 
-    def __init__(self, client: Redis, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
+    def __init__(self, where: Where, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._max_block_s = max_block_s
-        self._outgoing = RedisConnection(client)
-        self._claims = RedisConnection(client)
-        self._heartbeat = Heartbeat(RedisConnection(client), self.name, LEASE_S, self._on_lease_lost)
+        self._outgoing = RedisConnection(where)
+        self._claims = RedisConnection(where)
+        self._heartbeat = Heartbeat(RedisConnection(where), self.name, LEASE_S, self._on_lease_lost)
         self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: set[str] = set()
