@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -118,6 +121,20 @@ def test_the_grammar_knows_neither_http_nor_redis_nor_time() -> None:
 
     assert paths
     assert not tops & {"flask", "werkzeug", "http", "gunicorn", "gevent", "redis", "rq", "time", "threading", "os"}
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    """One that other packages bring along may stand in the environment of who develops, and nowhere else."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = project["dependencies"], *project["optional-dependencies"].values()
+    declared = {name for words in lists for word in words for name in re.findall(r"^[\w-]+|(?<=\[)[\w-]+(?=\])", word)}
+    brought = {"jinja2", "markupsafe", "werkzeug", "pydantic-core"}  # by Flask and pydantic, always
+    known, libraries = packages_distributions(), {name.split(".")[0] for path in _sources() for name in _imports(path)}
+
+    foreign = libraries - sys.stdlib_module_names - {*OURS, "miniserve", "_typeshed"}
+    named = {name: {each.lower().replace("_", "-") for each in known.get(name, [name])} for name in foreign}
+
+    assert {name for name, names in named.items() if not names & (declared | brought)} == set()
 
 
 def test_the_worker_package_itself_stays_empty() -> None:
