@@ -12,6 +12,7 @@ import sys
 import time
 
 PATIENCE_S = 3.0
+_MOST_FIELDS = 100  # of a head
 
 
 def http_fault(port: str, path: str, wanted: str) -> str:
@@ -29,11 +30,17 @@ def get(host: str, port: int, path: str) -> tuple[int, bytes]:
     with socket.create_connection((host, port), PATIENCE_S) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         with connection.makefile("rb") as answer:
-            head, _, body = answer.read(65_536).partition(b"\r\n\r\n")
-    version, _, rest = head.partition(b" ")
-    if not version.startswith(b"HTTP/1."):
-        raise ValueError("the answer is no HTTP")
-    return int(rest[:3]), body
+            version, _, rest = answer.readline(256).partition(b" ")
+            if not version.startswith(b"HTTP/1."):
+                raise ValueError("the answer is no HTTP")
+            length = 0
+            for _ in range(_MOST_FIELDS):
+                name, _, value = answer.readline(8192).partition(b":")
+                if name.lower() == b"content-length":
+                    length = max(0, int(value))
+                elif not name.strip():
+                    break
+            return int(rest[:3]), answer.read(min(length, 65_536))
 
 
 def worker_fault() -> str:
