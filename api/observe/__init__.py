@@ -1,1 +1,1 @@
-"""What people and Prometheus look at: GET /metrics, and the waterfall of a request."""
+"""Reads the state of the system, and serves GET /metrics."""

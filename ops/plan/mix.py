@@ -38,11 +38,6 @@ class Mix:
         """Prompts and answers so many times as long, within what the model takes."""
         return Mix(tuple(tuple(_longer(one, factor) for one in text) for text in self.texts))
 
-    def together(self, number: int) -> Mix:
-        """Texts of so many of these texts, one after the other."""
-        ends = range(number, len(self.texts) + 1, number)
-        return Mix(tuple(sum(self.texts[end - number : end], ()) for end in ends))
-
     @property
     def sentences_per_text(self) -> float:
         return sum(map(len, self.texts)) / len(self.texts)
