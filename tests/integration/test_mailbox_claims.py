@@ -210,39 +210,3 @@ def test_a_claim_that_stands_gives_nothing_to_read_before_something_comes(
     has_reply = busy_worker._claims.has_reply(0.1)
 
     assert not has_reply  # the next exchange would wait for the rest of the packet, and so would the model
-
-
-def die_with_an_unread(house: RedisHouse, client: Redis, *read: str) -> None:
-    """A worker dies that has begun what it read, and to which Redis has just given another one."""
-    worker = RedisWorkerMailbox(house.connect())
-    worker.open(lambda: True)
-    house.mailboxes.append(worker)
-    api = house.api()
-    for request_id in read:
-        api.submit(a_request(request_id))
-        assert take_one(worker).request.request_id == request_id
-    if not read:
-        assert worker.exchange((), AMPLE, wait_s=0.01) == Inbox()
-    api.submit(a_request("unread"))
-    eventually(lambda: client.hget("rq:job:unread", "status") == "started")
-    house.kill(worker)
-
-
-def test_what_a_dead_worker_had_not_read_is_under_no_suspicion(house: RedisHouse, client: Redis) -> None:
-    die_with_an_unread(house, client)
-
-    (delivery,) = house.worker().exchange((), AMPLE).deliveries
-
-    assert (delivery.request.request_id, delivery.attempt, delivery.is_suspect) == ("unread", 1, False)
-
-
-def test_what_a_dead_worker_had_not_read_is_no_company_of_what_it_ran(house: RedisHouse, client: Redis) -> None:
-    die_with_an_unread(house, client, "alone")
-    worker = house.worker()
-
-    (alone,) = worker.exchange((), AMPLE).deliveries
-    answer(worker, "alone")
-    (unread,) = worker.exchange((), AMPLE).deliveries
-
-    assert (alone.request.request_id, alone.attempt, alone.is_suspect) == ("alone", 2, True)
-    assert (unread.request.request_id, unread.attempt, unread.is_suspect) == ("unread", 1, False)

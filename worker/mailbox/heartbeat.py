@@ -4,19 +4,14 @@ The heartbeat is a thread with a connection of its own. It beats only while the 
 loses its lease like a process that died, and its work goes to others. Each beat also takes back the work of the dead,
 so every worker is everyone's reaper. It reports when the loop last iterated, too: /readyz goes by that, not by the
 beats.
-
-The kernel knows whether a process of this machine has ended, and then its lease need not run out. A worker's name says
-where its process id counts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import platform
 import random
-import re
 import secrets
 import socket
 import threading
@@ -24,8 +19,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from worker.mailbox.connection import Command, RedisConnection, checked, script
@@ -34,7 +27,6 @@ from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-_NAME = re.compile(r".*-(?P<pid>[1-9]\d{0,8})-(?P<place>[0-9a-f]{6})[0-9a-f]{6}")
 LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
@@ -46,36 +38,7 @@ _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 def new_worker_name() -> str:
     """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
-    return f"{host}-{os.getpid()}-{_place()}{secrets.token_hex(3)}"
-
-
-@cache
-def _place() -> str:
-    """Equal where a process id means the same process: one pid namespace of one boot. Empty where that is not known.
-
-    Machines that are copies of a running one share all of that, but for their names.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        facts = f"{boot}{os.stat('/proc/self/ns/pid').st_ino} {socket.gethostname()}"
-    except OSError:
-        return ""
-    return hashlib.blake2b(facts.encode(), digest_size=3).hexdigest()
-
-
-def has_ended(worker: str) -> bool:
-    """Whether the worker of that name was a process of this machine, and is none any more."""
-    name = _NAME.fullmatch(worker)
-    if name is None or name["place"] != _place():
-        return False
-    try:
-        os.kill(int(name["pid"]), 0)
-        facts = Path(f"/proc/{name['pid']}/stat").read_text()
-        return facts.rpartition(") ")[2].startswith("Z")  # a zombie: its parent has not looked yet
-    except ProcessLookupError:
-        return True
-    except OSError:  # another user's
-        return False
+    return f"{host}-{os.getpid()}-{secrets.token_hex(6)}"
 
 
 class Reporter:
@@ -132,7 +95,6 @@ class Heartbeat:
         self._lease_s = lease_s
         self._on_lease_lost = on_lease_lost
         self._is_down = False
-        self._pause_s = BEAT_S
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched_until_s = 0.0
@@ -161,8 +123,7 @@ class Heartbeat:
         self._connection.close()
 
     def _run(self, is_fresh: Callable[[], bool]) -> None:
-        while not self._stopping.wait(self._pause_s):
-            self._pause_s = BEAT_S
+        while not self._stopping.wait(BEAT_S):
             if not is_fresh():
                 continue
             try:
@@ -179,13 +140,13 @@ class Heartbeat:
 
     def _beat(self, is_first: bool = False) -> None:
         report = self._last_report = self._reported()
-        look = ("ZRANGE", "miniserve:leases", 0, -1)
+        look = ("ZCARD", "miniserve:leases")
         beat, live = self._command(report), report.live(time.monotonic() < self._watched_until_s)
         news: list[Command] = []
         if live:
             most = _LIVE_EACH * min(self._num_workers, _MOST_LIVE)
             news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
-        reply, taken, leases, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
+        reply, taken, num_workers, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
         self._reporter.note_reply(taken)
         lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders, foreign, is_suspended = checked(reply)
         is_suspended = is_suspended and report.role != "decode"  # which goes on with what others have begun
@@ -200,11 +161,7 @@ class Heartbeat:
             self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
-        self._num_workers = max(1, len(checked(leases)))
-        dead = [name for name in leases if has_ended(name.decode(errors="replace"))]
-        if dead:  # the next beat takes back what they held
-            self._connection.ask(*(("ZADD", "miniserve:leases", "XX", 0, name) for name in dead))
-            self._pause_s = 0.0
+        self._num_workers = max(1, checked(num_workers))
         if not is_consistent:
             claimer = () if report.role == "decode" or self.is_suspended else (self._name,)
             num_changed = self._connection.ask_one(script("reconcile", *claimer))

@@ -66,7 +66,7 @@ class RedisWorkerMailbox:
         self._in_flight: dict[str, tuple[Any, ...]] = {}
         self._disowned: set[str] = set()
         self._needs_resync = True
-        self._epoch = self._num_claims = self._num_read = 0
+        self._epoch = 0
         self._async_share = AsyncShare()
         self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures, self._retry_s = 0, 0.0  # nothing is tried before that time
@@ -87,16 +87,16 @@ class RedisWorkerMailbox:
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and not (inbox := self._resync()).is_empty:
             with suppress(MailboxDown):  # as below
-                self._send(has_read=bool(inbox.deliveries))
+                self._send()
             return inbox
         self._confirm()
         if wait_s > 0:  # else all of it goes out in one packet
             self._send(progress)
         inbox = self._take_in(capacity, wait_s)
         with suppress(MailboxDown):  # what was delivered is not lost: the next exchange finds Redis away
-            if wait_s <= 0 or self._unsent or inbox.deliveries:  # unsent: what could not be opened, or was cancelled
+            if wait_s <= 0 or self._unsent:  # what could not be opened, or was cancelled
                 self._confirm()
-                self._send(() if wait_s > 0 else progress, bool(inbox.deliveries))
+                self._send(() if wait_s > 0 else progress)
         return inbox
 
     def _take_in(self, capacity: FreeCapacity, wait_s: float) -> Inbox:
@@ -151,7 +151,7 @@ class RedisWorkerMailbox:
                 lately_s = completion.timings.prefill_s + completion.timings.decode_s
                 self._service_s += _NEWEST_WEIGHT * (lately_s - self._service_s)
 
-    def _send(self, progress: Sequence[Progress] = (), has_read: bool = False) -> None:
+    def _send(self, progress: Sequence[Progress] = ()) -> None:
         """Send the answers that wait to be sent, without waiting for Redis."""
         commands: list[Command] = []
         if self._unsent:
@@ -159,8 +159,6 @@ class RedisWorkerMailbox:
         if progress:
             words = [(one.request_id, formats.encode_progress(one)) for one in progress]
             commands.append(script("progress", self.name, *chain.from_iterable(words)))
-        if has_read:  # only what was read can be why a worker dies: Redis learns it before the model starts
-            commands.append(("ZADD", "miniserve:read", "XX", self._num_read, self.name))
         if commands:
             self._guarded(lambda: self._outgoing.send(*commands))
             self._in_flight, self._unsent = self._in_flight | self._unsent, {}
@@ -186,8 +184,7 @@ class RedisWorkerMailbox:
         share = self._async_share
         async_tokens, is_quiet = share.capacity(capacity.tokens), share.is_quiet
         about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        self._num_claims += 1
-        drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet), self._num_claims)
+        drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet))
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
         if share.num_waiting and (async_tokens > 0 or is_quiet):
             block_s = min(block_s, _ASYNC_CLAIM_S)
@@ -206,7 +203,6 @@ class RedisWorkerMailbox:
         if not self._guarded(lambda: self._claims.has_reply(min(wait_s, MAX_BLOCK_S))):
             return Inbox()
         *claimed, drained = self._guarded(self._claims.receive)
-        self._num_read = self._num_claims
         needs_resync, cancelled, must_wait, deferred_id, told, deliveries = self._checked(drained)
         self._async_share.turn, self._async_share.num_waiting = told
         if needs_resync:
@@ -249,7 +245,7 @@ class RedisWorkerMailbox:
         self._claims.close()  # its DRAIN belongs to an epoch that is over
         self._epoch += 1
         disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
-        self._needs_resync, self._num_read = False, self._num_claims
+        self._needs_resync = False
         lost = tuple(map(bytes.decode, disowned))
         self._held.difference_update(lost)
         self._disowned.update(lost)

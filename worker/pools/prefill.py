@@ -100,8 +100,8 @@ class PrefillEnd(RedisWorkerMailbox):
             capacity = NO_CAPACITY
         return super().exchange(completions, capacity, wait_s)
 
-    def _send(self, progress: Sequence[Progress] = (), has_read: bool = False) -> None:
-        super()._send((), has_read)
+    def _send(self, progress: Sequence[Progress] = ()) -> None:
+        super()._send()
         offers = {name: handoff for name, handoff in self._offers.items() if name in self._to_offer}
         ends = accumulate(map(len, offers.values()))
         now = {name: offers[name] for name, end in zip(offers, ends, strict=True) if end <= _PACKET_BYTES}

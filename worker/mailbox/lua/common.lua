@@ -12,7 +12,6 @@
 --   rq:results:<id>               STREAM of the answer
 --   miniserve:leases              ZSET  worker -> when its work may be given to others
 --   miniserve:claim:<worker>      LIST  ids taken by BLMOVE, not yet started
---   miniserve:read                ZSET  worker -> number of the last claim whose requests it has read; a job's is `claim`
 --   miniserve:inbox:<worker>      HASH  epoch -> number of its last RESYNC; and ids that the worker shall drop
 --   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
 --   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish, and its role
@@ -43,7 +42,6 @@
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
-local READ = 'miniserve:read'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
 local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
 local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'

@@ -6,8 +6,8 @@
 -- deadline in us, 1 of a suspect, 1 of an asynchronous one }... }
 -- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, seconds that a request took lately from its start to
 -- its end, turn (requests started since the last asynchronous one), free tokens for asynchronous requests beside others, '1'
--- where no others have come lately, number of this claim of the worker.
-local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet, claim = unpack(ARGV)
+-- where no others have come lately.
+local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 turn, async_tokens = tonumber(turn), tonumber(async_tokens)
 local BEFORE_ASYNC = 7
@@ -38,7 +38,7 @@ local started, deliveries, ids, tokens_of = {}, {}, {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
 
 local function start(id, job, is_async)
-  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker, 'claim', claim or '')
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
   if is_async then redis.call('HSET', job_key(id), 'origin', 'correct') end -- whose registries it goes through from here on
   started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker

@@ -30,7 +30,7 @@ for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
     release(id)
     num_changed = num_changed + 1
   elseif not is_placed[id] then
-    num_changed = num_changed + requeue({ id }, nil, nil, claimer)
+    num_changed = num_changed + requeue({ id }, nil, claimer)
   end
 end
 close()

@@ -20,12 +20,12 @@ local function suspect(ids)
 end
 
 -- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. What `dead` had started
--- are suspects, but for what came with a claim after `last_read`: that worker never saw it. A worker of RQ's that has started
--- a job has an execution in rq:wip, and not its name. `claimer`: a worker that takes them at once, before such a worker can.
-local function requeue(ids, dead, last_read, claimer)
+-- are suspects. A worker of RQ's that has started a job has an execution in rq:wip, and not its name. `claimer`: a worker that
+-- takes them at once, before such a worker can.
+local function requeue(ids, dead, claimer)
   local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
-    local job = read(id, 'status', 'accepted_at', 'cancel_requested', 'claim', 'worker_name')
+    local job = read(id, 'status', 'accepted_at', 'cancel_requested', 'worker_name')
     local is_failed = is_undone(id, job.status)
     if not job.status then
       release(id) -- the job was deleted by hand
@@ -34,8 +34,7 @@ local function requeue(ids, dead, last_read, claimer)
     elseif job.status == 'started' or job.status == 'queued' or is_failed then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
       if is_failed then put_back(id) else redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '') end
-      local is_unread = (number(job.claim) or 0) > (last_read or 1e21)
-      if dead and job.worker_name == dead and job.status == 'started' and not is_unread then suspects[#suspects + 1] = id end
+      if dead and job.worker_name == dead and job.status == 'started' then suspects[#suspects + 1] = id end
     end
   end
   local function is_older(one, other) return since[one] < since[other] end
@@ -52,7 +51,7 @@ local function take_from(worker, has_died)
   for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
   for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
   redis.call('DEL', claim_key(worker))
-  return requeue(ids, has_died and worker, number(redis.call('ZSCORE', READ, worker)))
+  return requeue(ids, has_died and worker)
 end
 
 local function sum_rates()
@@ -72,7 +71,6 @@ local function unregister(worker)
   redis.call('SREM', 'rq:workers:correct-async', key)
   redis.call('DEL', key, key .. ':executions', 'rq:job:batch-' .. worker, inbox_key(worker))
   redis.call('ZREM', LEASES, worker)
-  redis.call('ZREM', READ, worker)
   redis.call('HDEL', RATES, worker)
   sum_rates()
 end

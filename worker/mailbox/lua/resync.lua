@@ -5,7 +5,6 @@ local worker, lease_s, epoch = unpack(ARGV, 1, 3)
 redis.call('DEL', inbox_key(worker)) -- first: a Redis without memory takes this write, and then the others
 redis.call('ZADD', LEASES, clock() + tonumber(lease_s), worker)
 redis.call('HSET', inbox_key(worker), 'epoch', epoch)
-redis.call('ZADD', READ, 'NX', 0, worker)
 -- What a connection that broke had claimed goes back.
 push_front(redis.call('LPOP', claim_key(worker), 1000) or {})
 

@@ -4,7 +4,6 @@
 -- in their groups, as in DRAIN. ARGV and reply: as of DRAIN; what concerns asynchronous requests has no meaning, and each
 -- delivery ends in the bytes of OFFER, '' where they are gone.
 local worker, lease_s, epoch, free_tokens, max_jobs, num_held = unpack(ARGV, 1, 6)
-local claim = ARGV[#ARGV]
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 local OFFERS, HANDOFFS = 'miniserve:offers', 'miniserve:handoffs'
 local now = clock()
@@ -25,7 +24,7 @@ end
 local function take_over(id, owner, job)
   take_from_owner(id, owner)
   redis.call('ZADD', WIP, now + WIP_TTL_S, id .. ':' .. worker)
-  redis.call('HSET', job_key(id), 'worker_name', worker, 'claim', claim)
+  redis.call('HSET', job_key(id), 'worker_name', worker)
   local row = delivery(id, job)
   local handoff = redis.pcall('GETDEL', 'miniserve:handoff:' .. id)
   row[9] = type(handoff) == 'string' and handoff or ''
