@@ -65,7 +65,8 @@ class Settings:
     redis_port: int = _setting(0, "Port of the embedded Redis on loopback; 0: only its socket.", Range(0, 65535))
     redis_memory_mb: int = _setting(
         2048,
-        "Memory limit of the embedded Redis, in MiB; also assumed for a Redis without one. Half is for requests.",
+        "Memory limit of the embedded Redis, in MiB; also assumed for a Redis without one. Above half of it "
+        "asynchronous requests are refused, above three quarters all.",
         Range(16, 1_048_576),
     )
     host: str = _setting("127.0.0.1", "Address the API listens on.", Range())

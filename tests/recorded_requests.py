@@ -8,7 +8,7 @@ from worker.mailbox.protocol import ReplyMode, Submission
 
 _OTHERS = (
     "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
-    "kept_bytes", "kept_room_at", "max_memory", "shares", "last_client", "client_changed_at", "takers",
+    "used_memory", "max_memory", "takers",
 )  # fmt: skip
 
 
@@ -23,7 +23,8 @@ def a_record(
     limits: str = "",
 ) -> Submission:
     manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
-    return Submission(request_id, "what was asked", "maker", digest, key, manner, client, limits)
+    document = "what was asked" if key or is_async else ""
+    return Submission(request_id, document, "maker", digest, key, manner, client, limits)
 
 
 def counts(redis_url: str) -> dict[str, int]:

@@ -80,7 +80,7 @@ class ScriptedQueue:
     def _deliveries(self, worker: str, room: FreeCapacity, num_held: int, service_s: float) -> list[Any]:
         if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
             self.run(script("resync", worker, _LEASE_S, _EPOCH))
-        about = (room.tokens, room.requests, num_held, service_s, 0, room.tokens, 1)
+        about = (room.tokens, room.requests, num_held, 0, service_s, 1)
         arguments = (worker, next(self._leases), _EPOCH, *about)
         needs_resync, *_, deliveries = self.run(script("drain", *arguments))
         assert not needs_resync

@@ -86,7 +86,10 @@ class KeptRequests:
     def _found(self, request_id: str, exchange: Exchange) -> Found:
         found = find_own(self._observer, request_id, exchange.account)
         if found is None or found.tokenizer_fingerprint != self._corrector.pipeline.tokenizer_fingerprint:
-            raise NotFound("No request has this id, or its answer is no longer kept.")
+            raise NotFound(
+                "No request with this id is kept. Those with `Prefer: respond-async` or an `Idempotency-Key` are, for "
+                "ten minutes; the answers of others are given once."
+            )
         return found
 
 

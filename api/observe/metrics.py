@@ -67,7 +67,6 @@ _GAUGES: dict[str, tuple[str, Callable[[Observed], float]]] = {
     "workers": ("Live workers: they completed an iteration, or idled, lately.", lambda seen: len(seen.workers)),
     "api_replicas": ("API processes that reported lately.", lambda seen: seen.num_api_replicas),
     "redis_memory_bytes": ("Memory that Redis uses.", lambda seen: seen.redis_memory_bytes),
-    "redis_kept_bytes": ("Requests and answers in Redis, counted for admission.", lambda seen: seen.redis_kept_bytes),
     "redis_max_memory_bytes": ("Memory that Redis may use; 0: no limit.", lambda seen: seen.redis_max_memory_bytes),
 }  # fmt: skip
 _CAPACITY: dict[str, tuple[str, Callable[[Capacity], float]]] = {

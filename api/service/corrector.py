@@ -100,7 +100,7 @@ def options_of(body: RequestOptions) -> dict[str, Any]:
 
 
 def submission_of(exchange: Exchange, content: dict[str, Any], fingerprint: str, mode: ReplyMode) -> Submission:
-    """A request as the queue keeps it, without its sentences.
+    """A request as the queue keeps it, without its sentences. Its text is kept only where it may be asked for again.
 
     The fingerprint is kept because another tokenizer reads the same output differently.
     """
@@ -109,7 +109,8 @@ def submission_of(exchange: Exchange, content: dict[str, Any], fingerprint: str,
     limits, key = "", exchange.key
     if exchange.account is not None:  # nobody else may fetch its answer
         content["account"], limits = exchange.account.name, exchange.account.limits
-    about = (problems.to_json(content), fingerprint, digest, key, mode, exchange.client, limits)
+    document = problems.to_json(content) if key or mode is ReplyMode.ASYNC else ""
+    about = (document, fingerprint, digest, key, mode, exchange.client, limits)
     return Submission(exchange.request_id, *about, may_be_known=bool(key))
 
 

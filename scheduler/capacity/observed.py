@@ -64,7 +64,6 @@ class Observed:
     dead_letters: int = 0
     redis_memory_bytes: int = 0
     redis_max_memory_bytes: int = 0  # 0: no limit
-    redis_kept_bytes: int = 0  # of requests that are open and of what is kept of others, as admission counts them
     redis_policy: str = "noeviction"  # what it does when it is full
     redis_refuses: str = ""  # its words where it takes no write
     is_suspended: bool = False  # with `rq suspend`: workers take nothing

@@ -46,7 +46,7 @@ def test_an_answer_a_stream_and_a_kept_answer_leave_out_what_is_less_certain_tha
     body = json.dumps({"sentence": "He goed to school", "min_confidence": asked}).encode()
     headers = {"Content-Type": "application/json"}
 
-    answer = send(system.url, "POST", "/correct", body, headers)
+    answer = send(system.url, "POST", "/correct", body, headers | {"Idempotency-Key": f"certain {asked}"})
     stream = send(system.url, "POST", "/correct", body, headers | {"Accept": "text/event-stream"})
     kept = send(system.url, "GET", f"/requests/{answer.body['request_id']}")
 

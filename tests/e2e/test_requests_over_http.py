@@ -28,9 +28,9 @@ def post(url: str, document: dict[str, Any], path: str = "/correct", **headers: 
     return send(url, "POST", path, json.dumps(document).encode(), told)
 
 
-def test_every_answer_can_be_fetched_again_from_any_replica(system: RunningSystem, second: ApiProcess) -> None:
+def test_an_answer_with_a_key_can_be_fetched_again_from_any_replica(system: RunningSystem, second: ApiProcess) -> None:
     for path, document in (("/correct", {"sentence": TEXT}), ("/correct/batch", {"sentences": [TEXT, 5, "She sing."]})):
-        reply = post_json(system.url, path, document)
+        reply = post(system.url, document, path, Idempotency_Key=f"of {path}")
         again = send(second.url, "GET", f"/requests/{reply.body['request_id']}")
 
         assert (again.status, again.body) == (200, reply.body)
@@ -76,6 +76,15 @@ def test_the_same_key_and_body_get_the_same_answer_from_another_replica(
     assert (other.status, other.slug) == (409, "idempotency-conflict")
 
 
+def test_the_answer_of_a_plain_request_is_not_kept(system: RunningSystem) -> None:
+    request_id = post_json(system.url, "/correct", {"sentence": TEXT}).body["request_id"]
+
+    reply = send(system.url, "GET", f"/requests/{request_id}")
+
+    assert (reply.status, reply.slug) == (404, "not-found")
+    assert "Idempotency-Key" in reply.body["detail"]
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 @pytest.mark.parametrize("request_id", ["0" * 32, "a:b", "%20", "x" * 300])
 def test_an_unknown_request_is_not_found(system: RunningSystem, method: str, request_id: str) -> None:
@@ -85,7 +94,7 @@ def test_an_unknown_request_is_not_found(system: RunningSystem, method: str, req
 
 
 def test_a_finished_request_cannot_be_called_off_any_more(system: RunningSystem) -> None:
-    request_id = post(system.url, {"sentence": TEXT}).body["request_id"]
+    request_id = post(system.url, {"sentence": TEXT}, Idempotency_Key="done").body["request_id"]
 
     reply = send(system.url, "DELETE", f"/requests/{request_id}")
 
@@ -94,7 +103,7 @@ def test_a_finished_request_cannot_be_called_off_any_more(system: RunningSystem)
 
 
 def test_a_stream_tells_the_edits_and_ends_in_the_answer(system: RunningSystem) -> None:
-    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream", "Idempotency-Key": "stream"}
     reply = send(system.url, "POST", "/correct", json.dumps({"sentence": TEXT}).encode(), headers)
 
     lines = [line for line in reply.body.splitlines() if line.startswith(("event", "data"))]
@@ -116,7 +125,7 @@ def test_a_batch_of_refused_items_is_answered_at_once_and_not_kept(system: Runni
 
 def test_what_was_refused_of_a_batch_is_not_stored_and_told_again(system: RunningSystem) -> None:
     odd = ["\udc00", {"a": ["x" * 5000]}, 1e300, "word " * 70, "He goed."]
-    reply = post(system.url, {"sentences": odd}, "/correct/batch")
+    reply = post(system.url, {"sentences": odd}, "/correct/batch", Idempotency_Key="odd")
     again = send(system.url, "GET", f"/requests/{reply.body['request_id']}")
 
     assert [item.get("status") for item in reply.body["results"]] == [422, 422, 422, 422, None]

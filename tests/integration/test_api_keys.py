@@ -108,10 +108,7 @@ def correct_as(replica: ApiProcess, way: str) -> Reply:
     """Correct a text in one of the ways in which a key may ask for it."""
     asked = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
     if way == "batch":
-        return send(replica.url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked)
-    if way == "editor":
-        form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {KEY}"}
-        return send(replica.url, "POST", "/v2/check", b"language=en-US&text=He+goed+home", form)
+        return send(replica.url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked | WAYS[way])
     return correct(replica, KEY, **WAYS[way])
 
 
@@ -127,12 +124,10 @@ def check_unknown_to_a_guest(replica: ApiProcess, request_id: str) -> None:
 
 
 WAYS = {
-    "plain": {},
     "async": {"Prefer": "respond-async"},
-    "stream": {"Accept": "text/event-stream"},
+    "stream": {"Accept": "text/event-stream", "Idempotency-Key": "lesson 0"},
     "key of its own": {"Idempotency-Key": "lesson 1"},
-    "batch": {},
-    "editor": {},
+    "batch": {"Idempotency-Key": "lesson 2"},
 }
 
 

@@ -90,14 +90,19 @@ def fetch_state(client: Redis, name: str) -> str:
     return Job.fetch(name, connection=client, serializer=JSONSerializer).get_status().value
 
 
-def test_of_those_that_wait_every_eighth_is_asynchronous(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_while_others_wait_asynchronous_requests_hold_a_quarter_of_the_slots(
+    house: RedisHouse, worker: RedisWorkerMailbox
+) -> None:
     api = house.api()
-    submit_async(api, *some("a", 10))
+    submit_async(api, *some("a", 40))
     api.submit_all([a_request(name) for name in some("w", 30)])
 
-    together = take(worker, requests=20)
+    taken = take(worker, free_tokens=4096)  # room for 25 of the longest requests
+    more = take(worker, free_tokens=4096 - 42 * len(taken))
+    answer(worker, *[name for name in taken if name[0] == "a"][-3:])
+    again = take(worker, free_tokens=3000)
 
-    assert kinds(together) == "wwwwwwwawwwwwwwawwww"
+    assert (kinds(taken), more, kinds(again)) == (6 * "a" + 30 * "w", [], "aaa")
 
 
 def test_a_worker_that_is_nearly_full_reads_few_ids_of_a_long_queue(queue: ScriptedQueue) -> None:
@@ -119,16 +124,16 @@ def test_the_head_of_the_second_queue_is_read_once_where_it_does_not_fit(queue: 
     assert queue.client.info("commandstats")["cmdstat_hmget"]["calls"] < 60 + 10
 
 
-def test_the_turn_counts_over_many_small_drains(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_a_worker_with_one_slot_takes_turns(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
     api, taken = house.api(), []
     submit_async(api, *some("a", 10))
-    api.submit_all([a_request(name) for name in some("w", 30)])
+    api.submit_all([a_request(name) for name in some("w", 10)])
 
-    for _ in range(24):
-        taken += (names := take(worker, requests=1))
+    for _ in range(8):
+        taken += (names := take(worker, free_tokens=50))
         answer(worker, *names)
 
-    assert kinds(taken) == 3 * "wwwwwwwa"
+    assert kinds(taken) == 4 * "aw"
 
 
 def test_where_nobody_else_waits_all_that_fits_is_taken(
@@ -141,40 +146,24 @@ def test_where_nobody_else_waits_all_that_fits_is_taken(
     assert client.llen(QUEUE) == 3
 
 
-def test_beside_others_they_hold_a_sixteenth_of_the_cache(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
-    api = house.api()
-    worker.exchange((), FreeCapacity(4096))
-    api.submit(a_request("w"))
-    submit_async(api, *some("a", 40))
-
-    taken = take(worker, free_tokens=4096)
-    more = take(worker, free_tokens=4096 - 42 * len(taken))
-    answer(worker, *taken[-3:])
-    again = take(worker, free_tokens=3000)
-
-    assert (kinds(taken), more, len(again)) == ("w" + 6 * "a", [], 3)
-
-
 def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
     api = house.api()
-    worker.exchange((), FreeCapacity(320))
-    api.submit(a_request("w"))
+    api.submit_all([a_request(name) for name in some("w", 9)])
     submit_async(api, *some("a", 9))
 
-    assert kinds(take(worker, free_tokens=320)) == "waaa"
+    assert kinds(take(worker, free_tokens=320)) == "awwwwww"
 
 
-def test_the_whole_cache_is_theirs_again_when_others_stay_away(
-    house: RedisHouse, worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_slots_are_theirs_again_when_the_others_have_ended(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
     api = house.api()
-    worker.exchange((), FreeCapacity(4096))
     api.submit(a_request("w"))
-    take(worker, free_tokens=4096)
     submit_async(api, *some("a", 40))
-    monkeypatch.setattr("worker.mailbox.async_share._OTHERS_S", -1.0)
+    beside = take(worker, free_tokens=4096)
+    answer(worker, "w")
 
-    assert len(take(worker, free_tokens=4054)) == 40
+    alone = take(worker, free_tokens=4096 - 6 * 42)
+
+    assert (kinds(beside), len(alone)) == (6 * "a" + "w", 34)
 
 
 def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(house: RedisHouse) -> None:

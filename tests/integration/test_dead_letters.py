@@ -75,18 +75,17 @@ def test_a_dead_letter_put_back_runs_again_by_itself(house: RedisHouse, redis_ur
         assert not client.zcard("rq:failed:correct")
 
 
-@pytest.mark.parametrize("form", ["plain", "two sentences"])
+@pytest.mark.parametrize("form", ["keyed", "two sentences"])
 def test_the_answer_of_a_dead_letter_put_back_can_be_fetched(house: RedisHouse, redis_url: str, form: str) -> None:
-    ids, _ = FORMS[form]
+    ids, record = FORMS[form]
     api, worker = house.api(), house.worker()
-    api.submit_recorded(a_record("dead"), [a_request(each) for each in ids], within_s=30.0)
+    api.submit_recorded(record, [a_request(each) for each in ids], within_s=30.0)
     assert eventually(lambda: take(worker)) == ids
     worker.exchange([Completion(ids[0], FinishReason.ERROR, error="it broke")], NO_CAPACITY)
     answer(worker, *ids[1:])
 
     with Redis.from_url(redis_url) as client:
-        text = "miniserve:text:dead" if form == "plain" else "miniserve:request:dead"
-        assert client.ttl(text) >= client.ttl(f"rq:job:{ids[0]}") - 1 > 86_400
+        assert client.ttl("miniserve:request:dead") >= client.ttl(f"rq:job:{ids[0]}") - 1 > 86_400
     assert run(redis_url, "requeue", ids[0]).exit_code == 0
     answer(worker, *eventually(lambda: take(worker)))
 
@@ -111,8 +110,8 @@ FORMS = {  # of a request: its jobs, and what makes its record
     "plain": (["dead"], None),
     "asynchronous": (["dead"], a_record("dead", is_async=True)),
     "keyed": (["dead"], a_record("dead", "key")),
-    "batch of one": (["dead-0"], a_record("dead")),
-    "two sentences": (["dead-0", "dead-1"], a_record("dead")),
+    "batch of one": (["dead-0"], a_record("dead", "key")),
+    "two sentences": (["dead-0", "dead-1"], a_record("dead", "key")),
 }
 
 
@@ -153,7 +152,7 @@ def test_a_text_outlives_a_dropped_dead_letter_only_as_long_as_its_other_jobs(
 ) -> None:
     api, worker = house.api(), house.worker()
     ids = ["done", "dead-0", "dead-1"]
-    api.submit_recorded(a_record("texts"), [a_request(each) for each in ids])
+    api.submit_recorded(a_record("texts", "key"), [a_request(each) for each in ids])
     assert take(worker) == ids
     answer(worker, "done")
     worker.exchange([Completion(each, FinishReason.ERROR, error="it broke") for each in ids[1:]], NO_CAPACITY)

@@ -78,7 +78,8 @@ def test_a_batch_with_one_good_text_counts_once_however_often_it_is_fetched(
 ) -> None:
     learner_id = f"batch-of-{len(sentences)}"
     document = json.dumps({"sentences": sentences, "learner_id": learner_id}).encode()
-    reply = send(replicas[0].url, "POST", "/correct/batch", document, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Idempotency-Key": learner_id}
+    reply = send(replicas[0].url, "POST", "/correct/batch", document, headers)
 
     for number, replica in enumerate(replicas):
         assert send(replica.url, "GET", f"/requests/{reply.body['request_id']}").status == 200

@@ -57,7 +57,7 @@ def test_a_claim_of_an_earlier_epoch_goes_back(house: RedisHouse, redis_url: str
     for request_id in ("claimed", "waiting"):
         api.submit(a_request(request_id))
     client.lmove("rq:queue:correct", f"miniserve:claim:{worker.name}", "LEFT", "RIGHT")
-    about = (AMPLE.tokens, AMPLE.requests, 0, "0")
+    about = (AMPLE.tokens, AMPLE.requests, 0, 0, "0", 1)
     late = script("drain", worker.name, LEASE_S, worker._epoch - 1, *about)
 
     needs_resync, *_, deliveries = RedisConnection(connect(redis_url)).ask(late)[0]

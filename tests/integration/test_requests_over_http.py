@@ -8,7 +8,7 @@ from dataclasses import replace
 from api.grammar.edit_script import EOS_ID
 from scheduler.messages import NO_CAPACITY, Timings
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
-from tests.running_system import ApiProcess, Reply, post_sentence, send
+from tests.running_system import ApiProcess, Reply, send
 
 
 def start(api: ApiProcess, sentence: bytes = b"He came.") -> str:
@@ -50,9 +50,9 @@ def test_a_running_request_that_is_called_off_leaves_its_worker_in_one_iteration
 
 
 def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProcess, house: RedisHouse) -> None:
-    worker = house.worker()
+    worker, headers = house.worker(), {"Content-Type": "application/json", "Idempotency-Key": "mine"}
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(post_sentence, api.url, "He came.")
+        waiting = pool.submit(send, api.url, "POST", "/correct", b'{"sentence": "He came."}', headers)
         (request_id,) = eventually(lambda: take(worker))
         send(api.url, "DELETE", f"/requests/{request_id}")
         eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)

@@ -1,25 +1,17 @@
-"""What clients hold of the queue, as Redis counts it."""
+"""What clients hold of the queue: the reservations themselves say it."""
 
 from __future__ import annotations
 
 import pytest
 from redis import Redis
-from rq.job import Job
-from rq.serializers import JSONSerializer
 
 from scheduler.errors import RateLimited
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take
+from tests.mailbox_house import RedisHouse, a_request, eventually
 from tests.recorded_requests import a_record
-from worker.mailbox.connection import RedisConnection, script
+from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=32, max_tokens=100_000)
-
-
-@pytest.fixture
-def client(redis_url: str) -> Redis:
-    return Redis.from_url(redis_url)
 
 
 def submit(house: RedisHouse, client: str, number: int, limits: MailboxLimits = LIMITS) -> None:
@@ -40,92 +32,46 @@ def test_the_share_counts_over_all_replicas(house: RedisHouse) -> None:
     assert 14 <= accepted <= 16
 
 
-def test_a_queue_that_is_nearly_empty_counts_nothing(house: RedisHouse, client: Redis) -> None:
-    for number in range(3):
-        submit(house, "1", number, MailboxLimits())
+def test_a_reservation_names_its_client_and_a_queue_that_is_half_empty_looks_at_none(queue: ScriptedQueue) -> None:
+    queue.limits = LIMITS
+    queue.client.config_resetstat()
+    for number in range(15):
+        queue.enqueue([a_request(f"r{number}")], a_record(f"r{number}", client=str(number % 2)))
+    before = "cmdstat_hvals" in queue.client.info("commandstats")
+    queue.enqueue([a_request("a"), a_request("b")], a_record("a", client="1"))
 
-    assert not client.exists("miniserve:clients")
-    assert client.hget("rq:job:1-0", "share") == b""
-
-
-def test_nothing_is_left_of_clients_that_hold_nothing(house: RedisHouse, client: Redis) -> None:
-    worker = house.worker()
-    for number in range(5):
-        submit(house, str(number + 1), number)
-    held = client.hlen("miniserve:clients")
-
-    answer(worker, *take(worker))
-
-    assert (held, client.hlen("miniserve:clients"), client.hget("miniserve:counts", "shares")) == (3, 0, b"0")
+    assert (before, "cmdstat_hvals" in queue.client.info("commandstats")) == (False, True)
+    assert queue.client.hget("miniserve:reservations", "r1") == b"42 1"
 
 
-def test_what_a_deleted_job_held_is_found_again(house: RedisHouse, client: Redis) -> None:
-    connection = RedisConnection(house.connect())
-    for number in range(4):
+def test_what_one_packet_brings_counts_within_it(queue: ScriptedQueue) -> None:
+    queue.limits = MailboxLimits(max_requests=16, max_tokens=10_000)
+    queue.enqueue([a_request("other")], a_record("other", client="2"))
+    packet = [a_record(f"r{number}", client="1") for number in range(16)]
+    for number, wanted in enumerate(packet):
+        wanted.requests = (a_request(f"r{number}"),)
+
+    replies = [reply[0] for reply in queue.send(packet)]
+
+    assert replies == 8 * [b"accepted"] + 8 * [b"share"]
+
+
+@pytest.mark.parametrize("how", ["deleted", "cancelled"])
+def test_what_a_client_holds_no_more_is_free_for_it_again(house: RedisHouse, redis_url: str, how: str) -> None:
+    submit(house, "2", 0)
+    api = house.api(LIMITS)
+    for number in range(16):
         submit(house, "1", number)
-    before = int(client.hget("miniserve:clients", "1"))  # of two: the first two are anybody's
-    for queue in ("rq:queue:correct", "rq:queue:correct-async"):
-        client.lrem(queue, 1, "1-3")
-    client.delete("rq:job:1-3")  # as a dashboard does
+    with pytest.raises(RateLimited):
+        submit(house, "1", 16)
 
-    connection.ask_one(script("reconcile"))
-    connection.close()
-
-    assert int(client.hget("miniserve:clients", "1")) == int(client.hget("miniserve:counts", "shares")) == before / 2
-
-
-@pytest.mark.parametrize("notices", ["drain", "finish", "resync", "death"])
-def test_what_a_job_held_that_is_deleted_anywhere_is_given_back(house: RedisHouse, client: Redis, notices: str) -> None:
-    worker = house.worker()
-    worker._heartbeat.stop()  # no beat puts it right before
-    for number in range(4):
-        submit(house, "1", number)
-    before = int(client.hget("miniserve:clients", "1"))
-    ids = ["1-3"] if notices == "drain" else take(worker)
-    client.delete("rq:job:1-3")  # as a dashboard does
-
-    if notices == "drain":
-        assert take(worker) == ["1-0", "1-1", "1-2"]
-    elif notices == "finish":
-        answer(worker, ids[-1])
-    elif notices == "resync":
-        worker._needs_resync = True
-        worker.exchange((), NO_CAPACITY)
+    if how == "cancelled":
+        api.cancel_all(["1-0"])
     else:
-        house.kill(worker)
+        with Redis.from_url(redis_url) as client:  # as a dashboard does
+            client.lrem("rq:queue:correct-async", 1, "1-0")
+            client.delete("rq:job:1-0")
+        house.worker()  # its beat notices
+        eventually(lambda: api.status().reserved_requests == 16)
 
-    assert int(client.hget("miniserve:clients", "1")) == int(client.hget("miniserve:counts", "shares")) == before / 2
-
-
-def test_shares_that_are_left_are_forgotten_when_the_queue_is_empty(house: RedisHouse, client: Redis) -> None:
-    client.hset("miniserve:clients", "1", 99_999)
-    client.hset("miniserve:counts", "shares", 99_999)
-
-    house.worker()
-
-    eventually(lambda: client.hget("miniserve:counts", "shares") == b"0")
-    assert not client.exists("miniserve:clients")
-
-
-@pytest.mark.parametrize("who", ["operator", "dashboard"])
-def test_a_dead_letter_that_is_put_back_takes_nothing_from_its_clients_share(
-    house: RedisHouse, client: Redis, who: str
-) -> None:
-    worker, connection = house.worker(), RedisConnection(house.connect())
-    for number in range(4):
-        submit(house, "1", number)
-    ids = take(worker)
-    worker.exchange([Completion(ids[-1], FinishReason.ERROR, error="it broke")], NO_CAPACITY)
-    held = client.hgetall("miniserve:clients")
-
-    if who == "operator":
-        connection.ask_one(script("revive", ids[-1]))
-    else:
-        Job.fetch(ids[-1], connection=client, serializer=JSONSerializer).requeue()
-    connection.close()
-    other = house.worker()
-    assert take(other) == [ids[-1]]
-    answer(other, ids[-1])
-
-    assert client.hgetall("miniserve:clients") == held != {}
-    assert client.hget("miniserve:counts", "shares") == held[b"1"]
+    submit(house, "1", 16)

@@ -14,7 +14,7 @@ from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
-from tests.running_system import ApiProcess, send
+from tests.running_system import ApiProcess
 from worker.mailbox.protocol import WorkerMailbox
 from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import RedisWorkerMailbox
@@ -75,7 +75,6 @@ def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, 
     )
     assert [name for name, _ in rest] == ["edit", "done"]
     assert rest[-1][1]["edits"] == [first, rest[0][1]]
-    assert rest[-1][1] == send(api.url, "GET", f"/requests/{delivery.request.request_id}").body
 
 
 def test_a_busy_worker_sends_an_edit_without_waiting_for_anything(api: ApiProcess, redis_url: str) -> None:

@@ -1,11 +1,17 @@
-"""For how long a process believes that the queue is full without asking again."""
+"""For how long a process believes a refusal without asking again."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from worker.mailbox.admission import KnownFullness
+from scheduler.errors import RateLimited
+from worker.mailbox.admission import KnownRefusals, full_for_s, queue_full
 from worker.mailbox.protocol import MailboxLimits
+
+LIMITS = MailboxLimits(max_requests=10, max_tokens=1000)
+FULL = partial(queue_full, 10, 500, 100.0, LIMITS)
 
 
 class Clock:
@@ -21,71 +27,47 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def fullness(clock: Clock) -> KnownFullness:
-    return KnownFullness(MailboxLimits(max_requests=10, max_tokens=1000), clock)
-
-
-def test_nothing_is_known_before_a_refusal(fullness: KnownFullness) -> None:
-    assert fullness.refusal() is None
+def known(clock: Clock) -> KnownRefusals:
+    return KnownRefusals(clock)
 
 
 @pytest.mark.parametrize(
-    ("tokens_per_s", "holds_s"),
-    [(1000.0, 0.01), (50.0, 0.05)],  # half a second of work, ten seconds of work
+    ("numbers", "seconds"),
+    [
+        ((10, 500, 1000.0), 0.01),  # half a second of work
+        ((10, 500, 50.0), 0.05),  # ten seconds of work
+        ((3, 970, 100.0), 0.05),  # no room beside the tokens, not even for the shortest sentence
+        ((3, 900, 100.0), 0.0),  # what was too long leaves room for what is shorter
+        ((10, 500, 0.0), 0.0),  # no rate is known
+    ],
 )
-def test_it_is_believed_for_a_fiftieth_of_the_backlog_and_never_over_50_ms(
-    fullness: KnownFullness, clock: Clock, tokens_per_s: float, holds_s: float
+def test_a_queue_is_full_for_a_fiftieth_of_its_backlog_and_never_over_50_ms(
+    numbers: tuple[int, int, float], seconds: float
 ) -> None:
-    told = fullness.note(10, 500, tokens_per_s)
+    assert full_for_s(*numbers, LIMITS) == pytest.approx(seconds)
 
-    clock.now_s += 0.9 * holds_s
-    believed = fullness.refusal()
-    clock.now_s += 0.2 * holds_s
 
-    assert believed is not None
+def test_a_full_queue_is_known_to_all_until_its_time_is_over(known: KnownRefusals, clock: Clock) -> None:
+    before = known.refusal("one")
+    told = known.note(FULL, 0.05)
+    believed = known.refusal("one")
+    clock.now_s += 0.06
+
+    assert before is None
     assert str(believed).partition("; try")[0] == str(told).partition("; try")[0]
-    assert fullness.refusal() is None
+    assert known.refusal("one") is None
 
 
-def test_tokens_that_not_even_the_shortest_sentence_has_room_beside_fill_the_queue_too(fullness: KnownFullness) -> None:
-    fullness.note(3, 970, 100.0)
+def test_what_one_client_was_refused_is_known_of_it_alone(known: KnownRefusals) -> None:
+    known.note(lambda: RateLimited("its share", 1.0), 0.25, "one")
 
-    assert fullness.refusal() is not None
-
-
-def test_what_was_too_long_leaves_room_for_what_is_shorter(fullness: KnownFullness) -> None:
-    fullness.note(3, 900, 100.0)
-
-    assert fullness.refusal() is None
+    assert isinstance(known.refusal("one"), RateLimited)
+    assert known.refusal("other") is known.refusal() is None
 
 
-def test_where_no_rate_is_known_it_is_asked_every_time(fullness: KnownFullness) -> None:
-    fullness.note(10, 500, 0.0)
+def test_clients_without_number_do_not_fill_the_memory(known: KnownRefusals) -> None:
+    for number in range(5000):
+        known.note(lambda: RateLimited("its share", 1.0), 0.25, str(number))
 
-    assert fullness.refusal() is None
-
-
-def test_what_one_client_was_told_is_known_to_another_only_once_it_was_told_so_too(
-    fullness: KnownFullness, clock: Clock
-) -> None:
-    fullness.note(10, 500, 100.0, "one")
-    before = fullness.refusal("one"), fullness.refusal("other")
-
-    fullness.note(10, 500, 100.0, "other")
-    after = fullness.refusal("one"), fullness.refusal("other"), fullness.refusal("third")
-    clock.now_s += 1.0
-    fullness.note(10, 500, 100.0, "one")
-
-    assert (before[0] is not None, before[1]) == (True, None)
-    assert all(after)
-    assert fullness.refusal("other") is None
-
-
-def test_a_burst_beyond_the_queue_is_refused_before_redis_has_refused_any_of_it(fullness: KnownFullness) -> None:
-    assert fullness.refusal(num_waiting=19, num_open=9) is None
-
-    refusal = fullness.refusal(num_waiting=10, num_open=10)
-
-    assert fullness.refusal(num_waiting=20) is not None
-    assert refusal is not None and refusal.retry_after_s >= 1
-    assert "10 of 10 requests" in str(refusal)
+    assert known.refusal("0") is None
+    assert known.refusal("4999") is not None

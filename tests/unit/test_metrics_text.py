@@ -19,7 +19,7 @@ GAUGES = {
     "num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "arrival_rate", "service_rate",
     "utilization", "littles_law_residual", "predicted_wait_seconds", "workers_needed", "workers", "api_replicas",
     "queue_depth", "reserved_tokens", "max_queue_requests", "max_queue_tokens", "oldest_waiting_seconds",
-    "oldest_running_seconds", "dead_letters", "redis_memory_bytes", "redis_max_memory_bytes", "redis_kept_bytes",
+    "oldest_running_seconds", "dead_letters", "redis_memory_bytes", "redis_max_memory_bytes",
     "number_in_system",
     "time_in_system_seconds", "queue_bound_tokens", "worker_running", "worker_waiting", "worker_slots",
     "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",

@@ -20,9 +20,13 @@ def test_a_stored_text_takes_at_most_twice_its_body(filling: str) -> None:
     text = "Go." + 30_000 * filling + "Go."
     body = json.dumps({"sentence": text}, ensure_ascii=False).encode()
 
-    wanted = submission_of(Exchange("id", 0.0), {"sentence": parse_body(body).sentence}, "fingerprint", ReplyMode.WAIT)
+    wanted = submission_of(Exchange("id", 0.0), {"sentence": parse_body(body).sentence}, "fingerprint", ReplyMode.ASYNC)
 
     assert len(wanted.document.encode()) <= 2 * len(body)
+
+
+def test_the_text_of_a_request_that_nobody_may_ask_for_again_is_not_kept() -> None:
+    assert submission_of(Exchange("id", 0.0), {"sentence": "Go."}, "fingerprint", ReplyMode.WAIT).document == ""
 
 
 def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_account() -> None:

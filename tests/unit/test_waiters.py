@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from scheduler.messages import Completion, CorrectionRequest, FinishReason
+from scheduler.messages import CorrectionRequest
 from worker.mailbox.protocol import Submission
 from worker.mailbox.waiters import Waiters
 
 
 def submission(name: str, *job_ids: str) -> Submission:
     return Submission(name, requests=tuple(CorrectionRequest(each, (5,), (0,), 4, "t") for each in job_ids))
-
-
-def test_an_answered_job_of_a_request_that_is_accepted_again_holds_no_place() -> None:
-    waiters, wanted = Waiters(), submission("r", "r-1", "r-2")
-    waiters.add(wanted)
-    waiters.accept(wanted, "a redis")
-    waiters.resolve("r-1", Completion("r-1", FinishReason.STOP, (1,)))
-
-    waiters.accept(wanted, "another redis")  # which had lost both
-
-    assert waiters.open_ids == {"r-2"}
 
 
 class LockOfAnother:

@@ -1,4 +1,4 @@
-"""What the queue refuses, in words, and what an API process remembers of a full queue: the same for every mailbox."""
+"""What the queue refuses, in words, and what an API process remembers of refusals."""
 
 from __future__ import annotations
 
@@ -22,59 +22,43 @@ from worker.mailbox.protocol import MailboxLimits
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 _LONGEST_FULL_S = 0.05
-_BURST = 2
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
-_LIMIT_HOLDS_S = 1.0  # a limit that the operator has raised counts by then
+LONGEST_LIMIT_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_CLIENTS = 1024
 _FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
+Words = Callable[[], QueueFull | RateLimited]  # drawn anew for each: their times are spread
 
 
-class KnownFullness:
-    """Remembers for a moment that the queue is full, so that a flood of refusals costs Redis little.
+class KnownRefusals:
+    """Remembers for some ms what Redis has refused, to all or to one client: a flood of refusals costs Redis little.
 
-    One for each process. Threads may share it: what is known is one tuple.
+    One for each process. Threads may share it: each entry is one tuple.
     """
 
-    def __init__(self, limits: MailboxLimits, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limits = limits
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Until when, what, and to whom it was said; None: to more than one. Another client is sent to Redis, which must
-        # learn that the one that has filled the queue is not alone.
-        self._known: tuple[float, tuple[int, int, float], str | None] = (0.0, (0, 0, 0.0), "")
-        self.backlog = 0, 0.0  # reserved tokens, and how many are finished in a second, as the replica last heard
-        self._refused: dict[str, tuple[float, Callable[[], RateLimited]]] = {}  # by client: until when, and the words
+        self._known: dict[str, tuple[float, Words]] = {}  # by client, '' for all: until when, and the words
 
-    def note(self, requests: int, tokens: int, tokens_per_s: float, client: str = "") -> QueueFull:
-        """Redis has refused with these numbers; returns the refusal in words."""
-        fits_nothing = requests >= self._limits.max_requests or self._limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
-        if fits_nothing and tokens_per_s > 0:
-            holds_s = min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s)
-            now, (until, _, known) = self._clock(), self._known
-            whom = client if now > until or known == client else None
-            self._known = now + holds_s, (requests, tokens, tokens_per_s), whom
-        return queue_full(requests, tokens, tokens_per_s, self._limits)
-
-    def note_client(self, client: str, holds_s: float, words: Callable[[], RateLimited]) -> RateLimited:
-        """Note that a client holds its share, or has used what its key allows, and will for so long."""
-        if len(self._refused) >= _MOST_CLIENTS:
-            self._refused.clear()
-        self._refused[client] = self._clock() + min(holds_s, _LIMIT_HOLDS_S), words
+    def note(self, words: Words, holds_s: float, client: str = "") -> QueueFull | RateLimited:
+        """Note that what was just refused to this client, or to all, will be for so long. Return the refusal."""
+        if len(self._known) >= _MOST_CLIENTS:
+            self._known.clear()
+        self._known[client] = self._clock() + holds_s, words
         return words()
 
-    def refusal(self, client: str = "", num_waiting: int = 0, num_open: int = 0) -> QueueFull | RateLimited | None:
-        """The refusal of any request of this client that comes now; None where Redis is to be asked.
+    def refusal(self, client: str = "") -> QueueFull | RateLimited | None:
+        """The refusal of any request of this client that comes now; None where Redis is to be asked."""
+        now = self._clock()
+        for until_s, words in filter(None, map(self._known.get, ("", client))):
+            if now < until_s:
+                return words()
+        return None
 
-        `num_waiting` are waited for in this process, and Redis has accepted `num_open` of them. Where these fill the
-        queue it would refuse, too, but later. The others may be as many again: it may refuse them, and have room.
-        """
-        now, (until, numbers, known) = self._clock(), self._known
-        if (refused := self._refused.get(client)) and now < refused[0]:
-            return refused[1]()
-        most = self._limits.max_requests
-        if num_open >= most or num_waiting >= _BURST * most:
-            requests, (tokens, rate) = min(num_waiting, most), self.backlog
-            return queue_full(requests, max(tokens, requests * MAX_OUTPUT_TOKENS), rate, self._limits)
-        return queue_full(*numbers, self._limits) if now < until and known in (client, None) else None
+
+def full_for_s(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> float:
+    """How long a queue with these numbers has no room for any request: 0 where one may fit, or nothing is known."""
+    fits_nothing = requests >= limits.max_requests or limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
+    return min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s) if fits_nothing and tokens_per_s > 0 else 0.0
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
@@ -91,13 +75,14 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
 
 
 def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
-    """Whole seconds, drawn from those between once and twice the time that the backlog of now takes (1 to 60 s).
+    """Return the whole seconds that the backlog of now takes."""
+    return spread_s(backlog_tokens / tokens_per_s if tokens_per_s > 0 else _UNKNOWN_RETRY_S)
 
-    By then there is room for a whole queue; requests that were refused together do not come back together, so that up
-    to twice as many as the queue holds find room at their first retry.
-    """
-    seconds = _UNKNOWN_RETRY_S if tokens_per_s <= 0 else min(_LONGEST_RETRY_S, max(1.0, backlog_tokens / tokens_per_s))
-    return random.randint(math.ceil(seconds), math.floor(max(2 * seconds, math.ceil(seconds))))
+
+def spread_s(seconds: float) -> int:
+    """Return 1 to 60 s, and at random up to a quarter more: requests refused together do not come back together."""
+    bounded = math.ceil(min(_LONGEST_RETRY_S, max(1.0, seconds)))
+    return math.floor(bounded * random.uniform(1.0, 1.25) + random.random())
 
 
 def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> QueueFull:
@@ -110,11 +95,12 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
     )
 
 
-def rate_limited(own_tokens: int, max_tokens: int, tokens_per_s: float) -> RateLimited:
+def over_share(own_requests: int, own_tokens: int, tokens_per_s: float, limits: MailboxLimits) -> RateLimited:
     """One client holds as much of the queue as it may while others wait."""
     seconds = retry_after_s(own_tokens, tokens_per_s)
     return RateLimited(
-        f"This client holds {own_tokens:,} reserved tokens of the queue; while others wait it may hold {max_tokens:,}. "
+        f"This client holds {own_requests:,} requests and {own_tokens:,} reserved tokens of the queue; while others "
+        f"wait it may hold half: {limits.max_requests // 2:,} and {limits.max_tokens // 2:,}. "
         f"Try again in {seconds} s.",
         seconds,
     )
@@ -127,13 +113,13 @@ def over_limit(what: str, per_s: float, wait_s: float) -> RateLimited:
     return RateLimited(f"{limit}, and has used them. Try again in {seconds} s.", wait_s)
 
 
-def memory_full(used_bytes: int, max_bytes: int, seconds: int) -> QueueFull:
-    """`seconds`: until a tenth of what is kept is forgotten."""
-    after_s = retry_after_s(seconds, 1.0)
+def memory_full(used_bytes: int, most_bytes: int, result_ttl_s: int) -> QueueFull:
+    """Redis uses as much of its memory as it may for requests like this one."""
+    seconds = spread_s(result_ttl_s / 4)  # by then a quarter of the plain answers is forgotten
     return QueueFull(
-        f"Requests and answers take {used_bytes / 2**20:,.1f} MiB of memory; one like this is accepted up to "
-        f"{max_bytes / 2**20:,.1f} MiB. Try again in {after_s} s.",
-        after_s,
+        f"Redis uses {used_bytes / 2**20:,.1f} MiB of its memory; a request like this is accepted up to "
+        f"{most_bytes / 2**20:,.1f} MiB. Try again in {seconds} s.",
+        seconds,
     )
 
 

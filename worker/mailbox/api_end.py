@@ -17,7 +17,7 @@ from typing import Any
 from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
 from worker.mailbox import admission, formats, replies
-from worker.mailbox.admission import KnownFullness
+from worker.mailbox.admission import KnownRefusals
 from worker.mailbox.api_threads import Listener, Sender
 from worker.mailbox.connection import Command, RedisConnection, Where, refusal_of, script
 from worker.mailbox.line import ResponseError
@@ -48,18 +48,15 @@ class RedisApiMailbox(WaitingMailbox):
         self._is_closed = False
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self._sender = Sender(RedisConnection(where), self._channel, self._limits)
-        self._fullness = KnownFullness(self._limits)
+        self._refusals = KnownRefusals()
         self._listener = Listener(where, self._channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        if status.redis_ok:
-            self._fullness.backlog = status.reserved_tokens, status.service_rate_tokens_per_s
         refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
-        here = len(self._waiters), len(self._waiters.open_ids)
-        return None if self._is_closed else self._fullness.refusal(client, *here)
+        return None if self._is_closed else self._refusals.refusal(client)
 
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
@@ -141,15 +138,16 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] == b"conflict":
             raise admission.conflict()
         if reply[0] == b"full":
-            raise self._fullness.note(reply[1], reply[2], float(reply[3]), client)
+            numbers = reply[1], reply[2], float(reply[3]), self._limits
+            raise self._refusals.note(partial(admission.queue_full, *numbers), admission.full_for_s(*numbers))
         if reply[0] == b"share":
-            words = partial(admission.rate_limited, reply[1], reply[2], float(reply[3]))
-            raise self._fullness.note_client(client, admission.SHARE_HOLDS_S, words)
+            words = partial(admission.over_share, reply[1], reply[2], float(reply[3]), self._limits)
+            raise self._refusals.note(words, admission.SHARE_HOLDS_S, client)
         if reply[0] == b"limit":
             words = partial(admission.over_limit, reply[1].decode(), float(reply[2]), reply[3] / 1e3)
-            raise self._fullness.note_client(client, reply[3] / 1e3, words)
-        if reply[0] == b"kept":
-            raise admission.memory_full(*reply[1:])
+            raise self._refusals.note(words, min(reply[3] / 1e3, admission.LONGEST_LIMIT_S), client)
+        if reply[0] == b"memory":
+            raise admission.memory_full(reply[1], reply[2], self._limits.result_ttl_s)
         if reply[0] == b"fault":
             logger.error("the queue cannot read a request: %s", reply[1].decode(errors="replace"))
             raise RequestFailed("The queue cannot read this request.")

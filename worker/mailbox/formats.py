@@ -119,13 +119,12 @@ def enqueue_words(wanted: Submission, limits: MailboxLimits) -> tuple[Any, ...]:
     within_s, ttl_s, requests = wanted.within_s, wanted.ttl_s(limits), wanted.requests
     # Until its jobs' answers are forgotten: they may wait for all of their time, and run after that.
     record_ttl_s = ttl_s + ceil(limits.kept_ttl_s if within_s is None else within_s) + _LONGEST_RUN_S
-    is_own_job = len(requests) == 1 and requests[0].request_id == wanted.request_id
     words: list[Any] = [len(requests), "1" if wanted.may_be_known else "", ttl_s]
     spent_s = monotonic() - wanted.since_s if wanted.since_s else 0.0
     words.append("" if within_s is None else f"{max(0.0, within_s - spent_s):.3f}")
     words += ["1" if wanted.manner is manner else "" for manner in (ReplyMode.FOLLOW, ReplyMode.ASYNC)]
     words += [wanted.request_id, wanted.document, wanted.digest, wanted.tokenizer_fingerprint]
-    words += ["" if is_own_job and not wanted.is_kept else "1", record_ttl_s, wanted.key, wanted.client, wanted.limits]
+    words += [record_ttl_s, wanted.key, wanted.client, wanted.limits]
     for request in requests:
         words += [request.request_id, request.reserved_tokens, encode_request(request), describe(request)]
     return tuple(words)

@@ -41,7 +41,7 @@ class MailboxLimits:
     max_tokens: int = 131_072
     result_ttl_s: int = 60
     kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
-    max_memory_bytes: int = 2**31  # of Redis, where it has no limit of its own; half of it is for requests and answers
+    max_memory_bytes: int = 2**31  # of Redis, where it has no limit of its own
     timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
 
     @classmethod
@@ -75,7 +75,7 @@ class Submission:
     """
 
     request_id: str  # its jobs' ids begin with it; an earlier request's where the key stands for that
-    document: str = ""  # what any replica needs to give the answer later; only the API reads it
+    document: str = ""  # what any replica needs to give the answer later; '' where nobody may ask for it again
     tokenizer_fingerprint: str = ""  # of the document's sentences and the answers: for another one a key is new
     digest: str = ""  # equal for equal bodies
     key: str = ""  # a digest of the client's idempotency key and of who sent it; '' without one

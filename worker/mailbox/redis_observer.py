@@ -52,8 +52,8 @@ class SystemReader(RedisObserver):
 def observed_of(reply: list[Any]) -> Observed:
     """Read OBSERVE's reply."""
     moments, counts, totals, workers, num_apis, depth, num_open, num_running = reply[:8]
-    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, kept, policy = reply[8:15]
-    foreign, refused, suspended = reply[15:]
+    oldest_waiting_s, oldest_running_s, dead_letters, memory, max_memory, policy = reply[8:14]
+    foreign, refused, suspended = reply[14:]
     counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
         now=_moment(moments[-1]) or Moment(0.0),
@@ -71,7 +71,6 @@ def observed_of(reply: list[Any]) -> Observed:
         dead_letters=dead_letters,
         redis_memory_bytes=memory,
         redis_max_memory_bytes=max_memory,
-        redis_kept_bytes=kept,
         redis_policy=policy.decode(),
         redis_refuses=refused.decode(errors="replace"),
         is_suspended=suspended == 1,

@@ -64,10 +64,6 @@ class Waiters:
     def __init__(self) -> None:
         self._lock = allocate_lock()
         self._by_id: dict[str, list[Submission]] = {}
-        self.open_ids: set[str] = set()  # accepted by Redis and not answered: each holds a place of the queue
-
-    def __len__(self) -> int:
-        return len(self._by_id)
 
     def add(self, wanted: Submission, run_id: str = "") -> None:
         """Its jobs are waited for, unless it is asynchronous."""
@@ -82,8 +78,6 @@ class Waiters:
     def accept(self, wanted: Submission, run_id: str) -> None:
         with self._lock:
             wanted.run_id = run_id
-            missing = [job_id for job_id, outcome in wanted.outcomes.items() if outcome is None]
-            self.open_ids.update([job_id for job_id in missing if job_id in self._by_id])
 
     def begin_wait(self, wanted: Submission, job_ids: Sequence[str]) -> threading.Event:
         """Return what is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
@@ -108,7 +102,6 @@ class Waiters:
         if left:
             self._by_id[job_id] = left
             return False
-        self.open_ids.discard(job_id)
         return self._by_id.pop(job_id, None) is not None
 
     def resolve(self, job_id: str, outcome: Outcome, asked_s: float = inf) -> None:
@@ -123,7 +116,6 @@ class Waiters:
                 is_earlier = wanted.since_s > asked_s or (is_cancelled and not wanted.run_id)
                 if not is_earlier:
                     _note(wanted, job_id, outcome)
-                    self.open_ids.discard(job_id)
 
     def refuse(self, wanted: Submission, refusal: ServingError) -> None:
         """End the wait for a request that was not accepted: there is nothing to cancel."""

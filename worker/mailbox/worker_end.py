@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any
 
 from scheduler.messages import (
+    MAX_TOTAL_TOKENS,
     Completion,
     Delivery,
     FinishReason,
@@ -29,7 +30,6 @@ from scheduler.messages import (
     WireError,
 )
 from worker.mailbox import formats
-from worker.mailbox.async_share import AsyncShare
 from worker.mailbox.connection import Command, RedisConnection, Where, checked, script
 from worker.mailbox.heartbeat import Heartbeat, new_worker_name
 from worker.mailbox.line import ResponseError
@@ -44,6 +44,9 @@ _BUSY_CLAIM_S = 0.05  # how long a claim stands while something runs: with its e
 _IDLE_CLAIM_S = 0.1  # for as long an asynchronous request may wait for a worker that holds nothing
 _ASYNC_CLAIM_S = 0.005  # while asynchronous requests wait, for which no claim stands
 _CLAIM_AGAIN_S = 0.02  # after a claim that found only what must wait, or was refused
+# While there are others, a quarter of what the KV cache holds of the longest requests, and always one: a batch that
+# asynchronous requests fill makes each iteration, and so everybody's answer, ten times as slow.
+_ASYNC_TOKENS = 4 * MAX_TOTAL_TOKENS
 _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 
 
@@ -67,7 +70,10 @@ class RedisWorkerMailbox:
         self._disowned: set[str] = set()
         self._needs_resync = True
         self._epoch = 0
-        self._async_share = AsyncShare()
+        self._asynchronous: set[str] = set()  # of what is held, those that nobody waits for
+        self._num_async_waiting = 0  # in the queue, at the last DRAIN
+        self._had_async = False  # the last delivery: a worker with one slot takes turns
+        self._budget_tokens = 0  # the most capacity there ever was
         self._claim_at_s = 0.0  # before it no claim is made
         self._num_failures, self._retry_s = 0, 0.0  # nothing is tried before that time
 
@@ -83,7 +89,8 @@ class RedisWorkerMailbox:
     ) -> Inbox:
         self._accept_answers(completions)
         self._suspects &= self._held
-        self._async_share.keep(self._held)
+        self._asynchronous &= self._held
+        self._budget_tokens = max(self._budget_tokens, capacity.tokens)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and not (inbox := self._resync()).is_empty:
             with suppress(MailboxDown):  # as below
@@ -181,12 +188,14 @@ class RedisWorkerMailbox:
         has_capacity = tokens > 0 and num_jobs > 0 and not self._suspects and not self._heartbeat.is_suspended
         if now < self._claim_at_s or not has_capacity and not self._held:
             return False
-        share = self._async_share
-        async_tokens, is_quiet = share.capacity(capacity.tokens), share.is_quiet
-        about = (tokens, num_jobs, len(self._held), f"{self._service_s:.3f}") if has_capacity else (0, 0, 1, "0")
-        drain = (self.name, LEASE_S, self._epoch, *about, share.turn, async_tokens, int(is_quiet))
+        num_held, num_others = len(self._held), len(self._held) - len(self._asynchronous)
+        more_async = max(1, self._budget_tokens // _ASYNC_TOKENS) - len(self._asynchronous)
+        if self._had_async and not num_held:
+            more_async = 0
+        about = (tokens, num_jobs, num_held, num_others, f"{self._service_s:.3f}", more_async)
+        drain = (self.name, LEASE_S, self._epoch, *(about if has_capacity else (0, 0, 1, 1, "0", 0)))
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
-        if share.num_waiting and (async_tokens > 0 or is_quiet):
+        if self._num_async_waiting and (more_async > 0 or num_others == 0):
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s, block_s = now + _BUSY_CLAIM_S, 0.0
@@ -203,8 +212,7 @@ class RedisWorkerMailbox:
         if not self._guarded(lambda: self._claims.has_reply(min(wait_s, MAX_BLOCK_S))):
             return Inbox()
         *claimed, drained = self._guarded(self._claims.receive)
-        needs_resync, cancelled, must_wait, deferred_id, told, deliveries = self._checked(drained)
-        self._async_share.turn, self._async_share.num_waiting = told
+        needs_resync, cancelled, must_wait, deferred_id, self._num_async_waiting, deliveries = self._checked(drained)
         if needs_resync:
             self._on_lease_lost()
             return self._resync()
@@ -235,7 +243,9 @@ class RedisWorkerMailbox:
                 continue
             deliveries.append(delivery)
             self._held.add(request_id)
-            self._async_share.note(request_id, delivery.request.reserved_tokens, bool(is_async))
+            self._had_async = bool(is_async)
+            if is_async:
+                self._asynchronous.add(request_id)
             if delivery.is_suspect:
                 self._suspects.add(request_id)
         return tuple(deliveries)

@@ -83,8 +83,7 @@ close()
 -- back): the caller then runs RECONCILE.
 local num_placed = num_queued() + redis.call('ZCARD', WIP)
 for live in pairs(is_live) do num_placed = num_placed + redis.call('LLEN', claim_key(live)) end
-local num_open = redis.call('HLEN', RESERVATIONS)
-local is_consistent = num_open == num_placed and (num_open > 0 or (counts('shares').shares or 0) == 0)
+local is_consistent = redis.call('HLEN', RESERVATIONS) == num_placed
 remember(now)
 return { had_lease and 0 or 1, taken_back, is_consistent and 1 or 0, is_watched, num_decoders, foreign_workers(),
   redis.call('EXISTS', SUSPENDED) }

@@ -13,7 +13,8 @@
 --   miniserve:leases              ZSET  worker -> when its work may be given to others
 --   miniserve:claim:<worker>      LIST  ids taken by BLMOVE, not yet started
 --   miniserve:inbox:<worker>      HASH  epoch -> number of its last RESYNC; and ids that the worker shall drop
---   miniserve:reservations        HASH  id -> reserved tokens; its length is the number of accepted, unfinished requests
+--   miniserve:reservations        HASH  id -> reserved tokens, a blank and the number of its client ('' where it is not
+--                                       limited); its length is the number of accepted, unfinished requests
 --   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish, and its role
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
 --                                       removed); the difference is the length of the reservations. done_length: those of
@@ -23,28 +24,22 @@
 --                                       duplicates: answers dropped because another one was first.
 --                                       law_us: the times of all ends less those of all acceptances. And as they are now:
 --                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates;
---                                       kept_bytes, the sum of miniserve:kept; kept_room_at, when a tenth of it is forgotten;
---                                       max_memory of this Redis; takers, the workers that take from the queue
---                                       shares, the sum of miniserve:clients; last_client and client_changed_at: whose request
---                                       was the last, and when it was last another's
---   miniserve:clients             HASH  client -> what it holds of a queue that is not nearly empty, see ENQUEUE
---   miniserve:kept                HASH  second -> bytes of what is forgotten then: texts, answers
+--                                       used_memory and max_memory of this Redis, 0 where they are not known or there is no
+--                                       limit; takers, the workers that take from the queue
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
 --   miniserve:reported:<process>  STRING  number of the last report in those sums
 --   miniserve:history             LIST  what grows, once a second, the last of two minutes; newest last
 --   miniserve:apis                ZSET  API replica -> when it last reported
---   miniserve:request:<id>        HASH  what an HTTP request asked: document, ids of its jobs, how many are open, digest of
---                                       its body, `maker`: tokenizer of its answers; lives as long as the answer that ended
---                                       last, or its last dead letter: until `kept_until`.
---   miniserve:text:<id>           STRING  in its place for a single job that nobody asks for later: the document. `maker` is
---                                       a field of the job then. No text is in rq:*: a dashboard's user may read all of that
+--   miniserve:request:<id>        HASH  of an HTTP request that may be asked for again: document, ids of its jobs, how many
+--                                       are open, digest of its body, `maker`: tokenizer of its answers; lives as long as the
+--                                       answer that ended last, or its last dead letter: until `kept_until`. It alone holds a
+--                                       text: rq:* is for every user of a dashboard
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 -- Keys are made here and not passed in KEYS: this is no Redis Cluster protocol.
 local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
 local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
-local KEPT, CLIENTS = 'miniserve:kept', 'miniserve:clients'
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
@@ -65,7 +60,6 @@ local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
 local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
-local function text_key(id) return 'miniserve:text:' .. id end
 local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
 
 local the_time -- no time passes within a script
@@ -135,6 +129,12 @@ local function values_of(id, ...)
   if is_job_id(id) then return unpack(redis.pcall('HMGET', job_key(id), ...)) end
 end
 
+-- Tokens and client of a reservation.
+local function reservation_of(text)
+  local tokens, client = string.match(text, '^(%S+) ?(.*)$')
+  return number(tokens) or 0, client or ''
+end
+
 -- How often its worker died while it held nothing else.
 local function attempts_of(text) return number(text, 0, 99) or 0 end
 
@@ -169,15 +169,6 @@ end
 -- number of Lua is exact to some 16 us here, and does not overflow as the 64 bits of INCRBY would.
 local LAW_SINCE_S = 1700000000 -- times count from here, which keeps their sums small
 local function law_us() return math.floor((clock() - LAW_SINCE_S) * 1000000) end
-
--- The memory of a job, from its acceptance until it is forgotten, is at most this: hash, answer, and their entries in
--- Redis' tables (tests/integration/test_kept_bytes.py measures it). What is open is counted by the reservations; what has ended
--- by the second in which it is forgotten, because an expiry runs no script; dead letters by their registry, because a
--- dashboard deletes them and puts them back.
-local JOB_BYTES, TOKEN_BYTES, MOST_TOKENS = 3600, 8, 160
-local RECORD_BYTES, TEXT_BYTES = 1500, 900 -- beside the document
-local function bytes_of(num_jobs, tokens) return num_jobs * JOB_BYTES + tokens * TOKEN_BYTES end
-local function dead_bytes(num_jobs) return bytes_of(num_jobs, num_jobs * MOST_TOKENS) end
 
 local function owner_of(member)
   local id, worker = string.match(member, '^([^:]*):(.*)$')

@@ -1,16 +1,13 @@
 -- DRAIN: renew the lease, then hand over what was claimed and this worker's share of the queue, as far as it fits.
 -- Suspects, which an earlier worker died with, come in their groups: to a worker that holds nothing, and with nothing else.
--- Asynchronous requests come every eighth while others wait, and else as far as they fit into their part of the cache.
+-- So many asynchronous requests come first as the worker may take while there are others; the others come behind them; and
+-- where there are no others, all that fits.
 -- Returns { 1 where the worker must RESYNC, ids to drop, 1 where what comes next must wait for what the worker holds, id of
--- it where it does not fit, { turn, number of asynchronous requests that still wait }, { id, attempt, waited us, data, streams,
--- deadline in us, 1 of a suspect, 1 of an asynchronous one }... }
--- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, seconds that a request took lately from its start to
--- its end, turn (requests started since the last asynchronous one), free tokens for asynchronous requests beside others, '1'
--- where no others have come lately.
-local worker, lease_s, epoch, free_tokens, max_jobs, num_held, service_s, turn, async_tokens, is_quiet = unpack(ARGV)
+-- it where it does not fit, number of asynchronous requests that still wait, deliveries }
+-- ARGV: worker, lease s, epoch, free tokens, most jobs, number held, number of these that somebody waits for, seconds that a
+-- request took lately from its start to its end, number of asynchronous requests that it may take while there are others.
+local worker, lease_s, epoch, free_tokens, max_jobs, num_held, num_others, service_s, more_async = unpack(ARGV)
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
-turn, async_tokens = tonumber(turn), tonumber(async_tokens)
-local BEFORE_ASYNC = 7
 -- Beside others it will take as long as they did: who would be late is dropped now. If it were started, an overloaded
 -- worker would spend all its tokens on requests whose deadline comes while they run, and answer nobody.
 local needed_s = num_held > 0 and tonumber(service_s) or 0
@@ -20,21 +17,17 @@ local now = clock()
 local claimed = redis.call('LPOP', claim_key(worker), 1000) or {}
 -- An old DRAIN may arrive long after its connection broke; what it took would be with nobody.
 local inbox, cancelled = hash_of(inbox_key(worker)), {}
-if inbox.epoch ~= epoch then
+-- No lease: others may have taken its work in the meantime.
+if inbox.epoch ~= epoch or redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
   push_front(claimed)
-  return { 1, {}, 0, '', { 0, 0 }, {} }
+  return { 1, {}, 0, '', 0, {} }
 end
 for id in pairs(inbox) do
   if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
 end
--- No lease: others may have taken its work in the meantime.
-if redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
-  push_front(claimed)
-  return { 1, {}, 0, '', { 0, 0 }, {} }
-end
 in_slices('HDEL', inbox_key(worker), cancelled)
 
-local started, deliveries, ids, tokens_of = {}, {}, {}, {}
+local started, deliveries = {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
 
 local function start(id, job, is_async)
@@ -42,18 +35,12 @@ local function start(id, job, is_async)
   if is_async then redis.call('HSET', job_key(id), 'origin', 'correct') end -- whose registries it goes through from here on
   started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker
-  deliveries[#deliveries + 1] = delivery(id, job)
-  ids[#ids + 1], tokens_of[id] = id, job.tokens
-end
-
--- What an operator has put back has waited since just now, and has no deadline.
-local function reserve_what_was_put_back()
-  for at, tokens in ipairs(redis.call('HMGET', RESERVATIONS, unpack(ids))) do
-    if not tokens then
-      accept_again(ids[at], tokens_of[ids[at]])
-      deliveries[at][3], deliveries[at][6] = 0, -1
-    end
+  -- What an operator has put back has waited since just now, and has no deadline.
+  if not job.accepted_at and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
+    accept_again(id, job.tokens)
+    job.deadline = nil
   end
+  deliveries[#deliveries + 1] = delivery(id, job)
 end
 
 -- nil: nothing to run under this id any more.
@@ -75,10 +62,8 @@ local function load(id)
   return job
 end
 
-local MOST_SUSPECTS = 32 -- of a group that comes as one: the root of a thousand
-
 -- What comes next is taken until something must wait: ids behind it, too, for nobody is overtaken.
-local must_wait, deferred, group, bytes = 0, '', nil, 0
+local must_wait, deferred, group, bytes, num_async_taken = 0, '', nil, 0, 0
 local function take(id, is_async)
   if must_wait == 1 or #deliveries >= max_jobs or bytes >= MOST_BYTES then return false end
   local job = load(id)
@@ -87,64 +72,56 @@ local function take(id, is_async)
     must_wait = 1
     return false
   end
-  if is_async and job.tokens > math.min(async_tokens, free_tokens) then return false end
   if job.tokens > free_tokens then
-    must_wait, deferred = 1, id
+    if not is_async then must_wait, deferred = 1, id end
     return false
   end
   group = job.group
   free_tokens, bytes = free_tokens - job.tokens, bytes + math.min(#job.data, MAX_DATA_BYTES)
-  turn = is_async and 0 or turn + 1
-  if is_async then async_tokens = async_tokens - job.tokens end
   start(id, job, is_async)
+  if is_async then num_async_taken = num_async_taken + 1 end
   return true
 end
 
-local num_claimed = 0
-while num_claimed < #claimed and take(claimed[num_claimed + 1]) do num_claimed = num_claimed + 1 end
-push_front(claimed, num_claimed + 1)
-
-local can_take = num_claimed == #claimed and max_jobs > 0
-local depth = can_take and redis.call('LLEN', QUEUE) or 0
-local num_async = can_take and redis.call('LLEN', ASYNC) or 0
+local depth = max_jobs > 0 and redis.call('LLEN', QUEUE) or 0
+local num_async = max_jobs > 0 and redis.call('LLEN', ASYNC) or 0
 local workers = depth + num_async > 0 and math.max(1, counts('takers').takers or 0) or 1
 
 -- Not more ids than fit: a worker that is nearly full would read a thousand of them each time.
 local LEAST_TOKENS = 16 -- of a request; what reserves less comes with the next DRAIN
 local most = math.min(max_jobs, math.ceil(free_tokens / LEAST_TOKENS))
 
-local async_share = math.min(math.ceil(num_async / workers), most)
-local async_ids, async_taken, is_async_full = nil, 0, false
-local function take_async()
-  if is_async_full then return false end -- its first would be read again for each job
-  async_ids = async_ids or async_share > 0 and redis.call('LRANGE', ASYNC, 0, async_share - 1) or {}
-  local id = async_ids[async_taken + 1]
-  is_async_full = not id or not take(id, true)
-  if not is_async_full then async_taken = async_taken + 1 end
-  return not is_async_full
+local async_ids, async_at = num_async > 0 and redis.call('LRANGE', ASYNC, 0, math.min(math.ceil(num_async / workers), most) - 1) or {}, 0
+local function take_async(number)
+  while num_async_taken < number and async_ids[async_at + 1] and take(async_ids[async_at + 1], true) do async_at = async_at + 1 end
 end
 
-local taken = 0
-if depth > 0 then
+-- A suspect, and what waits for room, lets nothing pass.
+local function must_be_first(id)
+  local job = job_to_run(id, needed_s)
+  return job.group or job.tokens > free_tokens
+end
+
+local head = num_async > 0 and (claimed[1] or depth > 0 and redis.call('LINDEX', QUEUE, 0))
+if not (head and must_be_first(head)) then take_async(tonumber(more_async)) end
+
+local num_claimed = 0
+while num_claimed < #claimed and take(claimed[num_claimed + 1]) do num_claimed = num_claimed + 1 end
+push_front(claimed, num_claimed + 1)
+
+local MOST_SUSPECTS, taken = 32, 0 -- of a group that comes as one: the root of a thousand
+if num_claimed == #claimed and depth > 0 then
   local share = math.min(math.ceil(depth / workers), most)
   for _, id in ipairs(redis.call('LRANGE', QUEUE, 0, math.max(share, MOST_SUSPECTS) - 1)) do
     if taken >= share and not group then break end -- a group is not shared
-    if turn >= BEFORE_ASYNC and not group then take_async() end
     if not take(id) then break end
     taken = taken + 1
   end
   if taken > 0 then redis.call('LTRIM', QUEUE, taken, -1) end
 end
-if taken == depth then
-  if is_quiet == '1' and #deliveries == 0 then async_tokens, is_async_full = free_tokens, false end
-  while take_async() do end
-elseif turn >= BEFORE_ASYNC then
-  take_async()
-end
-if async_taken > 0 then redis.call('LTRIM', ASYNC, async_taken, -1) end
-if #started > 0 then
-  in_slices('ZADD', WIP, started)
-  reserve_what_was_put_back()
-end
+local is_alone = num_others == '0' and taken == depth and #deliveries == num_async_taken
+if is_alone then take_async(max_jobs) end
+if async_at > 0 then redis.call('LTRIM', ASYNC, async_at, -1) end
+if #started > 0 then in_slices('ZADD', WIP, started) end
 close()
-return { 0, cancelled, must_wait, deferred, { turn, num_async - async_taken }, deliveries }
+return { 0, cancelled, must_wait, deferred, num_async - async_at, deliveries }

@@ -2,69 +2,66 @@
 -- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
 -- its own; then per HTTP request: number of jobs, '1' where jobs or key may be known already, result ttl, seconds after which the
--- answer is of no use ('': none), '1' where somebody follows the decoding, '1' where nobody waits, its id, document, digest of its
--- body, tokenizer of its answers, '1' where it has a record of its own, ttl of that, digest of its idempotency key ('': none),
--- number of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job,
+-- answer is of no use ('': none), '1' where somebody follows the decoding, '1' where nobody waits, its id, document ('' where
+-- nobody may ask for it again), digest of its body, tokenizer of its answers, ttl of its record, digest of its idempotency key
+-- ('': none), number of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job,
 -- their ids all different: id, reserved tokens, data, description.
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
--- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'kept', ... }, { 'late', ... } and { 'limit', ... } with the
+-- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'memory', ... }, { 'late', ... } and { 'limit', ... } with the
 -- numbers of the refusal; { 'fault', what cannot be read }.
 local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local REQUEST_WORDS, JOB_WORDS = 15, 4
+local REQUEST_WORDS, JOB_WORDS = 14, 4
 local now = clock()
 local num_open = redis.call('HLEN', RESERVATIONS)
-local sums = counts('reserved_tokens', 'service_rate', 'kept_bytes', 'kept_room_at', 'max_memory', 'shares', 'last_client',
-  'client_changed_at', 'accepted', 'law_us')
+local sums = counts('reserved_tokens', 'service_rate', 'used_memory', 'max_memory', 'accepted', 'law_us')
 local num_tokens, rate = sums.reserved_tokens or 0, sums.service_rate or 0
--- Half of the memory: what was accepted must always find room to run and to end, and Redis needs some for itself. What is
--- kept for ten minutes, asynchronous or under a key, is taken up to three quarters of that: so it is refused first.
-local max_kept = ((sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max_memory)) / 2
-local KEPT_SHARE = 0.75
+-- As a beat or a report saw it within the last second; 0 where no user of ours may ask. What was accepted must always find
+-- room to run and to end, so that a quarter is left for it; what is kept for ten minutes is refused first.
+local used_memory, MEMORY_SHARE, KEPT_SHARE = sums.used_memory or 0, 3 / 4, 1 / 2
+max_memory = (sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max_memory)
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
-local ID_BYTES = 60 -- of each job
-local kept_bytes = sums.kept_bytes or 0
 local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
 
--- While others wait, a client may hold at most half of the queue. Its first sixteenth is anybody's and not counted: a queue that
--- is nearly empty costs no command. A job costs its tokens, at least the mean that the two bounds leave to one: so half of
--- the costs is at most half of either bound.
-local SHARE, FREE_SHARE, OTHERS_S = 7 / 16, 1 / 16, 10
-local least_cost = math.ceil(max_tokens / max_requests)
-local shares = {}
-
-local function share_of(client)
-  if not shares[client] then shares[client] = number(fields_of(CLIENTS, client)[client]) or 0 end
-  return shares[client]
+-- What each client holds, by its number; read once, and only in a queue that is half full.
+local held
+local function hold(text)
+  local tokens, client = reservation_of(text)
+  held[client] = held[client] or { requests = 0, tokens = 0 }
+  held[client].requests, held[client].tokens = held[client].requests + 1, held[client].tokens + tokens
 end
 
--- Whether somebody else asked lately, or waits.
-local function has_others(client)
-  local changed_at = (counted.client_changed_at or 0) + (sums.client_changed_at or 0)
-  return now - changed_at < OTHERS_S or (sums.shares or 0) + (counted.shares or 0) > share_of(client)
+local function held_by(client)
+  if not held then
+    held = {}
+    for _, text in ipairs(redis.call('HVALS', RESERVATIONS)) do hold(text) end
+    for at = 2, #reserved, 2 do hold(reserved[at]) end -- by this script, and not written yet
+  end
+  return held[client] or { requests = 0, tokens = 0 }
 end
 
-local function note_client(client)
-  local last = (counted.last_client or 0) + (sums.last_client or 0)
-  if client == '' or tonumber(client) == last then return end
-  counted.last_client = tonumber(client) - (sums.last_client or 0)
-  if last ~= 0 then counted.client_changed_at = math.floor(now) - (sums.client_changed_at or 0) end
+-- While others hold anything of the queue, a client may hold half of either bound. Its first request of any size is taken.
+local function is_over_share(client, num_new, new_tokens)
+  local is_half_full = num_open + num_new > max_requests / 2 or num_tokens + new_tokens > max_tokens / 2
+  if client == '' or not is_half_full then return false end
+  local own = held_by(client)
+  return own.requests > 0 and own.requests < num_open
+    and (own.requests + num_new > max_requests / 2 or own.tokens + new_tokens > max_tokens / 2)
 end
 
--- The refusal of its new jobs; nil: they fit. `new_cost`: 0 where their client is not limited.
+-- The refusal of its new jobs; nil: they fit.
 local function refusal(wanted, within_s)
   local why
-  local num_new, new_tokens, new_cost, client, is_async = wanted.num_new, wanted.new_tokens, wanted.new_cost, wanted.client, wanted.is_async
-  local bytes = kept_bytes + bytes_of(num_open, num_tokens)
-  local most_bytes = (is_async or wanted.key ~= '') and KEPT_SHARE * max_kept or max_kept
-  local own, part = new_cost > 0 and share_of(client) or 0, is_async and ASYNC_SHARE or 1
-  if own > 0 and own + new_cost > SHARE * max_tokens and has_others(client) then
-    why = { 'share', own, math.floor(SHARE * max_tokens), tostring(rate) }
+  local num_new, new_tokens, client, is_async = wanted.num_new, wanted.new_tokens, wanted.client, wanted.is_async
+  local most_memory = max_memory * ((is_async or wanted.key ~= '') and KEPT_SHARE or MEMORY_SHARE)
+  local part = is_async and ASYNC_SHARE or 1
+  if is_over_share(client, num_new, new_tokens) then
+    why = { 'share', held_by(client).requests, held_by(client).tokens, tostring(rate) }
   elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
     why = { 'full', num_open, num_tokens, tostring(rate) }
-  elseif bytes + bytes_of(num_new, new_tokens) + wanted.bytes > most_bytes then
-    why = { 'kept', bytes, most_bytes, math.max(1, math.ceil((sums.kept_room_at or now) - now)) }
+  elseif used_memory > most_memory then
+    why = { 'memory', used_memory, most_memory }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
     -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
@@ -73,7 +70,7 @@ local function refusal(wanted, within_s)
     if tokens / rate > tonumber(within_s) then why = { 'late', tokens, tostring(rate) } end
   end
   if why then
-    count(why[1] == 'kept' and 'refused_full' or 'refused_' .. why[1])
+    count(why[1] == 'memory' and 'refused_full' or 'refused_' .. why[1])
     count('refused_sentences', num_new)
   end
   return why
@@ -126,7 +123,6 @@ local function keep_record(wanted, num_running)
   local left = num_added == 5 and -1 or redis.call('TTL', record)
   if left < 0 or num_running > 0 and left < ttl then
     redis.call('EXPIRE', record, ttl)
-    keep(now + ttl, wanted.bytes)
   else
     ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
   end
@@ -139,15 +135,14 @@ local function checked(text, least) return number(text, least) or error('not a n
 -- the others of the packet do not meet it. Returns the reply; without one, what `accept` takes.
 local function plan(first, stop)
   local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
-  local document, digest, tokenizer, has_record, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 14)
+  local document, digest, tokenizer, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 13)
   if key ~= '' then
     local known = redis.pcall('GET', 'miniserve:key:' .. key)
     local found = type(known) == 'string' and fields_of(request_key(known), 'digest', 'maker') or {}
     if found.digest and found.digest ~= digest then return { 'conflict' } end
     if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
   end
-  note_client(client)
-  local jobs, ids, num_known, num_running, num_new, new_tokens, new_cost = {}, {}, 0, 0, 0, 0, 0
+  local jobs, ids, num_known, num_running, num_new, new_tokens = {}, {}, 0, 0, 0, 0
   for at = first + REQUEST_WORDS, stop, JOB_WORDS do
     local id, tokens, data, description = unpack(ARGV, at, at + 3)
     local job = { id = id, tokens = checked(tokens, 1), data = data, description = description }
@@ -157,18 +152,14 @@ local function plan(first, stop)
       job.reply_to, num_known = known.reply_to or '', num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     else
-      num_new, new_tokens, new_cost = num_new + 1, new_tokens + job.tokens, new_cost + math.max(least_cost, job.tokens)
+      num_new, new_tokens = num_new + 1, new_tokens + job.tokens
     end
   end
-  local filled = math.max((num_open + num_new) / max_requests, (num_tokens + new_tokens) / max_tokens)
-  local is_limited = client ~= '' and filled > FREE_SHARE
-  if not is_limited then new_cost = 0 end
   local wanted = { id = request_id, jobs = jobs, ids = ids, may_be_known = may_be_known == '1', result_ttl = checked(result_ttl, 1),
     deadline = within_s ~= '' and string.format('%.6f', now + checked(within_s, 0)) or '', streams = streams,
-    is_async = is_async == '1', document = document, digest = digest, tokenizer = tokenizer, has_record = has_record == '1',
-    record_ttl = checked(record_ttl, 1), key = key, client = client, is_limited = is_limited, num_known = num_known,
-    num_running = num_running, num_new = num_new, new_tokens = new_tokens, new_cost = new_cost,
-    bytes = #document + #jobs * ID_BYTES + (has_record == '1' and RECORD_BYTES or TEXT_BYTES) }
+    is_async = is_async == '1', document = document, digest = digest, tokenizer = tokenizer, has_record = document ~= '',
+    record_ttl = checked(record_ttl, 1), key = key, client = client, num_known = num_known,
+    num_running = num_running, num_new = num_new, new_tokens = new_tokens }
   if num_new == 0 then return nil, wanted end
   local refused = refusal(wanted, within_s)
   if not refused and limits ~= '' then
@@ -179,39 +170,30 @@ end
 
 local function accept(wanted)
   local client, channel = wanted.client, wanted.is_async and NOBODY or own_channel
-  local own_fields = wanted.has_record and { 'request', wanted.id } or { 'maker', wanted.tokenizer }
-  kept_bytes = kept_bytes + wanted.bytes
-  if wanted.new_cost > 0 then shares[client] = share_of(client) + wanted.new_cost end
   for _, job in ipairs(wanted.jobs) do
     if job.reply_to then
       attach(job.id, job.reply_to, channel, wanted.deadline, wanted.streams)
     else
-      local share = wanted.is_limited and client .. ' ' .. math.max(least_cost, job.tokens) or ''
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       redis.call('HSET', job_key(job.id),
         'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', job.description,
         'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.result_ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + num_accepted / 1000000),
-        'deadline', wanted.deadline, 'streams', wanted.streams, 'share', share, unpack(own_fields))
+        'deadline', wanted.deadline, 'streams', wanted.streams, 'request', wanted.has_record and wanted.id or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
         redis.call('PERSIST', job_key(job.id))
         redis.call('HDEL', job_key(job.id), 'expired')
-        unkeep(job.id, 'canceled')
+        redis.call('ZREM', registry_of('canceled'), job.id)
       end
       num_accepted = num_accepted + 1
-      hold(share, 1)
-      reserve(job.id, job.tokens)
+      reserve(job.id, job.tokens, client)
+      if held then hold(reserved[#reserved]) end
       table.insert(wanted.is_async and pushed_async or pushed, job.id)
     end
   end
   num_open, num_tokens = num_open + wanted.num_new, num_tokens + wanted.new_tokens
   if wanted.used_until then redis.call('SET', 'miniserve:limit:' .. client, wanted.used_until, 'EX', wanted.used_for_s) end
-  if wanted.has_record then
-    keep_record(wanted, wanted.num_running + wanted.num_new)
-  else
-    redis.call('SET', text_key(wanted.id), wanted.document, 'EX', wanted.record_ttl)
-    keep(now + wanted.record_ttl, wanted.bytes)
-  end
+  if wanted.has_record then keep_record(wanted, wanted.num_running + wanted.num_new) end
   return { wanted.num_known > 0 and 'attached' or 'accepted' }
 end
 

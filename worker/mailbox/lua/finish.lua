@@ -30,11 +30,11 @@ end
 local duplicates = 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text = unpack(ARGV, at, at + 3)
-  local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request, share = values_of(id,
-    'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request', 'share')
-  local tokens, is_own = reserved_for[(at - FIRST) / STEP + 1], was == 'started' and owner == worker
+  local was, owner, reply_to, result_ttl, failure_ttl, cancel_requested, deadline, accepted_at, request = values_of(id,
+    'status', 'worker_name', 'reply_to', 'result_ttl', 'failure_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request')
+  local reservation, is_own = reserved_for[(at - FIRST) / STEP + 1], was == 'started' and owner == worker
   -- A tool of RQ's, or a worker without a lease, has marked the job as its own, and there is no answer yet.
-  if tokens and not is_own and (UNDONE[was] or was == 'started' and not is_leased(owner or '')) then
+  if reservation and not is_own and (UNDONE[was] or was == 'started' and not is_leased(owner or '')) then
     put_back(id)
     is_own = true
   end
@@ -46,13 +46,13 @@ for at = FIRST, #ARGV, STEP do
       if is_cut then status = 'finished' end
       local ttl = ttl_of(status == 'failed' and failure_ttl or result_ttl)
       store(id, status, payload, error_text, ttl)
-      if is_cut and tokens then count('done_length') end
+      if is_cut and reservation then count('done_length') end
       local fields = {}
       if status == 'finished' then -- nobody runs it again: of `data` stays what RQ's tools show
         fields = { 'data', '["miniserve.correct",null,[{"request_id":"' .. id .. '"}],{}]' }
       end
       settle(id, status, { ttl = ttl, outcome = status == 'finished' and 'done' or 'failed', accepted_at = accepted_at,
-        request = request, tokens = tokens, share = share, fields = fields })
+        request = request ~= '' and request, reservation = reservation, fields = fields })
       queue_publish(reply_to, payload)
     elseif why ~= '' then
       cancel_job(id, why, 'running')

@@ -66,34 +66,12 @@ local function failed_by_others()
   return ids
 end
 
--- Drop the seconds that are over. Also what no script wrote.
-local function forget_kept(now)
-  local gone, seconds, bytes_at, room, room_at = {}, {}, {}, 0, now
-  local sum = dead_bytes(redis.call('ZCARD', registry_of('failed')))
-  for second, bytes in pairs(hash_of(KEPT)) do
-    local at = number(second)
-    if at and at > now and number(bytes) then
-      seconds[#seconds + 1], bytes_at[at], sum = at, number(bytes), sum + number(bytes)
-    else
-      gone[#gone + 1] = second
-    end
-  end
-  if #gone > 0 then in_slices('HDEL', KEPT, gone) end
-  table.sort(seconds)
-  for _, at in ipairs(seconds) do
-    if room >= sum / 10 then break end
-    room, room_at = room + bytes_at[at], at
-  end
-  local _, max_memory = memory_facts()
-  redis.call('HSET', COUNTS, 'kept_bytes', string.format('%.0f', sum), 'kept_room_at', string.format('%.0f', room_at),
-    'max_memory', string.format('%.0f', max_memory))
-end
-
 local function remember(now)
   local last = redis.call('LINDEX', HISTORY, -1)
   local last_s = last and string.match(last, '"at_s":([%d.]+)') -- all of it is decoded 20 times as slowly
   if math.abs(now - (number(last_s) or 0)) < HISTORY_STEP_S then return end
-  forget_kept(now)
+  local used, most = memory_facts()
+  redis.call('HSET', COUNTS, 'used_memory', string.format('%.0f', used), 'max_memory', string.format('%.0f', most))
   redis.call('RPUSH', HISTORY, moment(now))
   redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end

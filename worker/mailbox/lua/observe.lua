@@ -32,7 +32,7 @@ for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
 end
 local used_memory, max_memory, policy = memory_facts()
 local refused = redis.pcall('DEL', 'miniserve:nothing') -- Redis refuses it as it refuses any other write
-local num_open, sums = redis.call('HLEN', RESERVATIONS), counts('kept_bytes', 'reserved_tokens')
+local num_open = redis.call('HLEN', RESERVATIONS)
 return {
   moments,
   redis.call('HGETALL', COUNTS),
@@ -47,7 +47,6 @@ return {
   redis.call('ZCARD', registry_of('failed')) - #failed_by_others(),
   used_memory,
   max_memory,
-  (sums.kept_bytes or 0) + bytes_of(num_open, sums.reserved_tokens or 0),
   policy,
   foreign_workers(),
   type(refused) == 'table' and refused.err or '',

@@ -19,7 +19,6 @@ for id in pairs(is_placed) do
     num_changed = num_changed + 1
   end
 end
-must_recount = true
 for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
   local status = read(id, 'status').status
   if status == 'canceled' then -- with RQ's tools
@@ -36,6 +35,6 @@ end
 close()
 
 local sum = 0
-for _, tokens in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + (number(tokens) or 0) end
+for _, reservation in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + (reservation_of(reservation)) end
 redis.call('HSET', COUNTS, 'reserved_tokens', sum)
 return num_changed

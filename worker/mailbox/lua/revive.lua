@@ -7,7 +7,7 @@ if status ~= 'failed' then return status or '' end
 if is_undone(id, status) then -- by a worker of RQ's
   put_back(id)
 else
-  unkeep(id, 'failed')
+  redis.call('ZREM', registry_of('failed'), id)
   redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '', 'attempts', 1,
     'worker_name', '', 'result_ttl', math.max(ttl_of(redis.call('HGET', job_key(id), 'result_ttl')), REVIVED_TTL_S))
   accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)

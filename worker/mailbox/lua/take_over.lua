@@ -9,7 +9,7 @@ local OFFERS, HANDOFFS = 'miniserve:offers', 'miniserve:handoffs'
 local now = clock()
 local inbox, cancelled = hash_of(inbox_key(worker)), {}
 if inbox.epoch ~= epoch or redis.call('ZADD', LEASES, 'XX', 'CH', now + tonumber(lease_s), worker) == 0 then
-  return { 1, {}, 0, '', { 0, 0 }, {} }
+  return { 1, {}, 0, '', 0, {} }
 end
 for id in pairs(inbox) do
   if id ~= 'epoch' then cancelled[#cancelled + 1] = id end
@@ -62,4 +62,4 @@ while #deliveries < max_jobs and bytes < MOST_BYTES do
   redis.call('LPOP', OFFERS)
 end
 close()
-return { 0, cancelled, must_wait, deferred, { 0, 0 }, deliveries }
+return { 0, cancelled, must_wait, deferred, 0, deliveries }
