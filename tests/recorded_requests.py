@@ -7,7 +7,7 @@ from redis import Redis
 from worker.mailbox.protocol import ReplyMode, Submission
 
 _OTHERS = (
-    "stay_us", "law_us", "reserved_tokens", "service_rate", "refused_sentences",
+    "stay_us", "law_us", "reserved_tokens", "reserved_requests", "service_rate", "refused_sentences",
     "used_memory", "max_memory", "takers",
 )  # fmt: skip
 

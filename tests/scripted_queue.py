@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from redis import Redis
@@ -33,6 +33,7 @@ class ScriptedQueue:
         self.client = client
         self.now_s = 0.0
         self.limits = MailboxLimits()
+        self.tickets: dict[str, bytes] = {}  # of what was delivered
         self._leases = count(_LEASE_S + 1)  # a lease that a DRAIN leaves as it was counts as lost
         sources = script_sources()
         self._by_digest = {script(name)[1]: _on_our_clock(source) for name, source in sources.items()}
@@ -44,8 +45,8 @@ class ScriptedQueue:
         return self.client.eval(self._by_digest[digest], 0, *arguments)
 
     def send(self, wanted: Sequence[Submission], channel: str = "api") -> Any:
-        words = [formats.enqueue_words(one, self.limits) for one in wanted]
-        return self.run(enqueue_command(channel, self.limits, words))
+        packed = [formats.encode_submission(one, self.limits) for one in wanted]
+        return self.run(enqueue_command(channel, self.limits, packed))
 
     def accept(self, *request_ids: str, within_s: float | None = None, channel: str = "api") -> str:
         return self.enqueue([a_request(request_id) for request_id in request_ids], within_s=within_s, channel=channel)
@@ -65,7 +66,8 @@ class ScriptedQueue:
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
-        _, _, is_consistent, *_ = self.run(script("beat", worker, _LEASE_S, num_held, "0.0", "0.0", *words))
+        self.run(script("beat", worker, _LEASE_S, "0.0"))
+        is_consistent, *_ = self.run(script("register", worker, num_held, "0.0", *words))
         if not is_consistent:
             self.run(script("reconcile"))
 
@@ -84,14 +86,15 @@ class ScriptedQueue:
         arguments = (worker, next(self._leases), _EPOCH, *about)
         needs_resync, *_, deliveries = self.run(script("drain", *arguments))
         assert not needs_resync
+        self.tickets |= {row[0].decode(): row[8] for row in deliveries}
         return deliveries
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
         self.finish_all(worker, [Completion(request_id, reason, (7, 1)) for request_id in request_ids])
 
     def finish_all(self, worker: str, completions: Sequence[Completion]) -> None:
-        words = [word for completion in completions for word in formats.finish_arguments(completion)]
-        self.run(script("finish", worker, *words))
+        words = [(*formats.finish_arguments(one), self.tickets.pop(one.request_id, b"")) for one in completions]
+        self.run(script("finish", worker, *chain.from_iterable(words)))
 
     def cancel(self, request_id: str, why: FinishReason = FinishReason.CANCELLED, channel: str = "api") -> None:
         self.run(script("cancel", channel, why.value, request_id))

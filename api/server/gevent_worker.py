@@ -210,6 +210,7 @@ class ApiWorker(AnswersUnreadable, GeventWorker):
         start_thread(_run_or_end, (acceptor.run,))
         self._serve_until_stopped()
         self._stop(acceptor, settings.grace_s)
+        client.report_every_s = 0.0  # what was counted until now goes out, too
         stopped_s = time.monotonic()
         self._wait_while(lambda: self._readiness.asked_s < stopped_s or STDERR.has_lines, _LAST_REPORT_S)
         # Nothing is left to do. An orderly end of the interpreter would take gevent's loop away from under the threads.

@@ -39,7 +39,7 @@ _ALL = (
     Drill("refusals", "1,200 clients where the queue holds 128 requests; half of the time they heed Retry-After",
           "0 lost, refusals p99 <= 100 ms, beside those who do not wait goodput >= 80 % of peak", refusals),
     Drill("fill-memory", "send asynchronous batches and texts of blanks without end into a Redis of 64 MiB",
-          "0 lost and 0 refused of those who wait, the bound in bytes exact, all drained", fill_memory),
+          "0 lost and 0 refused of those who wait, Redis never full, all drained", fill_memory),
     Drill("greedy-client", "one client sends 25 asynchronous batches a second, others wait for their answers",
           "others' p50 <= 2x calm, 0 of theirs refused", greedy_client),
     Drill("attacks", "slow texts, headers and bodies, idle connections, a log that nobody reads; in turns with calm",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -97,10 +98,12 @@ def hold_packets(api: SubmittingMailbox) -> tuple[threading.Event, list[int]]:
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:
     api = house.api()
     may_go, sizes = hold_packets(api)
-    for number in range(40):
-        record = replace(a_record(f"r{number}"), document="x" * 40_000)
-        api.submit_recorded(record, [a_request(record.request_id)])
-    may_go.set()
+    records = [replace(a_record(f"r{number}", is_async=True), document="x" * 40_000) for number in range(40)]
+    with ThreadPoolExecutor(40) as pool:
+        for record in records:
+            pool.submit(api.submit_recorded, record, [a_request(record.request_id)])
+        eventually(lambda: len(api._sender._calls) >= 30)
+        may_go.set()
 
     assert eventually(lambda: api.status().queue_depth == 40)
     assert len(sizes) > 5

@@ -204,7 +204,8 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     BREAKAGES[name](client, worker.name)
 
     connection = RedisConnection(house.connect())
-    connection.ask_one(worker._heartbeat._command(worker._heartbeat._report()))
+    connection.ask_one(script("beat", worker.name, 2, "0.0"))
+    connection.ask_one(worker._heartbeat._registration(worker._heartbeat._report()))
     connection.ask_one(script("report", "process", 1, "1", "prompt_tokens", "3"))
     connection.ask_one(script("reconcile"))
     seen = api.observe()
@@ -235,7 +236,8 @@ def test_a_key_of_all_that_has_another_type_is_put_away_by_whoever_looks(
 
     api.observe()
     connection = RedisConnection(house.connect())
-    for command in (worker._heartbeat._command(worker._heartbeat._report()), script("reconcile")):
+    registration = worker._heartbeat._registration(worker._heartbeat._report())
+    for command in (script("beat", worker.name, 2, "0.0"), registration, script("reconcile")):
         connection.ask_one(command)
     connection.close()
     second = api.submit(a_request("b"))

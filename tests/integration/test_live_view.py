@@ -89,6 +89,7 @@ def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
     private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "BEAT_S", 0.005)
+    monkeypatch.setattr(heartbeat, "_REGISTER_S", 0.0)  # how many there are is learnt then
     num_workers, num_beats = 6, ceil(10 / BEAT_S)
     reports = [WorkerReport(live=lambda _, number=number: f'{{"worker":"w{number}"}}') for number in range(num_workers)]
     with Redis.from_url(private_redis.url) as client:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from redis import Redis
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from tests.recorded_requests import a_record
-from worker.mailbox import formats
-from worker.mailbox.connection import RedisConnection
+from worker.mailbox import formats, replies
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -31,15 +30,14 @@ def die_without_a_word(worker: RedisWorkerMailbox) -> None:
 
 def lose_the_next_reply(line: RedisConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Redis has run the commands; the connection breaks before their replies arrive."""
-    connection = line._connection
-    read_response = connection.read_response
+    read = line._line.read
 
-    def break_once(**options: object) -> None:
-        read_response()
+    def break_once() -> None:
+        read()
         monkeypatch.undo()
-        raise RedisConnectionError("cut")
+        raise ConnectionResetError("cut")
 
-    monkeypatch.setattr(connection, "read_response", break_once)
+    monkeypatch.setattr(line._line, "read", break_once)
 
 
 def test_the_work_of_a_worker_that_died_is_taken_over_soon(house: RedisHouse) -> None:
@@ -170,7 +168,8 @@ def test_an_answer_whose_receipt_was_lost_is_sent_again_and_counts_once(
 
     assert take(worker) == []
 
-    assert api.find("a").jobs[0].state.finish_reason is end.finish_reason
+    ((state, payload),) = api.ask(script("check", "a"))
+    assert replies.outcome_of("a", state, payload).finish_reason is end.finish_reason
     assert client.xlen("rq:results:a") == (end.finish_reason is not FinishReason.CANCELLED)
     assert reserved(client) == (0, 0)
     assert (worker.num_duplicates, client.hget("miniserve:counts", "duplicates")) == (0, None)

@@ -250,7 +250,7 @@ def test_rq_info_shows_queue_and_workers_by_the_rights_of_api(house: GuardedHous
 
 def test_no_key_that_the_dashboards_user_may_read_holds_a_text(house: GuardedHouse, server: GuardedRedis) -> None:
     api, worker = house.api(), house.worker()
-    record = replace(a_record("secret", "key"), document="my secret")
+    record = replace(a_record("secret", "key of secret"), document="my secret")
     api.submit_recorded(record, [a_request("secret")])
 
     with server.client("dashboard") as client:

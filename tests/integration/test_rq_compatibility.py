@@ -33,8 +33,7 @@ from tests.mailbox_house import (
     take,
     take_one,
 )
-from worker.mailbox.formats import FUNCTION_NAME
-from worker.mailbox.protocol import WorkerReport
+from worker.mailbox.protocol import FUNCTION_NAME, WorkerReport
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
 
@@ -75,7 +74,7 @@ def test_rq_reads_a_job_in_every_state(one_of_each: str, client: Redis, state: s
     assert job.get_status() is JobStatus(state)
     assert (job.func_name, job.args[0]["request_id"], job.kwargs) == (FUNCTION_NAME, state, {})
     assert job.origin == "correct"
-    assert job.description == "correct: 10 prompt tokens, at most 32 more"
+    assert job.description == "correct: at most 42 tokens"
     assert job.meta == {}
     assert abs(job.created_at - datetime.now(UTC)) < timedelta(seconds=60)
     assert (job.started_at is not None) == (state in ("started", "finished", "failed"))

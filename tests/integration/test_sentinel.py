@@ -49,7 +49,7 @@ def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
         fleet.stop()
 
 
-@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
+@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, "0")])
 def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
     line = RedisConnection(connect(private_redis.url))
     line.ask(command)
@@ -64,7 +64,7 @@ def test_a_primary_that_was_demoted_counts_as_a_broken_line(private_redis: Embed
         line.ask(command)
 
 
-@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, 0, "1", "0")])
+@pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, "0")])
 def test_a_primary_that_lost_its_replicas_counts_as_a_broken_line(private_redis: EmbeddedRedis, command: tuple) -> None:
     line = RedisConnection(connect(private_redis.url))
     line.ask(command)

@@ -68,14 +68,17 @@ def packets(worker: str) -> dict[str, Command]:
     new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)
     answers = [Completion("running", FinishReason.STOP, (7, 1)), Completion("lost", FinishReason.ERROR, error="x")]
     return {
-        "enqueue": enqueue_command("api", LIMITS, [formats.enqueue_words(one, LIMITS) for one in new]),
-        "finish": script("finish", worker, *[word for one in answers for word in formats.finish_arguments(one)]),
+        "enqueue": enqueue_command("api", LIMITS, [formats.encode_submission(one, LIMITS) for one in new]),
+        "finish": script(
+            "finish", worker, *[word for one in answers for word in (*formats.finish_arguments(one), b"")]
+        ),
         "drain": script("drain", worker, 2000, 1, 1000, 64, 1, 1, "0", 2),
         "cancel": script("cancel", "", "cancelled", "waiting", "running"),
         "resync": script("resync", worker, 2000, 2, "running"),
         "give_back": script("give_back", worker),
         "leave": script("leave", worker),
-        "beat": script("beat", "other", 2000, 0, "1.0", "0.0", "role", "all"),
+        "beat": script("beat", "other", 2000, "0.0"),
+        "register": script("register", "other", 0, "1.0", "role", "all"),
         "reconcile": script("reconcile"),
         "revive": script("revive", "dead"),
         "drop": script("drop", "dead"),

@@ -20,7 +20,7 @@ from ops.bench import profile, stages
         ("/x/api/words.py:split_pieces;/x/api/tokenizer.py:Tokenizer.encode;/x/api/agent.py:Agent.prepare", "tokenize"),
         ("/x/api/words.py:split_pieces;/x/api/edit_facts.py:FactFinder.find;/x/api/agent.py:Agent._edit", "conclude"),
         ("/x/api/grammar/words.py:split_pieces;/x/api/grammar/tokenizer.py:Tokenizer.encode", "tokenize"),
-        ("/x/worker/mailbox/formats.py:enqueue_words;/x/worker/mailbox/api_threads.py:Sender._send", "send"),
+        ("/x/worker/mailbox/formats.py:encode_submission;/x/worker/mailbox/api_threads.py:Sender._send", "send"),
         ("lib/json/encoder.py:encode;/x/api/service/corrector.py:submission_of;/x/api/http/correct.py:_x", "send"),
         ("lib/json/encoder.py:encode;/x/api/http/problems.py:to_json;/x/api/http/replies.py:json_reply", "serialise"),
         ("/x/scheduler/batching.py:ContinuousBatching.submit;/x/worker/engine.py:Engine.accept", "schedule"),

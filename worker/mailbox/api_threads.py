@@ -11,13 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from hiredis import pack_command
 
 from worker.mailbox.connection import Command, RedisConnection, Where, checked, new_line, refusal_of, script
-from worker.mailbox.formats import enqueue_words
+from worker.mailbox.formats import encode_submission
 from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, OnReply, Submission
 
@@ -111,7 +111,7 @@ class Sender:
         while self._calls and len(packet) < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
             call = self._calls.popleft()
             try:
-                words = enqueue_words(call, self._limits) if isinstance(call, Submission) else call.command
+                words = (encode_submission(call, self._limits),) if isinstance(call, Submission) else call.command
             except BaseException as error:  # as above
                 logger.exception("a request cannot be written; the others go out")
                 _settle(call, [b"fault", repr(error).encode()], "")
@@ -126,7 +126,9 @@ class Sender:
         for kind, some in groupby(packet, key=lambda one: type(one[0])):
             calls, words = zip(*some, strict=True)
             groups += [calls] if kind is Submission else [(call,) for call in calls]
-            commands += [enqueue_command(self._channel, self._limits, words)] if kind is Submission else words
+            if kind is Submission:
+                words = (enqueue_command(self._channel, self._limits, [packed for (packed,) in words]),)
+            commands += words
         try:
             replies = self._connection.ask(*commands)
         except MailboxDown as error:
@@ -150,10 +152,10 @@ class Sender:
             time.sleep(_PAUSE_S)
 
 
-def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[Command]) -> Command:
-    """ENQUEUE for all of them, each as its words. Its reply has one entry for each."""
+def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:
+    """ENQUEUE for all of these encoded submissions. Its reply has one entry for each."""
     bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
-    return script("enqueue", *bounds, *chain.from_iterable(wanted))
+    return script("enqueue", *bounds, *wanted)
 
 
 def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:

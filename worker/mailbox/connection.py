@@ -9,6 +9,7 @@ them. A connection belongs to one thread.
 from __future__ import annotations
 
 import hashlib
+import json
 import socket
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +20,7 @@ from hiredis import pack_command
 
 from scheduler.urls import is_sentinel_url
 from worker.mailbox.line import Line, ResponseError
-from worker.mailbox.protocol import MailboxDown
+from worker.mailbox.protocol import FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
 from worker.mailbox.server import facts_of, server_fault
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ SCRIPTS = {
     # asked by workers
     "drain": "accounts delivery", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery delivery",
     "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",
-    "beat": "accounts recovery history", "offer": "", "take_over": "accounts delivery",
+    "beat": "accounts recovery", "register": "accounts recovery history", "offer": "", "take_over": "accounts delivery",
     # asked by both
     "report": "history",
     # asked by operators
     "revive": "accounts", "drop": "accounts",
 }  # fmt: skip
+_RULES = {"FUNCTION_NAME": FUNCTION_NAME, "KEPT_TTL_S": KEPT_TTL_S, "MAX_DATA_BYTES": MAX_DATA_BYTES}
 Command = tuple[Any, ...]
 CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
@@ -96,10 +98,11 @@ def start_fault(url: str) -> str:
 
 @cache
 def script_sources() -> Mapping[str, str]:
-    """Every script with the parts that it uses in front of it."""
+    """Every script with the parts that it uses in front of it, and before them the rules that both languages know."""
+    rules = "".join([f"local {name} = {json.dumps(value)}\n" for name, value in _RULES.items()])
     folder = Path(__file__).with_name("lua")
     return {
-        name: "".join([(folder / f"{part}.lua").read_text() for part in ("common", *parts.split(), name)])
+        name: rules + "".join([(folder / f"{part}.lua").read_text() for part in ("common", *parts.split(), name)])
         for name, parts in SCRIPTS.items()
     }
 

@@ -2,8 +2,8 @@
 
 The heartbeat is a thread with a connection of its own. It beats only while the decode loop is fresh: a loop that hangs
 loses its lease like a process that died, and its work goes to others. Each beat also takes back the work of the dead,
-so every worker is everyone's reaper. It reports when the loop last iterated, too: /readyz goes by that, not by the
-beats.
+so every worker is everyone's reaper. It says when the loop last iterated, too: /readyz goes by that, not by the beats.
+Once a second the worker also registers with RQ's tools, and reports what it has counted.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
+_REGISTER_S = 0.95  # somewhat less than the second that four beats take
 _WATCHED_S = 3.0  # after the last word of one who watches
 _MOST_FIELDS = 2000  # of a report
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
@@ -99,6 +100,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
         self._watched_until_s = 0.0
         self._num_workers = 1
+        self._register_at_s = 0.0
         self._foreign = ""  # names of RQ's own workers
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
@@ -140,33 +142,46 @@ class Heartbeat:
 
     def _beat(self, is_first: bool = False) -> None:
         report = self._last_report = self._reported()
-        look = ("ZCARD", "miniserve:leases")
-        beat, live = self._command(report), report.live(time.monotonic() < self._watched_until_s)
-        news: list[Command] = []
-        if live:
+        idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
+        commands: list[Command] = [script("beat", self._name, self._lease_s, idle_s)]
+        if is_due := time.monotonic() >= self._register_at_s:
+            commands += [self._registration(report), self._reporter.command(report.totals)]
+            commands.append(("ZCARD", "miniserve:leases"))
+        if live := report.live(time.monotonic() < self._watched_until_s):
             most = _LIVE_EACH * min(self._num_workers, _MOST_LIVE)
-            news = [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
-        reply, taken, num_workers, *_ = self._connection.ask(beat, self._reporter.command(report.totals), look, *news)
-        self._reporter.note_reply(taken)
-        lost_lease, num_taken_back, is_consistent, is_watched, self.num_decoders, foreign, is_suspended = checked(reply)
-        is_suspended = is_suspended and report.role != "decode"  # which goes on with what others have begun
-        if is_suspended != self.is_suspended:
-            self.is_suspended = bool(is_suspended)
-            words = "suspended: this worker takes no request until `rq resume`" if is_suspended else "resumed"
-            logger.warning("RQ's workers are %s", words)
-        self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
+            commands += [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
+        beaten, *others = self._connection.ask(*commands)
+        if is_due:
+            self._reporter.note_reply(others[1])
+        lost_lease, num_taken_back, is_watched, is_suspended = checked(beaten)
+        # A decode worker goes on with what others have begun.
+        self._note_suspended(bool(is_suspended) and report.role != "decode")
         if is_watched:
             self._watched_until_s = time.monotonic() + _WATCHED_S
-        if lost_lease and not is_first:
-            self._on_lease_lost()
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
-        self._num_workers = max(1, checked(num_workers))
+        if is_due:
+            self._register_at_s = time.monotonic() + _REGISTER_S
+            self._note_registered(checked(others[0]), report.role)
+            self._num_workers = max(1, checked(others[2]))
+        if lost_lease and not is_first:
+            self._register_at_s = 0.0
+            self._on_lease_lost()
+
+    def _note_registered(self, reply: Any, role: str) -> None:
+        is_consistent, self.num_decoders, foreign = reply
+        self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
         if not is_consistent:
-            claimer = () if report.role == "decode" or self.is_suspended else (self._name,)
+            claimer = () if role == "decode" or self.is_suspended else (self._name,)
             num_changed = self._connection.ask_one(script("reconcile", *claimer))
             if num_changed:
                 logger.info("put %d requests right that were changed from outside", num_changed)
+
+    def _note_suspended(self, is_suspended: bool) -> None:
+        if is_suspended != self.is_suspended:
+            self.is_suspended = is_suspended
+            words = "suspended: this worker takes no request until `rq resume`" if is_suspended else "resumed"
+            logger.warning("RQ's workers are %s", words)
 
     def _note_foreign(self, names: str) -> None:
         """RQ's own workers, as far as they are known; one line for each change."""
@@ -186,7 +201,7 @@ class Heartbeat:
             logger.exception("the worker's report failed")
             return self._last_report
 
-    def _command(self, report: WorkerReport) -> Command:
+    def _registration(self, report: WorkerReport) -> Command:
         facts: dict[str, object] = {"role": report.role, **report.gauges}
         facts |= {
             "birth": self._birth,
@@ -202,6 +217,5 @@ class Heartbeat:
             "batch_invariance": self.batch_invariance,
         }
         words = [word for fact in facts.items() for word in fact]
-        idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
         rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}".removesuffix(" all")
-        return script("beat", self._name, self._lease_s, self.num_held, rate, idle_s, *words)
+        return script("register", self._name, self.num_held, rate, *words)

@@ -16,7 +16,15 @@ from enum import Enum
 from typing import Any, Protocol
 
 from scheduler.errors import QueueFull, RateLimited, ServingError
-from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity, Inbox, Progress
+from scheduler.messages import (
+    MAX_TOTAL_TOKENS,
+    Completion,
+    CorrectionRequest,
+    FinishReason,
+    FreeCapacity,
+    Inbox,
+    Progress,
+)
 from scheduler.settings import Settings
 
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
@@ -25,8 +33,13 @@ BEAT_S = 0.25
 MAX_BLOCK_S = 0.5  # a blocked claim must end before the lease does, or a dead worker could still take an id
 # /readyz: a worker's loop must have iterated in this time. The promise is 3 s; the rest is for the report to arrive.
 READY_WITHIN_S = 2.5
-KEPT_TTL_S = 600
+KEPT_TTL_S = 600  # of answers that may be asked for again
 FAILURE_TTL_S = 7 * 86_400  # dead letters stay for a week
+# While a worker has others, one asynchronous request for so many tokens of its KV cache, a quarter of what it holds of
+# the longest, and always one: a batch that they fill makes each iteration, and so everybody's answer, 10 times as slow.
+ASYNC_TOKENS = 4 * MAX_TOTAL_TOKENS
+FUNCTION_NAME = "miniserve.correct"  # what RQ's tools show as the job's function; there is no such function
+MAX_DATA_BYTES = 65_536  # of a job: one of the most tokens takes 2 kB; a few bytes of zlib could hold gigabytes
 
 
 class MailboxDown(Exception):

@@ -6,6 +6,7 @@ turn with all requests, and under an overload that is too late.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -19,31 +20,37 @@ REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, 
 
 
 class StatusClient:
-    """Reports `totals`, and what `reports` has, with every question."""
+    """Reports what `reports` has with every question, and `totals` once a second."""
 
     def __init__(self, where: Where, totals: Callable[[], Mapping[str, float]], reports: Reports | None = None) -> None:
         self._connection = RedisConnection(where)
         self._reports = reports
         self._totals = totals
         self._reporter = Reporter(is_api=True)
+        self._reported_s = 0.0
+        self.report_every_s = 0.95  # somewhat less than the second that four questions take; 0 in the end
+        self._refusal = ""  # of the last report
 
     def status(self) -> MailboxStatus:
         """One round trip, bounded by the timeout of the address; never raises for a Redis that is away."""
         try:
-            report = self._reporter.command(self._totals())
-            more = None if self._reports is None else self._reports.command()
-            reply, taken, *other = self._connection.ask(
-                script("status", READY_WITHIN_S), report, *([] if more is None else [more])
-            )
-            self._reporter.note_reply(taken)
-            if self._reports is not None and other:
-                self._reports.note_reply(other[0])
-            status = replies.status_of(checked(reply))
-            refusal = (
-                REDIS_FULL
-                if isinstance(taken, ResponseError) and taken.is_a("OOM")
-                else refusal_of(taken if isinstance(taken, Exception) else None)
-            )
-            return replace(status, refusal=refusal) if refusal else status
+            is_due = time.monotonic() - self._reported_s >= self.report_every_s
+            ours = self._reporter.command(self._totals()) if is_due else None
+            others = None if self._reports is None else self._reports.command()
+            sent = [command for command in (ours, others) if command is not None]
+            reply, *taken = self._connection.ask(script("status", READY_WITHIN_S), *sent)
+            if self._reports is not None and others is not None:
+                self._reports.note_reply(taken[-1])
+            if ours is not None:
+                self._reported_s = time.monotonic()
+                self._refusal = self._note_reported(taken[0])
+            return replace(replies.status_of(checked(reply)), refusal=self._refusal)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
+
+    def _note_reported(self, reply: object) -> str:
+        """Return what to mend where Redis takes no report; '' otherwise."""
+        self._reporter.note_reply(reply)
+        if isinstance(reply, ResponseError) and reply.is_a("OOM"):
+            return REDIS_FULL
+        return refusal_of(reply) if isinstance(reply, Exception) else ""

@@ -19,21 +19,12 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from scheduler.messages import (
-    MAX_TOTAL_TOKENS,
-    Completion,
-    Delivery,
-    FinishReason,
-    FreeCapacity,
-    Inbox,
-    Progress,
-    WireError,
-)
+from scheduler.messages import Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress, WireError
 from worker.mailbox import formats
 from worker.mailbox.connection import Command, RedisConnection, Where, checked, script
 from worker.mailbox.heartbeat import Heartbeat, new_worker_name
 from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
+from worker.mailbox.protocol import ASYNC_TOKENS, LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +35,6 @@ _BUSY_CLAIM_S = 0.05  # how long a claim stands while something runs: with its e
 _IDLE_CLAIM_S = 0.1  # for as long an asynchronous request may wait for a worker that holds nothing
 _ASYNC_CLAIM_S = 0.005  # while asynchronous requests wait, for which no claim stands
 _CLAIM_AGAIN_S = 0.02  # after a claim that found only what must wait, or was refused
-# While there are others, a quarter of what the KV cache holds of the longest requests, and always one: a batch that
-# asynchronous requests fill makes each iteration, and so everybody's answer, ten times as slow.
-_ASYNC_TOKENS = 4 * MAX_TOTAL_TOKENS
 _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 
 
@@ -63,7 +51,7 @@ class RedisWorkerMailbox:
         self._heartbeat = Heartbeat(RedisConnection(where), self.name, LEASE_S, self._on_lease_lost)
         self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
-        self._held: set[str] = set()
+        self._held: dict[str, bytes] = {}  # what FINISH needs to know of each: the ticket of its delivery
         self._suspects: set[str] = set()  # an earlier worker died with them
         self._unsent: dict[str, tuple[Any, ...]] = {}  # what FINISH takes for each
         self._in_flight: dict[str, tuple[Any, ...]] = {}
@@ -88,8 +76,8 @@ class RedisWorkerMailbox:
         progress: Sequence[Progress] = (),
     ) -> Inbox:
         self._accept_answers(completions)
-        self._suspects &= self._held
-        self._asynchronous &= self._held
+        self._suspects &= self._held.keys()
+        self._asynchronous &= self._held.keys()
         self._budget_tokens = max(self._budget_tokens, capacity.tokens)
         self._heartbeat.num_held, self._heartbeat.last_iteration_s = len(self._held), time.monotonic()
         if self._needs_resync and not (inbox := self._resync()).is_empty:
@@ -149,9 +137,9 @@ class RedisWorkerMailbox:
             if completion.request_id in self._disowned:
                 self._disowned.discard(completion.request_id)
                 continue
-            self._held.discard(completion.request_id)
+            ticket = self._held.pop(completion.request_id, b"")
             self._claim_at_s = 0.0  # there is capacity that was not there before
-            self._unsent[completion.request_id] = formats.finish_arguments(completion)
+            self._unsent[completion.request_id] = (*formats.finish_arguments(completion), ticket)
             self._heartbeat.num_failed += completion.finish_reason is FinishReason.ERROR
             if completion.finish_reason in (FinishReason.STOP, FinishReason.LENGTH):
                 self._heartbeat.num_successful += 1
@@ -189,7 +177,7 @@ class RedisWorkerMailbox:
         if now < self._claim_at_s or not has_capacity and not self._held:
             return False
         num_held, num_others = len(self._held), len(self._held) - len(self._asynchronous)
-        more_async = max(1, self._budget_tokens // _ASYNC_TOKENS) - len(self._asynchronous)
+        more_async = max(1, self._budget_tokens // ASYNC_TOKENS) - len(self._asynchronous)
         if self._had_async and not num_held:
             more_async = 0
         about = (tokens, num_jobs, num_held, num_others, f"{self._service_s:.3f}", more_async)
@@ -230,7 +218,7 @@ class RedisWorkerMailbox:
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
         deliveries = []
-        for raw_id, *fields, is_async in raw_deliveries:
+        for raw_id, *fields, is_async, ticket in raw_deliveries:
             request_id = raw_id.decode()
             if request_id in self._held or request_id in self._unsent:
                 continue  # taken from us, put back, and ours again: it still runs here
@@ -242,7 +230,7 @@ class RedisWorkerMailbox:
                 self._accept_answers([Completion(request_id, FinishReason.ERROR, error=str(error))])
                 continue
             deliveries.append(delivery)
-            self._held.add(request_id)
+            self._held[request_id] = ticket
             self._had_async = bool(is_async)
             if is_async:
                 self._asynchronous.add(request_id)
@@ -257,7 +245,8 @@ class RedisWorkerMailbox:
         disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
         self._needs_resync = False
         lost = tuple(map(bytes.decode, disowned))
-        self._held.difference_update(lost)
+        for request_id in lost:
+            del self._held[request_id]
         self._disowned.update(lost)
         if lost or deliveries:
             logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))

@@ -75,9 +75,9 @@ class DecodeEnd(RedisWorkerMailbox):
         return look, script("take_over", *drain)
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
-        """The last of nine values are the bytes; RESYNC has them no more."""
-        handoffs = {row[0].decode(): row[8] for row in raw_deliveries if len(row) > 8}
-        deliveries = super()._open_deliveries([row[:8] for row in raw_deliveries])
+        """The last of ten values are the bytes; RESYNC has them no more."""
+        handoffs = {row[0].decode(): row[9] for row in raw_deliveries if len(row) > 9}
+        deliveries = super()._open_deliveries([row[:9] for row in raw_deliveries])
         return tuple(self._with_handoff(one, handoffs.get(one.request.request_id, b"")) for one in deliveries)
 
     def _with_handoff(self, one: Delivery, handoff: bytes) -> Delivery:

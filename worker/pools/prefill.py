@@ -121,7 +121,7 @@ class PrefillEnd(RedisWorkerMailbox):
         taken = tuple(name for name in names if name in self._held and name not in self._came_back)
         for name in taken:
             self._offers.pop(name, None)
-            self._held.remove(name)
+            del self._held[name]
         self._disowned.update(taken)
         return taken + super()._settle_cancelled([raw for raw in cancelled if not raw.endswith(_TAKEN)])
 

@@ -9,6 +9,7 @@ local function reserve(id, tokens, client)
   reserved[#reserved + 1] = id
   reserved[#reserved + 1] = tokens .. ' ' .. (client or '')
   count('reserved_tokens', tokens)
+  count('reserved_requests')
   count('law_us', -law_us())
   count('accepted')
 end
@@ -39,6 +40,7 @@ local function release(id, outcome, accepted_at, reservation)
   released[id] = true
   released[#released + 1] = id
   count('reserved_tokens', -tokens)
+  count('reserved_requests', -1)
   count('law_us', law_us())
   count(outcome or 'removed')
   local since = number(accepted_at or read(id, 'accepted_at').accepted_at, 0)
@@ -74,10 +76,15 @@ local function close()
 end
 
 -- The last move of an id: into finished, failed or canceled. `job`: its ttl, outcome for the counts, accepted_at, request,
--- reservation as in `release`, and further fields and values.
+-- reservation as in `release`, and further fields and values. Returns false, and only releases it, where it was deleted by hand.
 local function settle(id, status, job)
   if status == 'finished' then -- without accepted_at a job has no reservation
-    redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'accepted_at', '', unpack(job.fields or {}))
+    local num_added = redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'accepted_at', '', unpack(job.fields or {}))
+    if num_added > 1 then -- a job that was started has all of them
+      redis.call('DEL', job_key(id))
+      release(id, nil, job.accepted_at, job.reservation)
+      return false
+    end
   else -- an operator may put it back, and then wants it to run, and no client holds it
     redis.call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'attempts', 0, 'group', '', 'worker_name', '',
       'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'origin', 'correct', unpack(job.fields or {}))
@@ -99,6 +106,7 @@ local function settle(id, status, job)
     end
   end
   release(id, job.outcome, job.accepted_at, job.reservation)
+  return true
 end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.

@@ -23,7 +23,8 @@
 --                                       jobs.
 --                                       duplicates: answers dropped because another one was first.
 --                                       law_us: the times of all ends less those of all acceptances. And as they are now:
---                                       reserved_tokens, the sum of the reservations; service_rate, that of the rates;
+--                                       reserved_tokens and reserved_requests, the sum of the reservations and their number;
+--                                       service_rate, that of the rates;
 --                                       used_memory and max_memory of this Redis, 0 where they are not known or there is no
 --                                       limit; takers, the workers that take from the queue
 --   miniserve:totals              HASH  what workers and API replicas counted, summed: field -> number
@@ -151,10 +152,13 @@ local function push_front(ids, first)
 end
 
 local SLICE = 1000 -- Lua's unpack fails near 8,000 values
-local function in_slices(command, key, values)
+local function in_slices(command, key, values) -- returns the sum of the replies
+  local sum = 0
   for first = 1, #values, SLICE do
-    redis.call(command, key, unpack(values, first, math.min(first + SLICE - 1, #values)))
+    local reply = redis.call(command, key, unpack(values, first, math.min(first + SLICE - 1, #values)))
+    sum = sum + (tonumber(reply) or 0)
   end
+  return sum
 end
 
 -- The counts that were read, with those of these names.

@@ -31,7 +31,7 @@ local started, deliveries = {}, {}
 local run_until_s = math.ceil(now + WIP_TTL_S)
 
 local function start(id, job, is_async)
-  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
+  redis.call('HSET', job_key(id), 'status', 'started', 'started_at', iso_now(), 'ended_at', '', 'worker_name', worker)
   if is_async then redis.call('HSET', job_key(id), 'origin', 'correct') end -- whose registries it goes through from here on
   started[#started + 1] = run_until_s
   started[#started + 1] = id .. ':' .. worker
@@ -83,8 +83,10 @@ local function take(id, is_async)
   return true
 end
 
-local depth = max_jobs > 0 and redis.call('LLEN', QUEUE) or 0
-local num_async = max_jobs > 0 and redis.call('LLEN', ASYNC) or 0
+local depth, num_async = 0, 0
+if max_jobs > 0 and redis.call('EXISTS', QUEUE, ASYNC) > 0 then
+  depth, num_async = redis.call('LLEN', QUEUE), redis.call('LLEN', ASYNC)
+end
 local workers = depth + num_async > 0 and math.max(1, counts('takers').takers or 0) or 1
 
 -- Not more ids than fit: a worker that is nearly full would read a thousand of them each time.

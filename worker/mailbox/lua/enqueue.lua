@@ -1,21 +1,15 @@
 -- ENQUEUE: accept the jobs of HTTP requests, or attach to those known, or refuse them: of each request all or none. One
 -- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
 -- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
--- its own; then per HTTP request: number of jobs, '1' where jobs or key may be known already, result ttl, seconds after which the
--- answer is of no use ('': none), '1' where somebody follows the decoding, '1' where nobody waits, its id, document ('' where
--- nobody may ask for it again), digest of its body, tokenizer of its answers, ttl of its record, digest of its idempotency key
--- ('': none), number of its client ('': not to be limited), limits of that ('': none; requests and tokens a second, 0 for none); then per job,
--- their ids all different: id, reserved tokens, data, description.
+-- its own; then each HTTP request as JSON (formats.py: encode_submission).
 -- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
 -- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'memory', ... }, { 'late', ... } and { 'limit', ... } with the
 -- numbers of the refusal; { 'fault', what cannot be read }.
 local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
 max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local REQUEST_WORDS, JOB_WORDS = 14, 4
 local now = clock()
-local num_open = redis.call('HLEN', RESERVATIONS)
-local sums = counts('reserved_tokens', 'service_rate', 'used_memory', 'max_memory', 'accepted', 'law_us')
-local num_tokens, rate = sums.reserved_tokens or 0, sums.service_rate or 0
+local sums = counts('reserved_requests', 'reserved_tokens', 'service_rate', 'used_memory', 'max_memory', 'accepted', 'law_us')
+local num_open, num_tokens, rate = sums.reserved_requests or 0, sums.reserved_tokens or 0, sums.service_rate or 0
 -- As a beat or a report saw it within the last second; 0 where no user of ours may ask. What was accepted must always find
 -- room to run and to end, so that a quarter is left for it; what is kept for ten minutes is refused first.
 local used_memory, MEMORY_SHARE, KEPT_SHARE = sums.used_memory or 0, 3 / 4, 1 / 2
@@ -51,35 +45,28 @@ local function is_over_share(client, num_new, new_tokens)
 end
 
 -- The refusal of its new jobs; nil: they fit.
-local function refusal(wanted, within_s)
-  local why
-  local num_new, new_tokens, client, is_async = wanted.num_new, wanted.new_tokens, wanted.client, wanted.is_async
-  local most_memory = max_memory * ((is_async or wanted.key ~= '') and KEPT_SHARE or MEMORY_SHARE)
-  local part = is_async and ASYNC_SHARE or 1
+local function refusal(wanted)
+  local num_new, new_tokens, client, is_async, within_s = wanted.num_new, wanted.new_tokens, wanted.client, wanted.is_async, wanted.within_s
+  local most_memory, part = max_memory * (wanted.record and KEPT_SHARE or MEMORY_SHARE), is_async and ASYNC_SHARE or 1
   if is_over_share(client, num_new, new_tokens) then
-    why = { 'share', held_by(client).requests, held_by(client).tokens, tostring(rate) }
+    return { 'share', held_by(client).requests, held_by(client).tokens, tostring(rate) }
   elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
-    why = { 'full', num_open, num_tokens, tostring(rate) }
+    return { 'full', num_open, num_tokens, tostring(rate) }
   elseif used_memory > most_memory then
-    why = { 'memory', used_memory, most_memory }
+    return { 'memory', used_memory, most_memory }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
-  elseif within_s ~= '' and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > tonumber(within_s) then
+  elseif within_s and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > within_s then
     -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
     local behind = is_async and 0 or math.min(1, redis.call('LLEN', ASYNC) / num_open)
     local tokens = num_tokens * (1 - behind) + new_tokens
-    if tokens / rate > tonumber(within_s) then why = { 'late', tokens, tostring(rate) } end
+    if tokens / rate > within_s then return { 'late', tokens, tostring(rate) } end
   end
-  if why then
-    count(why[1] == 'memory' and 'refused_full' or 'refused_' .. why[1])
-    count('refused_sentences', num_new)
-  end
-  return why
 end
 
 -- GCRA: what a client has used of each limit lasts until a time, and may last for a second from now: so much at once, or one
 -- request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; or nil, until when it lasts with
 -- this request, and for how many seconds.
-local function over_limit(client, limits, num_new, tokens)
+local function over_limit(client, limits, tokens)
   local longest_s, untils = 0, {}
   local used = redis.pcall('GET', 'miniserve:limit:' .. client)
   local used_until = type(used) == 'string' and { string.match(used, '^(%S+) (%S+)$') } or {}
@@ -88,8 +75,6 @@ local function over_limit(client, limits, num_new, tokens)
     local from, cost = math.max(now, number(used_until[at], 0, now + 1e8) or 0), at == 1 and 1 or tokens
     local slack_s = at == 1 and per_s > 0 and math.max(0, 1 - 1 / per_s) or 1
     if per_s > 0 and from - now > slack_s + 1e-5 then
-      count('refused_share')
-      count('refused_sentences', num_new)
       return { 'limit', at == 1 and 'requests' or 'tokens', tostring(per_s), math.ceil((from - now - slack_s) * 1000) }
     end
     untils[at] = per_s > 0 and from + cost / per_s or 0
@@ -98,112 +83,115 @@ local function over_limit(client, limits, num_new, tokens)
   return nil, string.format('%.6f %.6f', untils[1], untils[2]), math.ceil(longest_s) + 1
 end
 
-local function attach(id, reply_to, channel, deadline, streams)
-  local job, fields = read(id, 'deadline', 'worker_name'), {}
-  local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
-  -- Somebody waits for it longer now, or without end.
-  if job.deadline and (deadline == '' or tonumber(deadline) > (number(job.deadline) or 0)) then set('deadline', deadline) end
-  if streams == '1' then set('streams', streams) end -- from its next start on
-  if reply_to == '' then -- the last one has just left, and the worker may not know it yet
-    set('cancel_requested', '')
-    if job.worker_name then redis.call('HDEL', inbox_key(job.worker_name), id) end
-  end
-  if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
-    set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
-  end
-  if #fields > 0 then redis.call('HSET', job_key(id), unpack(fields)) end
-end
-
-local function keep_record(wanted, num_running)
-  local record, ttl = request_key(wanted.id), wanted.record_ttl
-  local num_added = redis.call('HSET', record, 'jobs', table.concat(wanted.ids, ' '), 'open', num_running, 'document',
-    wanted.document, 'digest', wanted.digest, 'maker', wanted.tokenizer)
-  -- The tokens of its answers count when they are first given: to the client that waits here, or to one that asks later.
-  if num_added == 5 and not wanted.is_async then redis.call('HSET', record, 'paid', 1) end
-  local left = num_added == 5 and -1 or redis.call('TTL', record)
-  if left < 0 or num_running > 0 and left < ttl then
-    redis.call('EXPIRE', record, ttl)
-  else
-    ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
-  end
-  if wanted.key ~= '' then redis.call('SET', 'miniserve:key:' .. wanted.key, wanted.id, 'EX', ttl) end
-end
-
-local function checked(text, least) return number(text, least) or error('not a number of ours: ' .. tostring(text), 0) end
+local function checked(value, least) return number(value, least) or error('not a number of ours: ' .. tostring(value), 0) end
 
 -- Reads and checks all of a request, and writes nothing: whatever is wrong with one is found before the first write, and
 -- the others of the packet do not meet it. Returns the reply; without one, what `accept` takes.
-local function plan(first, stop)
-  local _, may_be_known, result_ttl, within_s, streams, is_async, request_id = unpack(ARGV, first, first + 6)
-  local document, digest, tokenizer, record_ttl, key, client, limits = unpack(ARGV, first + 7, first + 13)
-  if key ~= '' then
-    local known = redis.pcall('GET', 'miniserve:key:' .. key)
+local function plan(text)
+  local wanted = cjson.decode(text)
+  local record, client = wanted.record, wanted.client
+  if record and record.key then
+    local known = redis.pcall('GET', 'miniserve:key:' .. record.key)
     local found = type(known) == 'string' and fields_of(request_key(known), 'digest', 'maker') or {}
-    if found.digest and found.digest ~= digest then return { 'conflict' } end
-    if found.digest and found.maker == tokenizer and known ~= request_id then return { 'known', known } end
+    if found.digest and found.digest ~= record.digest then return { 'conflict' } end
+    if found.digest and found.maker == record.maker and known ~= record.id then return { 'known', known } end
   end
-  local jobs, ids, num_known, num_running, num_new, new_tokens = {}, {}, 0, 0, 0, 0
-  for at = first + REQUEST_WORDS, stop, JOB_WORDS do
-    local id, tokens, data, description = unpack(ARGV, at, at + 3)
-    local job = { id = id, tokens = checked(tokens, 1), data = data, description = description }
-    local known = may_be_known == '1' and read(id, 'status', 'reply_to') or {}
-    jobs[#jobs + 1], ids[#ids + 1] = job, id
-    if known.status and (known.status ~= 'canceled' or redis.call('HEXISTS', RESERVATIONS, id) == 1) then -- what our scripts cancelled begins again
+  local num_known, num_running, num_new, new_tokens = 0, 0, 0, 0
+  for _, job in ipairs(wanted.jobs) do
+    checked(job.tokens, 1)
+    local known = wanted.may_be_known and read(job.id, 'status', 'reply_to') or {}
+    if known.status and (known.status ~= 'canceled' or redis.call('HEXISTS', RESERVATIONS, job.id) == 1) then -- what our scripts cancelled begins again
       job.reply_to, num_known = known.reply_to or '', num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     else
       num_new, new_tokens = num_new + 1, new_tokens + job.tokens
     end
   end
-  local wanted = { id = request_id, jobs = jobs, ids = ids, may_be_known = may_be_known == '1', result_ttl = checked(result_ttl, 1),
-    deadline = within_s ~= '' and string.format('%.6f', now + checked(within_s, 0)) or '', streams = streams,
-    is_async = is_async == '1', document = document, digest = digest, tokenizer = tokenizer, has_record = document ~= '',
-    record_ttl = checked(record_ttl, 1), key = key, client = client, num_known = num_known,
-    num_running = num_running, num_new = num_new, new_tokens = new_tokens }
+  checked(wanted.ttl, 1)
+  if record then checked(record.ttl, 1) end
+  wanted.deadline = wanted.within_s and string.format('%.6f', now + checked(wanted.within_s, 0)) or ''
+  wanted.num_known, wanted.num_running, wanted.num_new, wanted.new_tokens = num_known, num_running, num_new, new_tokens
   if num_new == 0 then return nil, wanted end
-  local refused = refusal(wanted, within_s)
-  if not refused and limits ~= '' then
-    refused, wanted.used_until, wanted.used_for_s = over_limit(client, limits, num_new, new_tokens)
+  local refused = refusal(wanted)
+  if not refused and wanted.limits then
+    refused, wanted.used_until, wanted.used_for_s = over_limit(client, wanted.limits, new_tokens)
+  end
+  if refused then
+    local why = refused[1]
+    count(why == 'memory' and 'refused_full' or why == 'limit' and 'refused_share' or 'refused_' .. why)
+    count('refused_sentences', num_new)
   end
   return refused, wanted
 end
 
+local function attach(wanted, job, channel)
+  local known, reply_to, deadline, fields = read(job.id, 'deadline', 'worker_name'), job.reply_to, wanted.deadline, {}
+  local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
+  -- Somebody waits for it longer now, or without end.
+  if known.deadline and (deadline == '' or tonumber(deadline) > (number(known.deadline) or 0)) then set('deadline', deadline) end
+  if wanted.streams then set('streams', 1) end -- from its next start on
+  if reply_to == '' then -- the last one has just left, and the worker may not know it yet
+    set('cancel_requested', '')
+    if known.worker_name then redis.call('HDEL', inbox_key(known.worker_name), job.id) end
+  end
+  if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
+    set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
+  end
+  if #fields > 0 then redis.call('HSET', job_key(job.id), unpack(fields)) end
+end
+
+local function keep_record(wanted, num_running)
+  local record, ids = wanted.record, {}
+  for at, job in ipairs(wanted.jobs) do ids[at] = job.id end
+  local key, ttl = request_key(record.id), record.ttl
+  local num_added = redis.call('HSET', key, 'jobs', table.concat(ids, ' '), 'open', num_running, 'document',
+    record.document, 'digest', record.digest, 'maker', record.maker)
+  -- The tokens of its answers count when they are first given: to the client that waits here, or to one that asks later.
+  if num_added == 5 and not wanted.is_async then redis.call('HSET', key, 'paid', 1) end
+  local left = num_added == 5 and -1 or redis.call('TTL', key)
+  if left < 0 or num_running > 0 and left < ttl then
+    redis.call('EXPIRE', key, ttl)
+  else
+    ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
+  end
+  if record.key then redis.call('SET', 'miniserve:key:' .. record.key, record.id, 'EX', ttl) end
+end
+
 local function accept(wanted)
-  local client, channel = wanted.client, wanted.is_async and NOBODY or own_channel
+  local channel, record = wanted.is_async and NOBODY or own_channel, wanted.record
   for _, job in ipairs(wanted.jobs) do
     if job.reply_to then
-      attach(job.id, job.reply_to, channel, wanted.deadline, wanted.streams)
+      attach(wanted, job, channel)
     else
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       redis.call('HSET', job_key(job.id),
-        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', job.description,
-        'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.result_ttl, 'failure_ttl', failure_ttl,
+        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', 'correct: at most ' .. job.tokens .. ' tokens',
+        'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.ttl, 'failure_ttl', failure_ttl,
         'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + num_accepted / 1000000),
-        'deadline', wanted.deadline, 'streams', wanted.streams, 'request', wanted.has_record and wanted.id or '')
+        'deadline', wanted.deadline, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
+        'is_plain', not (record or wanted.may_be_known) and 1 or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
         redis.call('PERSIST', job_key(job.id))
         redis.call('HDEL', job_key(job.id), 'expired')
         redis.call('ZREM', registry_of('canceled'), job.id)
       end
       num_accepted = num_accepted + 1
-      reserve(job.id, job.tokens, client)
+      reserve(job.id, job.tokens, wanted.client)
       if held then hold(reserved[#reserved]) end
       table.insert(wanted.is_async and pushed_async or pushed, job.id)
     end
   end
   num_open, num_tokens = num_open + wanted.num_new, num_tokens + wanted.new_tokens
-  if wanted.used_until then redis.call('SET', 'miniserve:limit:' .. client, wanted.used_until, 'EX', wanted.used_for_s) end
-  if wanted.has_record then keep_record(wanted, wanted.num_running + wanted.num_new) end
+  if wanted.used_until then redis.call('SET', 'miniserve:limit:' .. wanted.client, wanted.used_until, 'EX', wanted.used_for_s) end
+  if record then keep_record(wanted, wanted.num_running + wanted.num_new) end
   return { wanted.num_known > 0 and 'attached' or 'accepted' }
 end
 
-local replies, first = {}, 7
-while first <= #ARGV do
-  local stop = first + REQUEST_WORDS + tonumber(ARGV[first]) * JOB_WORDS - 1
-  local is_sound, reply, wanted = pcall(plan, first, stop)
+local replies = {}
+for at = 7, #ARGV do
+  local is_sound, reply, wanted = pcall(plan, ARGV[at])
   if not is_sound then reply = { 'fault', type(reply) == 'table' and reply.err or tostring(reply) } end
   replies[#replies + 1] = reply or accept(wanted)
-  first = stop + 1
 end
 if #pushed > 0 then in_slices('RPUSH', QUEUE, pushed) end
 if #pushed_async > 0 then in_slices('RPUSH', ASYNC, pushed_async) end

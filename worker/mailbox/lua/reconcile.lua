@@ -34,7 +34,7 @@ for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
 end
 close()
 
-local sum = 0
-for _, reservation in ipairs(redis.call('HVALS', RESERVATIONS)) do sum = sum + (reservation_of(reservation)) end
-redis.call('HSET', COUNTS, 'reserved_tokens', sum)
+local reservations, sum = redis.call('HVALS', RESERVATIONS), 0
+for _, each in ipairs(reservations) do sum = sum + (reservation_of(each)) end
+redis.call('HSET', COUNTS, 'reserved_tokens', sum, 'reserved_requests', #reservations)
 return num_changed

@@ -1,7 +1,7 @@
 -- REVIVE: a dead letter back to the end of the queue, past the bound, for an operator asks. One attempt counts as made,
 -- so that it runs by itself: it may have killed its workers. ARGV: id.
 -- Returns 'revived'; the status of what is no dead letter; '' where there is nothing.
-local id, REVIVED_TTL_S = ARGV[1], 600 -- no client waits for its answer, and one that asks for it needs some time
+local id = ARGV[1]
 local status = redis.call('HGET', job_key(id), 'status')
 if status ~= 'failed' then return status or '' end
 if is_undone(id, status) then -- by a worker of RQ's
@@ -9,7 +9,7 @@ if is_undone(id, status) then -- by a worker of RQ's
 else
   redis.call('ZREM', registry_of('failed'), id)
   redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '', 'attempts', 1,
-    'worker_name', '', 'result_ttl', math.max(ttl_of(redis.call('HGET', job_key(id), 'result_ttl')), REVIVED_TTL_S))
+    'worker_name', '', 'result_ttl', math.max(ttl_of(redis.call('HGET', job_key(id), 'result_ttl')), KEPT_TTL_S)) -- no client waits for its answer, and one that asks for it needs some time
   accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)
 end
 redis.call('RPUSH', QUEUE, id)

@@ -27,8 +27,8 @@ local function take_over(id, owner, job)
   redis.call('HSET', job_key(id), 'worker_name', worker)
   local row = delivery(id, job)
   local handoff = redis.pcall('GETDEL', 'miniserve:handoff:' .. id)
-  row[9] = type(handoff) == 'string' and handoff or ''
-  redis.call('ZREM', HANDOFFS, id .. ':' .. #row[9])
+  row[10] = type(handoff) == 'string' and handoff or ''
+  redis.call('ZREM', HANDOFFS, id .. ':' .. #row[10])
   return row
 end
 
@@ -57,7 +57,7 @@ while #deliveries < max_jobs and bytes < MOST_BYTES do
     end
     group, free_tokens = job.group, free_tokens - job.tokens
     deliveries[#deliveries + 1] = take_over(id, owner, job)
-    bytes = bytes + #deliveries[#deliveries][9]
+    bytes = bytes + #deliveries[#deliveries][10]
   end
   redis.call('LPOP', OFFERS)
 end
