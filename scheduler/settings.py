@@ -112,7 +112,7 @@ class Settings:
     max_slots: int = _setting(256, "Sequences one worker runs at once.", Range(1, 4096))
     max_iteration_tokens: int = _setting(512, "Tokens of one iteration, prompts included.", Range(160, 65_536))
     max_stall_ms: float = _setting(
-        8.0, "Longest pause of a decoding sequence for prompts, in ms; in tokens measured at start.", Range(0.1, 60_000)
+        8.0, "Longest pause of a decoding sequence for prompts, in ms, as a worker measures it.", Range(0.1, 60_000)
     )
     slo_ms: float = _setting(500.0, "Target for the mean wait in the queue, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
