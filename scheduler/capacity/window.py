@@ -11,7 +11,7 @@ from scheduler.capacity.observed import Moment
 _SLACK_S = 0.5  # moments are a second apart, more or less: a window takes the one next to its begin
 MIN_SAMPLES = 100  # accepted within the window; fewer say nothing about Little's law
 MOST_UNSTEADY = 0.05  # by how much of the arrivals the departures of the window may differ
-_SHORTEST_S = 0.1  # shorter ones give no rate: what the processes count comes in four times a second
+_SHORTEST_S = 0.1  # shorter ones give no rate: what the processes count comes in once a second
 
 
 @dataclass(frozen=True, slots=True)
