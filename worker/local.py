@@ -60,7 +60,7 @@ class LocalEngines(ApiMailbox):
         self._is_closed = False
         self._lock = threading.Lock()  # of all below
         self._free = list(engines)
-        self._line: deque[_Turn] = deque()  # who comes first is served first
+        self._line: deque[_Turn] = deque()  # first come, first served
         self._open: dict[str, tuple[float, int]] = {}  # by sentence: since when, and its reserved tokens
         self._counts: Counter[str] = Counter()
         self._used: dict[str, list[float]] = {}  # by client with a limited key: until when what it used lasts
@@ -239,7 +239,7 @@ class LocalEngines(ApiMailbox):
         raise NeedsAQueue(_NO_QUEUE)
 
     def close(self) -> None:
-        """Who waits gets ShuttingDown, and so does who is served, after the iteration."""
+        """Requests that wait get ShuttingDown; those that run get it after their iteration."""
         with self._lock:
             self._is_closed = True
             for turn in self._line:

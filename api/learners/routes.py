@@ -31,8 +31,7 @@ def add_learners(app: Api) -> None:
         corrections = [one for one in texts if isinstance(one, Correction)]
         mistakes = [(edit.reason.value, edit.verb) for one in corrections for edit in one.edits]
         if corrections:
-            # What a POST of a single sentence without a key was given has no record: its job has its id.
-            is_kept = not is_first or exchange.is_kept_longer or exchange.job_ids != (exchange.request_id,)
+            is_kept = not is_first or exchange.is_kept_longer
             about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 

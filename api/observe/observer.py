@@ -1,4 +1,4 @@
-"""Who looks for an API process: at the queue in Redis, or at the engines inside the process."""
+"""Finds what an API process observes: the queue in Redis, or the engines inside the process."""
 
 from __future__ import annotations
 
