@@ -32,7 +32,7 @@ from worker.mailbox.redis_py import client_fault, connect, in_our_words
 from worker.mailbox.server import server_fault
 
 MAX_CLOCK_ERROR_S = 0.5
-MAX_MEMORY_SHARE = 0.8  # as the alert redis-memory-high
+MAX_MEMORY_SHARE = 0.7  # as the alert redis-memory-high
 # Each reads only, and shows whether the user may use the command; REPLICAOF has no form that only reads.
 _NEEDLESS = {
     "CONFIG": ("CONFIG", "GET", "port"),

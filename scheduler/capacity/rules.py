@@ -203,10 +203,10 @@ def _health_rules() -> tuple[Rule, ...]:
         ),
         Rule(
             "redis-memory-high", Severity.CRITICAL,
-            Bars(raise_above=0.8, clear_at=0.7, raise_after_s=5.0, clear_after_s=15.0),
+            Bars(raise_above=0.7, clear_at=0.6, raise_after_s=5.0, clear_after_s=15.0),  # ENQUEUE refuses all above 3/4
             read=_memory_used,
             raised="Redis uses {value:.0%} of its memory, the limit is {limit:.0%}: raise its maxmemory, "
-                   "or keep answers for less long. When it is full no request is accepted.",
+                   "or keep answers for less long. Above 75% no request is accepted.",
             cleared="Redis uses {value:.0%} of its memory.",
         ),
         Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, Severity, rules
+from worker.mailbox.connection import script_sources
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),), num_api_replicas=1)
@@ -218,10 +220,17 @@ def test_new_dead_letters_are_counted_from_the_fewest_of_the_last_ten_minutes() 
 
 
 def test_a_redis_without_a_limit_counts_as_one_of_a_gibibyte() -> None:
-    nearly, over = (replace(WELL, redis_memory_bytes=int(share * ASSUMED_MAX_MEMORY_BYTES)) for share in (0.79, 0.81))
+    nearly, over = (replace(WELL, redis_memory_bytes=int(share * ASSUMED_MAX_MEMORY_BYTES)) for share in (0.69, 0.71))
 
     assert Clock().hold(nearly, CALM, 60) == []
     assert len(Clock().hold(over, CALM, 60)) == 1
+
+
+def test_memory_raises_its_alert_before_requests_are_refused_for_it() -> None:
+    refused_above = re.search(r"MEMORY_SHARE, KEPT_SHARE = .*, (\d) / (\d), 1 / 2", script_sources()["enqueue"])
+    (rule,) = [rule for rule in rules(GOALS) if rule.name == "redis-memory-high"]
+
+    assert rule.bars.raise_above < int(refused_above[1]) / int(refused_above[2])
 
 
 @pytest.mark.parametrize("num_ended", [560, 640])
