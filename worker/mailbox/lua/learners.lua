@@ -1,6 +1,6 @@
 -- Whose a learner is: of the client that brought it first, an API key or an address. When there is no room, the client that has the
 -- most learners gives one up, its own oldest, so no client can push out those of another that has fewer.
---   miniserve:learners             ZSET  <holder>:<learner> -> when last seen; holder: a client, as in miniserve:clients
+--   miniserve:learners             ZSET  <holder>:<learner> -> when last seen; holder: the number of a client
 --   miniserve:learners:<holder>    ZSET  learner -> when last seen
 --   miniserve:learner_holders      ZSET  holder -> how many learners it has
 --   miniserve:learner:<digest>     HASH  since, holder, corrections, verbs: how many are counted; n:<reason>, at:<reason>, v:<reason>:<verb>.
