@@ -24,4 +24,4 @@ COSTS = Calibration(
     handoff=HandoffCost(PartCost(30e-6, 2e-6), PartCost(60e-6, 3e-6), PartCost(30e-6, 2e-6)),
 )
 SENTENCES = Mix(tuple((SentenceSize(8 + number % 13, 1 + 3 * (number % 4)),) for number in range(60)))
-TEXTS = SENTENCES.together(4)
+TEXTS = Mix(tuple(sum(SENTENCES.texts[at : at + 4], ()) for at in range(0, 60, 4)))

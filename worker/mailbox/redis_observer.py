@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import lru_cache
-from itertools import takewhile
 from math import isfinite
 from typing import Any
 
@@ -57,7 +56,7 @@ def observed_of(reply: list[Any]) -> Observed:
     counted = {name: int(value) for name, value in _numbers(counts)}
     return Observed(
         now=_moment(moments[-1]) or Moment(0.0),
-        history=tuple(filter(None, map(_moment, _comparable(moments[:-1])))),
+        history=tuple(filter(None, map(_moment, moments[:-1]))),
         workers=tuple(map(_facts, workers)),
         num_api_replicas=num_apis,
         counts={"duplicates": 0} | counted,
@@ -80,12 +79,6 @@ def observed_of(reply: list[Any]) -> Observed:
 
 def _numbers(flat: list[bytes]) -> Iterable[tuple[str, float]]:
     return ((name.decode(errors="replace"), number(value)) for name, value in zip(flat[::2], flat[1::2], strict=True))
-
-
-def _comparable(rows: list[bytes]) -> list[bytes]:
-    """The latest rows that count answers and failures: replicas up to 0.7, which may still run, write others."""
-    latest = takewhile(lambda row: b'"done"' in row, reversed(rows))
-    return list(latest)[::-1]
 
 
 @lru_cache(_MOST_MOMENTS)
