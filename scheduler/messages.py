@@ -15,7 +15,7 @@ from enum import Enum
 from math import inf
 from typing import Any, NamedTuple
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 EOS_ID, X2_ID = 1, 3  # the tokenizer's, the same in every vocabulary we ship; the places of words follow <x2>
 # An output id is a token in its lower bits. Where the token ends an edit, the upper ones say how certain it was, in
 # steps of the log-odds of the edit against none: no byte more for it on the wire. 0: the worker says nothing of it.

@@ -13,7 +13,7 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer,
 from worker.mailbox.protocol import MailboxDown, MailboxLimits, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
-INFINITE = b'["miniserve.correct",null,[{"version":2,"request_id":"bad","prompt":[1e999]}],{}]'
+INFINITE = b'["miniserve.correct",null,[{"version":3,"request_id":"bad","prompt":[1e999]}],{}]'
 
 
 @pytest.mark.parametrize("data", [INFINITE, b"[" * 200_000, b"junk"])
@@ -90,7 +90,7 @@ def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     redis = Redis.from_url(redis_url)
-    endless = b'{"version":2,"request_id":"a","finish_reason":"stop","output":[1e999],"timings":{}}'
+    endless = b'{"version":3,"request_id":"a","finish_reason":"stop","output":[1e999],"timings":{}}'
 
     for payload in (base64.b64encode(endless), base64.b64encode(b"[" * 200_000), b"\xff"):
         for channel in redis.pubsub_channels("miniserve:reply:*"):

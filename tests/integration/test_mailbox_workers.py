@@ -179,7 +179,7 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
     api, worker = house.api(), house.worker()
     broken = {
         "no-json": b"\x80\x04\x95pickled",
-        "no-request": b'["miniserve.correct",null,[{"version":2}],{}]',
+        "no-request": b'["miniserve.correct",null,[{"version":3}],{}]',
         "other-version": b'["miniserve.correct",null,[{"version":99}],{}]',
         "other-function": formats.encode_request(a_request("other-function")).replace(
             b"miniserve.correct", b"os.system"

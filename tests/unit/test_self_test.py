@@ -198,7 +198,9 @@ def test_what_was_found_with_anything_else_is_not_believed(
     changes = {
         "numpy": lambda: monkeypatch.setattr(np, "__version__", "0.1"),
         "processor": lambda: monkeypatch.setattr(known_machines, "_CPU", cpu),
-        "kernel": lambda: monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell"),
+        "kernel": lambda: monkeypatch.setenv(
+            "OPENBLAS_CORETYPE", "Nehalem" if os.environ.get("OPENBLAS_CORETYPE") else "Haswell"
+        ),
         "code": lambda: monkeypatch.setattr(known_machines, "__file__", str(memory_of_machines / "x.py")),
         "file": lambda: next(memory_of_machines.iterdir()).write_text('{"key": "x", "found": ["bit-identical"]}'),
     }

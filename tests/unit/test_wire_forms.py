@@ -29,7 +29,7 @@ def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Comp
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 3}, {"version": 1}, {"version": None}, {"version": "2"},
+        {"version": 4}, {"version": 2}, {"version": None}, {"version": "3"},
         {"prompt": "x"}, {"prompt": [70]}, {"words": None}, {"prompt": "QUI!"}, {"prompt": "QUJD"},
     ],
 )  # fmt: skip
