@@ -42,6 +42,10 @@ _OF_COMPOSE = frozenset(
     grafana_password
     """.split()
 )
+_REMOVED = {  # in 2.0, and what to do instead
+    "traces": "send a request with X-Trace: 1 for its trace",
+    "otel_share": "the client samples, by its traceparent",
+}
 KNOWN = frozenset(map(variable, {spec.name for spec in fields(Settings)} | _OTHER_OPTIONS | _OF_COMPOSE))
 
 
@@ -52,5 +56,7 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _advice(name: str) -> str:
+    if instead := _REMOVED.get(name.removeprefix(PREFIX).lower()):
+        return f"{name} is no setting any more: {instead}"
     nearest = get_close_matches(name, KNOWN, n=1, cutoff=0.0)[0]
     return f"there is no variable {name}; the nearest name is {nearest}"

@@ -119,4 +119,4 @@ def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters,
 
 def _unreachable(url: str, error: object) -> click.ClickException:
     shown = hide_password(url)
-    return click.ClickException(f"{shown} does not answer: {error}. Name the Redis with --redis-url")
+    return click.ClickException(f"{shown} does not answer: {str(error).rstrip('.')}. Is it the Redis of --redis-url?")

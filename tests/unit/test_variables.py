@@ -68,6 +68,15 @@ def test_a_misspelt_variable_ends_a_typed_command_with_the_nearest_name(name: st
     assert f"there is no variable {name}; the nearest name is {nearest}" in result.output
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"), [("MINISERVE_TRACES", "X-Trace: 1"), ("MINISERVE_OTEL_SHARE", "traceparent")]
+)
+def test_a_variable_of_before_says_what_to_do_instead(name: str, instead: str) -> None:
+    (advice,) = unknown_variables({name: "1"})
+
+    assert f"{name} is no setting any more" in advice and instead in advice
+
+
 def test_help_is_given_whatever_is_misspelt() -> None:
     assert CliRunner().invoke(main, ["up", "--help"], env={"MINISERVE_MAX_SLOT": "8"}).exit_code == 0
 
