@@ -18,7 +18,7 @@ MIN_CASES = 2_000
 
 
 def test_generated_requests_get_described_answers(tmp_path: Path) -> None:
-    options = ["--max-examples", "140", "--seed", "1", "--continue-on-failure", "--no-color"]
+    options = ["--max-examples", "155", "--seed", "1", "--continue-on-failure", "--no-color"]
     with RunningSystem() as system:
         document = send(system.url, "GET", "/openapi.json").body
 
