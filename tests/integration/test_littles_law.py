@@ -132,6 +132,28 @@ def test_what_the_dashboard_deleted_is_removed_and_the_counts_still_balance(queu
     assert after.counts["removed"] == 1
 
 
+@pytest.mark.parametrize("place", ["queued", "started"])
+def test_what_was_deleted_and_is_sent_again_at_once_counts_as_removed_and_accepted(
+    queue: ScriptedQueue, place: str
+) -> None:
+    queue.accept("a")
+    queue.beat("w")
+    if place == "started":
+        queue.drain("w")
+    queue.client.delete("rq:job:a")
+    queue.client.lrem("rq:queue:correct", 1, "a")
+
+    queue.accept("a")  # before a beat has found out; `observe` compares the counts
+    again = queue.observe()
+    queue.finish("w", "a")  # what was deleted while it ran
+    assert queue.drain("w") == ["a"]
+    queue.finish("w", "a")
+
+    end = queue.observe()
+    assert again.counts["reserved_requests"] == 1 and end.counts["reserved_requests"] == 0
+    assert (end.counts["removed"], end.counts["done"], end.now.accepted) == (1, 1, 2)
+
+
 def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueue) -> None:
     queue.beat("w")
     queue.accept("a")

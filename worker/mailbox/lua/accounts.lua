@@ -59,8 +59,8 @@ local function queue_publish(reply_to, line)
 end
 
 local function close()
+  if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end -- first: what is accepted anew has another
   if #reserved > 0 then in_slices('HSET', RESERVATIONS, reserved) end
-  if #released > 0 then in_slices('HDEL', RESERVATIONS, released) end
   local unknown, sums = {}, {}
   for what in pairs(counted) do
     if not known_counts[what] then unknown[#unknown + 1] = what end

@@ -163,6 +163,7 @@ local function accept(wanted)
     if job.reply_to then
       attach(wanted, job, channel)
     else
+      if wanted.may_be_known then release(job.id) end -- of a job that was deleted by hand a moment ago
       -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
       redis.call('HSET', job_key(job.id),
         'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', 'correct: at most ' .. job.tokens .. ' tokens',
