@@ -9,7 +9,7 @@ from redis import Redis
 
 from scheduler.errors import NotReady, QueueFull, RequestFailed
 from scheduler.messages import Completion, FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from worker.mailbox.protocol import MailboxDown, MailboxLimits, WorkerReport
 from worker.mailbox.worker_end import RedisWorkerMailbox
 
@@ -120,6 +120,23 @@ def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house:
 
     assert answered == ["a", "b"]
     assert worker.num_duplicates == 0
+
+
+def test_a_redis_without_memory_gives_the_work_of_the_dead_to_others(private_house: RedisHouse) -> None:
+    api, one, two = private_house.api(), private_house.worker(), private_house.worker()
+    ticket = api.submit(a_request("a"))
+    assert take(one) == ["a"]
+    one._heartbeat.stop()
+    redis = private_house.connect()
+    redis.pipeline().zadd("miniserve:leases", {one.name: 1}).config_set("maxmemory", "1mb").execute()
+    try:
+        delivery = take_one(two)
+        answer(two, "a")
+        answered = api.wait(ticket).request_id
+    finally:
+        redis.config_set("maxmemory", "0")
+
+    assert (delivery.attempt, answered) == (2, "a")
 
 
 def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: RedisHouse) -> None:

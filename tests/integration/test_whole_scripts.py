@@ -40,6 +40,22 @@ def test_a_key_repeated_as_its_record_ends_harms_no_other_request(queue: Scripte
     queue.observe()
 
 
+def test_a_plain_job_that_an_operator_lets_run_twice_keeps_its_first_answer(queue: ScriptedQueue) -> None:
+    send(queue, wanted("a", may_be_known=False))
+    queue.drain("one")
+    queue.client.hset("rq:job:a", "status", "queued")  # as a dashboard does, without a look at rq:wip
+    queue.client.rpush("rq:queue:correct", "a")
+    tickets, queue.tickets = queue.tickets, {}
+    assert queue.drain("two") == ["a"]
+
+    queue.finish("two", "a")
+    queue.tickets = tickets
+    queue.finish("one", "a")
+
+    assert queue.client.xlen("rq:results:a") == 1
+    assert queue.observe().counts["duplicates"] == 1
+
+
 @pytest.mark.parametrize(
     "fault",
     [{"limits": "no numbers"}, {"requests": (a_request("bad", 0, -1),)}],

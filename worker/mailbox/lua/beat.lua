@@ -3,6 +3,7 @@
 -- Returns { lost lease, number of requests taken back, somebody watches, suspended }
 local worker, lease_s, idle_s = unpack(ARGV)
 local now, key = clock(), 'rq:worker:' .. worker
+local is_watched = redis.call('DEL', 'miniserve:watch:' .. worker) -- first: a Redis without memory takes this write, and then the others
 local had_lease = redis.call('ZSCORE', LEASES, worker)
 redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
 redis.call('HSET', key, 'turned_at', string.format('%.3f', now - tonumber(idle_s)))
@@ -17,4 +18,4 @@ if had_lease and tonumber(had_lease) > now then
   end
 end
 close()
-return { had_lease and 0 or 1, taken_back, redis.call('DEL', 'miniserve:watch:' .. worker), redis.call('EXISTS', SUSPENDED) }
+return { had_lease and 0 or 1, taken_back, is_watched, redis.call('EXISTS', SUSPENDED) }

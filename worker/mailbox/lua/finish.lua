@@ -9,7 +9,7 @@ for at = FIRST, #ARGV, STEP do
 end
 local reserved_for = redis.call('HMGET', RESERVATIONS, unpack(ids))
 -- The first write is one that a Redis without memory takes: then it takes the others. Where it removes as many as were sent, all
--- of them are this worker's still, and no job has to be read for that.
+-- of them are this worker's still, and no job that is open has to be read for that.
 local are_own = in_slices('ZREM', WIP, members) == #members
 
 local function store(id, status, payload, error_text, ttl)
@@ -74,7 +74,7 @@ for at = FIRST, #ARGV, STEP do
   local id, status, payload, error_text, ticket = unpack(ARGV, at, at + STEP - 1)
   local reservation = reserved_for[(at - FIRST) / STEP + 1]
   local reply_to, accepted_at, ttl = string.match(ticket, '^(%S+) (%S+) (%S+)$')
-  if are_own and reply_to and (status == 'finished' or status == 'length') then
+  if are_own and reservation and reply_to and (status == 'finished' or status == 'length') then
     answer(id, status, payload, '', { reply_to = reply_to, ttl = ttl_of(ttl), accepted_at = accepted_at, reservation = reservation })
   else
     finish(id, status, payload, error_text, reservation)
