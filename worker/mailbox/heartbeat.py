@@ -161,8 +161,8 @@ class Heartbeat:
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if is_due:
-            self._register_at_s = time.monotonic() + _REGISTER_S
             self._note_registered(checked(others[0]), report.role)
+            self._register_at_s = time.monotonic() + _REGISTER_S
             self._num_workers = max(1, checked(others[2]))
         if lost_lease and not is_first:
             self._register_at_s = 0.0

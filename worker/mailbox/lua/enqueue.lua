@@ -16,7 +16,7 @@ local used_memory, MEMORY_SHARE, KEPT_SHARE = sums.used_memory or 0, 3 / 4, 1 / 
 max_memory = (sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max_memory)
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
-local pushed, pushed_async, num_accepted = {}, {}, 0 -- each a microsecond after the one before, so that their order outlives their worker
+local pushed, pushed_async = {}, {} -- each accepted a microsecond after the one before, so that their order outlives their worker
 
 -- What each client holds, by its number; read once, and only in a queue that is half full.
 local held
@@ -168,7 +168,7 @@ local function accept(wanted)
       redis.call('HSET', job_key(job.id),
         'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', 'correct: at most ' .. job.tokens .. ' tokens',
         'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.ttl, 'failure_ttl', failure_ttl,
-        'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + num_accepted / 1000000),
+        'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + (#pushed + #pushed_async) / 1000000),
         'deadline', wanted.deadline, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
         'is_plain', not (record or wanted.may_be_known) and 1 or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
@@ -176,7 +176,6 @@ local function accept(wanted)
         redis.call('HDEL', job_key(job.id), 'expired')
         redis.call('ZREM', registry_of('canceled'), job.id)
       end
-      num_accepted = num_accepted + 1
       reserve(job.id, job.tokens, wanted.client)
       if held then hold(reserved[#reserved]) end
       table.insert(wanted.is_async and pushed_async or pushed, job.id)
