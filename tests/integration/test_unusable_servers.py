@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from ops.run.doctor import examine
-from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, start
+from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, free_ports, start
 from tests.mailbox_house import eventually
 from worker.mailbox.connection import RedisConnection, start_fault
 from worker.mailbox.protocol import MailboxDown
@@ -33,9 +33,11 @@ START = {
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a cluster of one node that has all slots."""
-    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    folder, (port, bus_port) = tmp_path_factory.mktemp("cluster"), free_ports(2)
     command = [str(find_redis_server()), "--port", str(port), "--cluster-enabled", "yes", "--dir", str(folder)]
-    process = subprocess.Popen([*command, "--bind", "127.0.0.1", "--save", ""], stdout=subprocess.DEVNULL)
+    # Else the port of its bus is 10,000 higher, where Linux takes those of connections from.
+    command += ["--cluster-port", str(bus_port), "--bind", "127.0.0.1", "--save", ""]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     with Redis(port=port) as client:
         eventually(lambda: _answers(client), within_s=30)
         client.execute_command("CLUSTER", "ADDSLOTS", *range(16_384))
