@@ -16,7 +16,7 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer,
 from tests.recorded_requests import a_record
 from worker.mailbox.connection import RedisConnection, script
 
-JUNK = ("abc", "nan", "inf", "-1e300", b"\xff\xfe")
+JUNK = ("abc", "nan", "inf", "-1e300", "1e20", b"\xff\xfe")
 NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "failure_ttl")
 
 

@@ -40,6 +40,7 @@
 local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
 local LEASES, RESERVATIONS, RATES = 'miniserve:leases', 'miniserve:reservations', 'miniserve:rates'
 local COUNTS, TOTALS, HISTORY = 'miniserve:counts', 'miniserve:totals', 'miniserve:history'
+local MOST_TOKENS = 1e6 -- of a job: more than any worker has would keep all others waiting
 local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
 local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
 local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more

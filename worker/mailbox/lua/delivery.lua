@@ -9,7 +9,7 @@ local function job_to_run(id, needed_s)
       'streams', 'reply_to', 'result_ttl', 'is_plain')
   local num_deaths = attempts_of(attempts)
   return { status = status, worker_name = worker, cancel_requested = cancelled ~= '' and cancelled, deadline = number(deadline),
-    is_late = is_before(deadline, clock() + needed_s), tokens = number(tokens, 1) or 1, accepted_at = number(accepted_at),
+    is_late = is_before(deadline, clock() + needed_s), tokens = number(tokens, 1, MOST_TOKENS) or 1, accepted_at = number(accepted_at),
     num_deaths = num_deaths, group = group ~= '' and group or num_deaths > 0 and id or nil, data = data or '', streams = streams or '',
     reply_to = reply_to, ticket = is_plain == '1' and reply_to and accepted_at and result_ttl and reply_to .. ' ' .. accepted_at .. ' ' .. result_ttl or '' }
 end

@@ -13,7 +13,7 @@ end
 
 for id in pairs(is_placed) do
   local job = read(id, 'reserved_tokens', 'status')
-  local tokens = (job.status == 'queued' or job.status == 'started') and number(job.reserved_tokens, 1)
+  local tokens = (job.status == 'queued' or job.status == 'started') and number(job.reserved_tokens, 1, MOST_TOKENS)
   if tokens and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
     accept_again(id, tokens)
     num_changed = num_changed + 1

@@ -10,7 +10,7 @@ else
   redis.call('ZREM', registry_of('failed'), id)
   redis.call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '', 'attempts', 1,
     'worker_name', '', 'result_ttl', math.max(ttl_of(redis.call('HGET', job_key(id), 'result_ttl')), KEPT_TTL_S)) -- no client waits for its answer, and one that asks for it needs some time
-  accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1) or 1)
+  accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1, MOST_TOKENS) or 1)
 end
 redis.call('RPUSH', QUEUE, id)
 close()
