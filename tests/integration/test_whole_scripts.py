@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rq.job import Job
+from rq.serializers import JSONSerializer
 
-from scheduler.messages import Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.integration.test_hostile_values import SHARED_KEYS
 from tests.mailbox_house import a_request
 from tests.recorded_requests import a_record
@@ -54,6 +56,18 @@ def test_a_plain_job_that_an_operator_lets_run_twice_keeps_its_first_answer(queu
 
     assert queue.client.xlen("rq:results:a") == 1
     assert queue.observe().counts["duplicates"] == 1
+
+
+def test_a_claimed_job_that_rq_has_cancelled_counts_as_cancelled_and_is_forgotten(queue: ScriptedQueue) -> None:
+    send(queue, wanted("a"))
+    queue.drain("worker", NO_CAPACITY)
+    queue.client.blmove("rq:queue:correct", "miniserve:claim:worker", 1)
+    Job.fetch("a", connection=queue.client, serializer=JSONSerializer).cancel()
+
+    assert queue.drain("worker") == []
+
+    assert queue.observe().counts["cancelled"] == 1
+    assert queue.client.ttl("rq:job:a") > 0
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,15 @@ end
 local function load(id)
   local job = job_to_run(id, needed_s)
   if job.status == 'started' then return nil end -- a second entry of an id that runs
+  local is_cancelled = job.status == 'canceled' and redis.call('HEXISTS', RESERVATIONS, id) == 1 -- with RQ's tools
   if is_undone(id, job.status) then
     put_back(id)
-  elseif job.status ~= 'queued' then
+  elseif job.status ~= 'queued' and not is_cancelled then
     queue_publish(job.reply_to, '-' .. id)
     release(id)
     return nil
   end
-  local why = job.is_late and 'expired' or job.cancel_requested
+  local why = is_cancelled and 'cancelled' or job.is_late and 'expired' or job.cancel_requested
   if why and redis.call('HEXISTS', RESERVATIONS, id) == 1 then
     cancel_job(id, why, 'waiting')
     return nil
