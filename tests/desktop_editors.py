@@ -59,7 +59,9 @@ class Screen:
 
     def __init__(self) -> None:
         ours, its = os.pipe()
-        command = [system_tools.find("Xvfb"), "-displayfd", str(its), "-screen", "0", f"{SIZE}x24", "-nolisten", "tcp"]
+        # Else it starts anew whenever its last client leaves, as each picture does before the editor is there.
+        about = ["-noreset", "-nolisten", "tcp", "-screen", "0", f"{SIZE}x24"]
+        command = [system_tools.find("Xvfb"), "-displayfd", str(its), *about]
         self._process = subprocess.Popen(command, pass_fds=(its,), stderr=subprocess.DEVNULL)
         os.close(its)
         with os.fdopen(ours) as number:
