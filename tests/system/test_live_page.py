@@ -73,6 +73,18 @@ def test_a_refused_burst_says_why(live: Page) -> None:
     expect(live.locator("#said")).to_have_text(f"The server refused 30 of 30 requests: {problem['detail']}")
 
 
+def test_a_button_that_may_be_pressed_again_has_its_colours_at_once(live: Page) -> None:
+    colours = """button => [true, false].map(disabled => {
+      button.disabled = disabled;
+      return getComputedStyle(button).backgroundColor;
+    })"""
+
+    resting, pressable = live.locator("#burst").evaluate(colours)
+
+    assert resting != pressable  # in between, its words would be hard to read on it
+    assert live.locator("#burst").evaluate("button => button.getAnimations().length") == 0
+
+
 def test_two_viewers_see_the_same_workers(live: Page, browser: Browser, site: str) -> None:
     other = browser.new_context().new_page()
     other.goto(f"{site}/ops")
