@@ -11,10 +11,13 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from api.grammar.correction import Correction
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
+from api.http.asgi import AsgiApi
+from api.http.schema import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from api.site import create_site
@@ -22,6 +25,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import QueueFull
 from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
+from tests.by_asgi import ByAsgi
 from tests.fake_tokenizer import FakeTokenizer
 from worker.mailbox.protocol import MailboxStatus, ReplyMode, Submission
 
@@ -68,6 +72,9 @@ class FakeCorrector(Corrector):
         exchange.note_answers(completions)
         return completions
 
+    async def correct_soon(self, exchange: Exchange, body: CorrectionBody, _: object) -> Correction:
+        return self.correct(exchange, body)
+
     def abandon(self, wanted: Submission) -> None: ...
 
     def find(self, request_id: str) -> None: ...
@@ -84,14 +91,14 @@ class FakeCorrector(Corrector):
         pass
 
 
-WAYS = ("plain", "flask")  # of POST /correct through the API: before Flask's machinery, and by its route
+WAYS = ("plain", "flask")  # of POST /correct through the API: in the event loop, and by Flask's route
 
 
 def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
     """A client of the application around a corrector."""
     app = create_site(corrector, settings or Settings())
-    if way == "flask":
-        app.wsgi_app = app.wsgi_app.flask
+    if way == "plain":
+        app.wsgi_app = ByAsgi(AsgiApi(app))
     return app.test_client()
 
 

@@ -159,7 +159,7 @@ def main() -> None:
     plain = site(pause)
     run(plain, REQUESTS["sentences"](BODY_BYTES))  # what is loaded with the first request
     gc.collect()
-    gc.freeze()  # as api/server/gevent_worker.py
+    gc.freeze()  # as api/server/serving.py
     gc.set_threshold(10_000)
     for name, build in REQUESTS.items():
         times_ms, status = [], ""

@@ -16,7 +16,7 @@ from worker.mailbox.connection import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
-    "api.http.app", "api.server.application", "api.server.gevent_worker", "worker.mailbox.api_end",
+    "api.http.app", "api.server.application", "api.server.asgi_worker", "worker.mailbox.api_end",
     "worker.mailbox.status_client", "worker.process",
 )  # fmt: skip
 _PURE = ("api.grammar", "scheduler.capacity")

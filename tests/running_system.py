@@ -52,7 +52,7 @@ def send(
         response = connection.getresponse()
         text = response.read().decode()
         is_json = "json" in (response.getheader("Content-Type") or "")
-        return Reply(response.status, dict(response.getheaders()), json.loads(text) if is_json else text)
+        return Reply(response.status, response.headers, json.loads(text) if is_json else text)
     finally:
         connection.close()
 

@@ -13,7 +13,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_bare_submission, a_request
 from worker.mailbox import formats
-from worker.mailbox.api_threads import enqueue_command
+from worker.mailbox.api_loop import enqueue_command
 from worker.mailbox.connection import Command, script, script_sources
 from worker.mailbox.heartbeat import Reporter
 from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Submission

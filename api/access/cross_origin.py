@@ -6,17 +6,14 @@ page of another origin sends its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from flask import request
+from flask import Response, request
 
 from api.http.app import Api
 from api.http.replies import Header, Reply
 from scheduler.web_urls import ANY_ORIGIN, origins_of
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication
 
 _METHODS = "GET, POST, DELETE"
 _REQUEST_HEADERS = (
@@ -36,7 +33,21 @@ def add_cross_origin(app: Api) -> None:
     origins = origins_of(app.settings.cors_origins)
     if not origins:
         return
-    app.wsgi_app = _NamesOrigins(app.wsgi_app, origins)
+
+    def added_headers(environ: Mapping[str, Any]) -> list[Header]:
+        # Without an origin, too: a cache must not give one's answer to another.
+        added: list[Header] = [("Vary", "Origin")]
+        origin = environ.get("HTTP_ORIGIN", "")
+        if origin and (origin in origins or ANY_ORIGIN in origins):
+            added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
+        return added
+
+    app.corrections.added_headers = added_headers
+
+    @app.after_request
+    def name_origin(response: Response) -> Response:
+        response.headers.extend(added_headers(request.environ))
+        return response
 
     @app.before_request
     def answer_preflight() -> Reply | None:
@@ -44,21 +55,3 @@ def add_cross_origin(app: Api) -> None:
         if request.method != "OPTIONS" or "HTTP_ACCESS_CONTROL_REQUEST_METHOD" not in request.environ:
             return None
         return Reply(b"", 204, list(_PREFLIGHT_HEADERS))
-
-
-class _NamesOrigins:
-    """A WSGI application around ours."""
-
-    def __init__(self, application: WSGIApplication, origins: frozenset[str]) -> None:
-        self._application = application
-        self._origins = origins
-
-    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        # Without an origin, too: a cache must not give one's answer to another.
-        added: list[Header] = [("Vary", "Origin")]
-        origin = environ.get("HTTP_ORIGIN", "")
-        if origin and (origin in self._origins or ANY_ORIGIN in self._origins):
-            added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
-        return self._application(
-            environ, lambda status, headers, *error: start_response(status, headers + added, *error)
-        )

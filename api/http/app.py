@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from typing import Any
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -36,13 +37,19 @@ class Api(Flask):
     reports: Reports | None = None  # of learners, for the server to send with those of the recorder
     readiness: Readiness | None = None  # of a server that watches the queue itself
 
+    def ready_document(self) -> dict[str, Any]:
+        """The body of GET /readyz. Raises NotReady, ShuttingDown."""
+        if self.readiness is not None:
+            return self.readiness.document()
+        return ready_document(check_status(self.mailbox.status()))
+
 
 def create_app(corrector: Corrector, settings: Settings) -> Api:
     """The application around a corrector; opens nothing by itself."""
     app = Api("api", static_folder=None)
     app.settings, app.mailbox = settings, corrector.mailbox
     app.recorder = RequestRecorder(settings)
-    endpoint = app.corrections = app.wsgi_app = CorrectionEndpoint(app.wsgi_app, corrector, app.recorder, settings)
+    endpoint = app.corrections = CorrectionEndpoint(corrector, app.recorder, settings)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names
     app.before_request(_begin)
@@ -59,9 +66,7 @@ def create_app(corrector: Corrector, settings: Settings) -> Api:
 
     @app.get("/readyz")
     def readyz() -> Reply:
-        if app.readiness:
-            return json_reply(app.readiness.document())
-        return json_reply(ready_document(check_status(app.mailbox.status())))
+        return json_reply(app.ready_document())
 
     return app
 

@@ -1,74 +1,80 @@
-"""POST /correct: one implementation, called by Flask's route and, in the plain case, before Flask.
-
-Flask's machinery costs 190 us of some 1,300 that a request costs the API (docs/adr/0011-plain-corrections.md).
-"""
+"""POST /correct: in the plain case answered by the event loop itself, else by Flask's route, in a thread."""
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from api.http import request_input
-from api.http.replies import EVENTS, STATUS_LINES, Reply, closing_headers, correction_document, error_reply, json_reply
+from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_document, error_reply, json_reply
 from api.http.schema import CorrectionBody, RequestOptions, parse_body
 from api.service.corrector import Corrector, learner_of
 from api.service.exchange import Exchange
 from api.telemetry.recorder import RequestRecorder
 from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
-from scheduler.errors import Overloaded
+from scheduler.errors import Overloaded, Unauthorized
 from scheduler.settings import Settings
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication
-
 Environ = dict[str, Any]
-ROUTE = "/correct"
+
+
+class Client(Protocol):
+    """Who has sent a request, on a connection of the event loop."""
+
+    async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
+        """Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
+
+    def when_left(self, call: Callable[[], None] | None) -> None:
+        """What to call when the client leaves."""
 
 
 class CorrectionEndpoint:
-    """A WSGI application that answers a plain POST /correct and gives everything else to Flask, whose views come back.
+    """Answers a plain POST /correct in the event loop, and all others from Flask's views.
 
     The views raise a ServingError where they give no reply.
     """
 
-    def __init__(
-        self, flask: WSGIApplication, corrector: Corrector, recorder: RequestRecorder, settings: Settings
-    ) -> None:
-        self.flask = flask
+    def __init__(self, corrector: Corrector, recorder: RequestRecorder, settings: Settings) -> None:
         self._corrector = corrector
         self._recorder = recorder
         self.max_body_bytes = settings.max_body_bytes
+        self._has_queue = settings.uses_queue
         self._addresses = ClientAddresses(settings.trusted_proxies)
         self.flask_headers = {"HTTP_PREFER"}  # with one of these a request is no plain one
         self.note_learner: Callable[[Exchange, object, bool], None] | None = None
         self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
+        self.added_headers: Callable[[Environ], list[Header]] = lambda _: []
         # For a client that does not wait, and for one that wants each edit as it is decoded; None: it is neither.
         self.start: Callable[[Exchange, Environ, Any], Reply | None] = lambda *_: None
         self.stream: Callable[[Exchange, Environ, CorrectionBody], Reply | None] = lambda *_: None
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        is_ours = environ["PATH_INFO"] == ROUTE and environ["REQUEST_METHOD"] == "POST"
-        is_plain = (
-            environ.keys().isdisjoint(self.flask_headers) and EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
-        )
-        if not is_ours or not is_plain:
-            return self.flask(environ, start_response)
-        exchange = Exchange(secrets.token_hex(16), time.perf_counter(), ROUTE)
+    def is_plain(self, environ: Environ) -> bool:
+        """Whether the event loop can answer it."""
+        is_json = EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
+        return self._has_queue and is_json and environ.keys().isdisjoint(self.flask_headers)
+
+    async def answer(self, exchange: Exchange, environ: Environ, client: Client) -> Reply:
+        """POST /correct as JSON, from the event loop."""
         try:
             request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
             if self.admit is not None:
                 exchange.account = self.admit(environ)
-            reply = self.correct(exchange, environ)
+            self.shed_load(exchange, environ)
+            raw = await client.read_body(environ, self.max_body_bytes)
+            request_input.check_media_type(environ)
+            body = parse_body(raw)
+            self.note_wishes(exchange, environ, body)
+            correction = await self._corrector.correct_soon(exchange, body, client.when_left)
+            self.note_answer(exchange, correction)
+            reply = json_reply(correction_document(correction, exchange.request_id))
         except Exception as error:
             reply = error_reply(exchange, error)
         exchange.status = reply.status
         elapsed_s = self._recorder.finish(exchange, "POST")
-        start_response(STATUS_LINES[reply.status], reply.headers + closing_headers(exchange, elapsed_s))
-        return (reply.body,)  # type: ignore[return-value]  # only what wants a stream gets one
+        reply.headers.extend(closing_headers(exchange, elapsed_s) + self.added_headers(environ))
+        return reply
 
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
@@ -96,21 +102,36 @@ class CorrectionEndpoint:
             exchange.is_shed = True
             raise refusal
 
+    def may_refuse_unread(self, environ: Environ) -> bool:
+        """Whether a view may refuse the request before it reads the body."""
+        if self.admit is not None:
+            try:
+                self.admit(environ)
+            except Unauthorized:
+                return True
+        return self._corrector.mailbox.known_refusal(self._number_of(environ)) is not None
+
     def client_of(self, exchange: Exchange, environ: Environ) -> str:
         if exchange.account is not None:
             return request_input.client_number(f"key {exchange.account.name}")
+        return self._number_of(environ)
+
+    def _number_of(self, environ: Environ) -> str:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
     def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
         """Note how the answer is wanted; the reply to a client that does not wait."""
+        self.note_wishes(exchange, environ, body)
+        return self.start(exchange, environ, body)
+
+    def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
         exchange.has_left = request_input.hang_up_detector(environ)
         exchange.within_s = request_input.deadline_s(environ)
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
         exchange.is_read = True
-        return self.start(exchange, environ, body)
 
     def note_answer(self, exchange: Exchange, outcome: object) -> None:
         """The client has waited for it."""

@@ -8,16 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import select
-import socket
-import struct
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
-
-from gevent.monkey import get_original
-from gunicorn.http.errors import ParseException
 
 from scheduler.accounts import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
@@ -26,11 +19,6 @@ MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
 MAX_HEADER_CHARACTERS = 1024
-_poll = get_original("select", "poll")  # gevent's knows no POLLRDHUP
-_POLLRDHUP = getattr(select, "POLLRDHUP", 0)  # of Linux
-_TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
-_LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
-_CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 # Those that are parsed and have no smaller bound of their own; lines of one name count together.
 _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST", "HTTP_IF_NONE_MATCH")
 
@@ -38,25 +26,42 @@ _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HT
 def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, which is declared as JSON. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
     body = read_body(environ, limit_bytes)
-    _check_media_type(environ)  # only now: a body that is not read to its end would reset the connection
+    check_media_type(environ)  # only now: a body that is not read to its end would reset the connection
     return body
 
 
 def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, chunked ones too. Raises as `read_json`; too large a one is unread if declared."""
-    stream, declared = environ["wsgi.input"], _declared_length(environ)
+    check_length(environ, limit_bytes)
+    stream, declared = environ["wsgi.input"], declared_length(environ)
     try:
-        is_too_large = declared is not None and declared > limit_bytes
-        body = b"" if is_too_large else stream.read(limit_bytes + 1 if declared is None else declared)
-    except (OSError, ParseException) as error:  # the client left, stalled, or sent broken chunks
-        raise MalformedJson("The body did not arrive in full.") from error
-    if is_too_large or len(body) > limit_bytes:
+        body = stream.read(limit_bytes + 1 if declared is None else declared)
+    except OSError as error:  # the client left, stalled, or sent broken chunks
+        raise incomplete() from error
+    check_body(environ, body, limit_bytes)
+    return bytes(body)
+
+
+def check_length(environ: Mapping[str, Any], limit_bytes: int) -> None:
+    """Raises BodyTooLarge where the body is declared longer, so that nothing of it is read."""
+    declared = declared_length(environ)
+    if declared is not None and declared > limit_bytes:
+        raise body_too_large(limit_bytes, declared)
+
+
+def check_body(environ: Mapping[str, Any], body: bytes, limit_bytes: int) -> None:
+    """Raises as `read_body`."""
+    declared = declared_length(environ)
+    if len(body) > limit_bytes:
         raise body_too_large(limit_bytes, declared)
     if declared is not None and len(body) < declared:
-        raise MalformedJson("The body did not arrive in full.")
+        raise incomplete()
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("No Content-Encoding is taken: send the body uncompressed, without this header.")
-    return body
+
+
+def incomplete() -> MalformedJson:
+    return MalformedJson("The body did not arrive in full.")
 
 
 def body_too_large(limit_bytes: int, declared_bytes: int | None = None) -> BodyTooLarge:
@@ -64,7 +69,7 @@ def body_too_large(limit_bytes: int, declared_bytes: int | None = None) -> BodyT
     return BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
 
 
-def _check_media_type(environ: Mapping[str, Any]) -> None:
+def check_media_type(environ: Mapping[str, Any]) -> None:
     """Raises UnsupportedMediaType unless the body is declared as JSON, in UTF-8 if a charset is named."""
     declared = environ.get("CONTENT_TYPE", "")
     if declared == "application/json":
@@ -138,62 +143,14 @@ def client_number(name: str) -> str:
     return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
 
 
-def hang_up_detector(environ: Mapping[str, Any], is_stream: bool = False) -> Callable[[], bool] | None:
-    """Returns a check whether the client has left; None where the server does not give us the socket."""
-    if (connection := environ.get("gunicorn.socket")) is None:
-        return None
-    may_ask = not is_stream and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"  # a stream finds out by its comments
-    return _HangUpDetector(connection) if may_ask else partial(has_left, connection)
+def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
+    """Returns a check whether the client has left; None where no server gives us its connection."""
+    connection = environ.get("asgi.scope", {}).get("state", {}).get("connection")
+    return None if connection is None else connection.has_left
 
 
-class _HangUpDetector:
-    """Called now and then while a client waits for its answer. docs/http.md says what it can know, and why."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._has_asked = False
-
-    def __call__(self) -> bool:
-        """A client that sends no more is asked once: where nobody reads, its kernel answers with a reset."""
-        if has_left(self._connection):
-            return True
-        if not self._has_asked and sends_no_more(self._connection):
-            self._has_asked = True
-            if not _has_closed_with_request(self._connection):
-                with suppress(OSError):  # the next look sees why
-                    self._connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return False
-
-
-def has_left(connection: socket.socket) -> bool:
-    """Whether the connection was reset, or is closed on both sides."""
-    return connection.fileno() < 0 or bool(_events(connection) & (select.POLLHUP | select.POLLERR))
-
-
-def sends_no_more(connection: socket.socket) -> bool:
-    """Whether the client has closed its sending side, also where what it has sent is still unread."""
-    return connection.fileno() < 0 or bool(_events(connection))
-
-
-def _events(connection: socket.socket) -> int:
-    poll = _poll()
-    poll.register(connection.fileno(), _POLLRDHUP)
-    return sum([events for _, events in poll.poll(0)])
-
-
-def _has_closed_with_request(connection: socket.socket) -> bool:
-    """By the kernel's times, so that it does not matter how late we look."""
-    try:
-        info = connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_RECEIVED.size)
-    except OSError:  # not TCP
-        return True
-    last_data_ms, last_packet_ms = _LAST_RECEIVED.unpack(info)
-    return bool(last_data_ms - last_packet_ms < _CLOSES_WITH_REQUEST_MS)
-
-
-def _declared_length(environ: Mapping[str, Any]) -> int | None:
+def declared_length(environ: Mapping[str, Any]) -> int | None:
     """None for a chunked body, which ends by itself."""
-    length = environ.get("CONTENT_LENGTH")
-    if environ.get("HTTP_TRANSFER_ENCODING") or (environ.get("wsgi.input_terminated") and not length):
+    if environ.get("HTTP_TRANSFER_ENCODING"):
         return None
-    return int(length or 0)
+    return int(environ.get("CONTENT_LENGTH") or 0)

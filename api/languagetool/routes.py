@@ -46,14 +46,14 @@ _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document w
 
 def add_languagetool(app: Api, corrector: Corrector) -> None:
     """Add the two routes, and lines of text for the errors of every path below /v2."""
-    flask = app.corrections.flask
+    flask = app.wsgi_app
 
     def merge_slashes(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Clients append `/check` to a base URL that may end with a slash."""
         environ["PATH_INFO"] = _BASE.sub("/v2/", environ["PATH_INFO"])
         return flask(environ, start_response)
 
-    app.corrections.flask = merge_slashes
+    app.wsgi_app = merge_slashes
     app.after_request(_as_line)
 
     @app.route("/v2/check", methods=["GET", "POST"])

@@ -1,6 +1,6 @@
 """Looks at the system for all who watch through this process, and at nothing while nobody does.
 
-A thread of its own (a greenlet under gevent) asks Redis a few times a second and gives what it finds to every viewer.
+A thread of its own asks Redis a few times a second and gives what it finds to every viewer.
 It begins with the first viewer and ends after the last.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import g, request
 
+from api.http import request_input
 from api.http.app import Api
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import Reply
@@ -31,7 +32,11 @@ def add_live_view(app: Api) -> None:
             return Reply(b"retry: 1000\n\n" + hub.snapshot(), 200, headers)
         environ, admit = request.environ, app.corrections.admit
 
+        has_left = request_input.hang_up_detector(environ)
+
         def is_over() -> bool:
+            if has_left is not None and has_left():
+                return True
             if app.readiness is not None and app.readiness.is_stopping:
                 return True
             try:

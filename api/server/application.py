@@ -1,7 +1,7 @@
 """Entry point of `miniserve api`: gunicorn with one worker of the mode's kind, configured in code.
 
 The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
-talks to Redis is made in the worker, after gevent has patched the standard library; so is the model, where the mode
+talks to Redis is made in the worker; so is the model, where the mode
 has it in this process: the caller hands in how to make it, for nothing in this package knows a model. SIGTERM or
 Ctrl-C: no new connections, waiting requests are answered for up to `grace_s`, exit status 0.
 """
@@ -16,8 +16,6 @@ import math
 import os
 import signal
 import socket
-import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,29 +23,20 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.http import wsgi
 
-from api.server.open_files import allow_connections
+from api.server.connections import allow_connections
 from scheduler.settings import AUTO, Settings
 from scheduler.urls import hide_password
-from worker.mailbox.protocol import ApiMailbox
 
 if TYPE_CHECKING:
-    from api.http.app import Api
+    from api.server.serving import Serving
     from api.service.corrector import Corrector
 
     MakeCorrector = Callable[[Settings], Corrector]
 
-# A waiting request costs a greenlet and a socket; the queue's bound refuses work long before this one does.
+# A waiting request costs a task and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
 _BACKLOG = 2048
-_WORKER_CLASSES = {
-    "continuous": "api.server.gevent_worker.ApiWorker",
-    "static": "api.server.gevent_worker.ApiWorker",
-    "threaded": "api.server.local_workers.ThreadedApiWorker",
-    "sync": "api.server.local_workers.SyncApiWorker",
-}
-_HANDLER_THREADS = 256  # of mode threaded: requests at once; the others wait for a thread
 _PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
 _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
@@ -68,10 +57,11 @@ def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
         listeners = [bind(settings.host, settings.port, is_shared=True) for _ in range(number)]
     allow_connections(MAX_CONNECTIONS)
 
-    def load() -> Api:
+    def load() -> Serving:
+        from api.server.serving import Serving
         from api.site import create_site
 
-        return create_site(make_corrector(settings), settings)
+        return Serving(create_site(make_corrector(settings), settings), MAX_CONNECTIONS)
 
     _Server(_config(settings, listeners), load).run()
 
@@ -121,9 +111,8 @@ def bind(host: str, port: int, is_shared: bool = False) -> socket.socket:
 
 def queue_corrector(settings: Settings) -> Corrector:
     """The corrector over the queue at `settings.redis_url`; it connects with the first request."""
-    # Imported here, in the worker: redis imported before gevent patches would keep the blocking socket module.
     from api.grammar.pipeline import TextPipeline
-    from api.server.client_socket import let_others_go_first
+    from api.server.serving import let_others_go_first
     from api.service.corrector import Corrector
     from worker.mailbox.api_end import RedisApiMailbox
     from worker.mailbox.connection import Address, start_fault
@@ -133,26 +122,13 @@ def queue_corrector(settings: Settings) -> Corrector:
         logger.critical(f"cannot start: {fault}", extra={"redis_url": hide_password(settings.redis_url)})
         raise SystemExit(Arbiter.WORKER_BOOT_ERROR)
     mailbox = RedisApiMailbox(Address(settings.redis_url), MailboxLimits.from_settings(settings))
-    threading.Thread(target=_warn_if_unreachable, args=(mailbox, settings), daemon=True).start()
     return Corrector(TextPipeline.load(pause=let_others_go_first), mailbox, settings)
-
-
-def _warn_if_unreachable(mailbox: ApiMailbox, settings: Settings) -> None:
-    status = mailbox.status()
-    if status.redis_ok:
-        return
-    problem = status.refusal or mailbox.status().refusal or "the Redis of --redis-url does not answer"
-    about = {"redis_url": hide_password(settings.redis_url)}
-    logger.warning(f"{problem}; POST /correct says 503 until it does", extra=about)
-    while not mailbox.status().redis_ok:
-        time.sleep(1.0)
-    logger.warning("the Redis of --redis-url answers", extra=about)
 
 
 class _Server(BaseApplication):
     """gunicorn's application object, which gives it its settings and the WSGI callable."""
 
-    def __init__(self, config: dict[str, Any], load: Callable[[], Api]) -> None:
+    def __init__(self, config: dict[str, Any], load: Callable[[], Serving]) -> None:
         self._config = config
         self.load = load
         super().__init__()
@@ -164,40 +140,24 @@ class _Server(BaseApplication):
 
 def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str, Any]:
     def announce(worker: Any) -> None:
-        _compute_once(worker.cfg)
         logger.info("api is listening", extra={"host": settings.host, "port": settings.port, "pid": os.getpid()})
 
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],
-        "worker_class": _WORKER_CLASSES[settings.mode],
+        "worker_class": "api.server.asgi_worker.ApiWorker",
         "workers": len(listeners),
-        "threads": _HANDLER_THREADS if settings.mode == "threaded" else 1,
-        "worker_connections": MAX_CONNECTIONS,
         "backlog": _BACKLOG,
         "keepalive": math.ceil(settings.keep_alive_s),
-        "limit_request_line": 8190,  # the most that gunicorn takes: older clients of LanguageTool send a text in it
         # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
         "graceful_timeout": math.ceil(settings.grace_s) + 3,
         "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
         "control_socket_disable": True,
-        # Headers of proxies change nothing here, so gunicorn need not look up who may send them: 5 us a request.
-        "forwarded_allow_ips": "*",
-        "secure_scheme_headers": {},
-        "forwarder_headers": "",
         "logger_class": _RootLogger,
         "loglevel": "warning",
         "pre_fork": _give_listener,
         "post_fork": _begin_process,
         "post_worker_init": announce,
     }
-
-
-def _compute_once(config: Any) -> None:
-    """What gunicorn computes for every request, and is always the same: 25 us."""
-    # Some thirty settings, each by way of __getattr__; and a look into the log, under its lock.
-    config.__dict__.update({name: setting.get() for name, setting in config.settings.items()})
-    environ = wsgi.base_environ(config)
-    wsgi.base_environ = lambda _: environ.copy()
 
 
 class _RootLogger(Logger):

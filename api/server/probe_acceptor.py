@@ -1,36 +1,28 @@
 """Accepts all connections of an API process, answers probes at once and hands the other connections to the server.
 
 GET /healthz and /readyz must answer in milliseconds while hundreds of requests are handled, and all of these share one
-thread of greenlets in which each waits for its turn. So a thread of the operating system accepts the connections and
-looks, without reading, at what a client sent first. It answers a plain probe itself. Anything else, and anything that
-is not complete yet, goes to the server, which answers probes too.
+event loop, in which each waits for its turn; and that loop accepts one connection in each of its iterations. So a
+thread accepts the connections and looks, without reading, at what a client sent first. It answers a plain probe itself.
+Anything else, and anything that is not complete yet, goes to the event loop, which answers probes too.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
-import os
 import re
+import select
 import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from gevent.monkey import get_original
-
-from api.server.raw_replies import probe_reply
 from api.service.readiness import Readiness
 
 logger = logging.getLogger(__name__)
 
-# The kernel's, not gevent's: this thread has no event loop.
-_Socket = get_original("socket", "socket")
-_poll = get_original("select", "poll")
-_POLLIN = 1
 _CHECK_IDLE_EVERY_S = 1.0
 _PAUSE_S = 0.05  # where no more files can be opened
 _PEEKED_BYTES = 8192
@@ -40,10 +32,8 @@ _MOST_UNREAD_BYTES = 1 << 20
 _PROBE = re.compile(rb"GET (/healthz|/readyz) HTTP/1\.([01])\r\n(?:[A-Za-z0-9-]+: [\x20-\x7e]*\r\n)*\r\n")
 _NOT_PLAIN = re.compile(rb"\r\n(?:content-length|transfer-encoding|x-request-id|upgrade|expect):", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection:[^\r]*\bclose\b", re.IGNORECASE)
-# Under load this thread waits for the interpreter after every call to the kernel, at most for so long.
-_SWITCH_S = 0.0005
-
 # Takes the file descriptor of a connection with its client's address, or returns the refusal of what was sent on it.
+Reply = Callable[[str, bool], bytes]  # to a path, and whether the connection stays open
 Admit = Callable[[int, Any], Callable[[bytes], bytes] | None]
 
 
@@ -51,24 +41,28 @@ class ProbeAcceptor:
     """`run` is the target of a thread; another thread may call `close`."""
 
     def __init__(
-        self, listeners: Sequence[Any], readiness: Readiness, admit: Admit, max_idle: int, keep_alive_s: float
+        self,
+        listeners: Sequence[Any],
+        readiness: Readiness,
+        probe_reply: Reply,
+        admit: Admit,
+        bounds: tuple[int, float],
     ) -> None:
         self._listeners = {}
         for listener in listeners:
-            own = _Socket(listener.family, listener.type, 0, fileno=os.dup(listener.fileno()))
-            own.setblocking(False)
-            self._listeners[own.fileno()] = own
+            listener.setblocking(False)
+            self._listeners[listener.fileno()] = listener
         self._readiness = readiness
         self._admit = admit
-        self._max_idle, self._keep_alive_s = max_idle, keep_alive_s
+        self._probe_reply = probe_reply
+        self._max_idle, self._keep_alive_s = bounds
         self._idle: dict[int, tuple[Any, Any, float]] = {}  # connection, address, since when; oldest first
-        self._poll = _poll()
+        self._poll = select.poll()
         self._is_closed = False
-        sys.setswitchinterval(_SWITCH_S)
 
     def run(self) -> None:
         for descriptor in self._listeners:
-            self._poll.register(descriptor, _POLLIN)
+            self._poll.register(descriptor, select.POLLIN)
         while not self._is_closed:
             try:
                 self._poll_once()
@@ -106,7 +100,7 @@ class ProbeAcceptor:
             connection, address = listener.accept()
         except OSError as error:  # BlockingIOError: another process was faster
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                _poll().poll(_PAUSE_S * 1e3)
+                select.poll().poll(_PAUSE_S * 1e3)
             return
         connection.setblocking(False)
         self._dispatch(connection, address)
@@ -144,7 +138,7 @@ class ProbeAcceptor:
     def _answer_probe(self, connection: Any, address: Any, probe: re.Match[bytes]) -> None:
         head, path, minor_version = probe[0], probe[1].decode(), probe[2]
         keeps_alive = minor_version == b"1" and not _CLOSE.search(head) and not self._readiness.is_stopping
-        reply = probe_reply(path, self._readiness, keeps_alive)
+        reply = self._probe_reply(path, keeps_alive)
         try:
             is_sent = len(connection.recv(len(head))) == len(head) and connection.send(reply) == len(reply)
         except OSError:
@@ -161,7 +155,7 @@ class ProbeAcceptor:
             own = [descriptor for descriptor, (_, other, _) in oldest if other[:1] == address[:1]]
             self._close_idle(own[0] if own else oldest[0][0])
         self._idle[connection.fileno()] = connection, address, time.monotonic()
-        self._poll.register(connection.fileno(), _POLLIN)
+        self._poll.register(connection.fileno(), select.POLLIN)
 
     def _close_idle_for_long(self) -> None:
         now = time.monotonic()

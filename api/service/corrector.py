@@ -5,9 +5,11 @@ Any worker on the same queue may run a sequence. The HTTP handlers know this cla
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from api.grammar.correction import Correction
@@ -18,11 +20,13 @@ from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import ApiMailbox, ReplyMode, Submission
+from worker.mailbox.protocol import ApiMailbox, ReplyMode, Submission, WhenLeft
+
+_SHORT = 600  # characters: read, and answered, within a millisecond
 
 
 class Corrector:
-    """Corrects by way of a mailbox. Used from many threads or greenlets."""
+    """Corrects by way of a mailbox. Threads call what has no `async`, the event loop what has."""
 
     def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
@@ -38,6 +42,31 @@ class Corrector:
         exchange.request_id = wanted.request_id
         return self.conclude(draft, completions)
 
+    async def correct_soon(self, exchange: Exchange, body: CorrectionBody, when_left: WhenLeft) -> Correction:
+        """As `correct`, from the event loop."""
+        exchange.limit_wait(self.timeout_s)
+        is_short = len(body.sentence) <= _SHORT
+        read = partial(self.pipeline.prepare_text, body.sentence, body.min_confidence)
+        draft = read() if is_short else await asyncio.to_thread(read)
+        wanted = Submission(exchange.request_id)
+        completions: Sequence[Completion] = ()
+        if draft.sentences:
+            requests = self.requests_of(exchange, draft, exchange.request_id)
+            wanted = self._wanted(exchange, _content_of(body), requests, ReplyMode.WAIT)
+            await self.mailbox.enqueue_soon(wanted)
+            self._note_enqueued(exchange, wanted)
+            try:
+                completions = await self.mailbox.wait_all_soon(wanted, exchange.left_s(), when_left)
+            except DeadlineExceeded as error:
+                raise exchange.explained(error) from None
+            finally:
+                exchange.accepted_s = wanted.accepted_s
+            exchange.note_answers(completions)
+        exchange.request_id = wanted.request_id
+        if is_short:
+            return self.conclude(draft, completions)
+        return await asyncio.to_thread(self.conclude, draft, completions)
+
     def submit(
         self, exchange: Exchange, body: CorrectionBody, mode: ReplyMode = ReplyMode.WAIT
     ) -> tuple[TextDraft, Submission]:
@@ -46,7 +75,7 @@ class Corrector:
         if not draft.sentences:
             return draft, Submission(exchange.request_id)
         requests = self.requests_of(exchange, draft, exchange.request_id)
-        return draft, self.enqueue(exchange, {"sentence": body.sentence} | options_of(body), requests, mode)
+        return draft, self.enqueue(exchange, _content_of(body), requests, mode)
 
     def requests_of(self, exchange: Exchange, draft: TextDraft, answer_id: str) -> list[CorrectionRequest]:
         """One for each sentence, in order. A single sentence runs under the id of its answer; of several,
@@ -67,15 +96,24 @@ class Corrector:
         self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
     ) -> Submission:
         """`content`: what any replica needs to give the answer later (api/kept/requests.py)."""
+        wanted = self._wanted(exchange, content, requests, mode)
+        self.mailbox.enqueue(wanted)
+        self._note_enqueued(exchange, wanted)
+        return wanted
+
+    def _wanted(
+        self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
+    ) -> Submission:
         wanted = submission_of(exchange, content, self.pipeline.tokenizer_fingerprint, mode)
         wanted.requests, wanted.within_s = tuple(requests), exchange.left_s()
         exchange.is_kept_longer = wanted.is_kept
         exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
         exchange.sent_s = time.perf_counter()
-        self.mailbox.enqueue(wanted)
-        if wanted.request_id == exchange.request_id:  # else an earlier one has the same key
-            exchange.job_ids = tuple([request.request_id for request in requests])
         return wanted
+
+    def _note_enqueued(self, exchange: Exchange, wanted: Submission) -> None:
+        if wanted.request_id == exchange.request_id:  # else an earlier one has the same key
+            exchange.job_ids = tuple([request.request_id for request in wanted.requests])
 
     def wait(self, exchange: Exchange, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         """Wait for the answers to all of it, or to these of its jobs."""
@@ -91,6 +129,10 @@ class Corrector:
     def conclude(self, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
         """The answer for a text, whichever way it goes out."""
         return self.pipeline.conclude_text(draft, [completion.output_ids for completion in completions])
+
+
+def _content_of(body: CorrectionBody) -> dict[str, Any]:
+    return {"sentence": body.sentence} | options_of(body)
 
 
 def options_of(body: RequestOptions) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def add_streams(app: Api, corrector: Corrector) -> None:
         accept = environ.get("HTTP_ACCEPT", "")
         if EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
-        exchange.has_left = request_input.hang_up_detector(environ, is_stream=True)
+        exchange.has_left = request_input.hang_up_detector(environ)
         stream = event_stream(exchange, follow(corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True

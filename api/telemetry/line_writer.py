@@ -1,7 +1,6 @@
 """Writes lines to standard error or output so that whoever has a line to write never waits for a reader.
 
-A pipe that nobody reads, or a terminal that is stopped, costs lines, which are counted. A thread of the operating
-system writes; what it uses is bound here, before gevent patches the modules: a greenlet would stop all others with it.
+A pipe that nobody reads, or a terminal that is stopped, costs lines, which are counted. A thread writes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from _thread import allocate_lock  # as it is before gevent patches: nothing here waits while it holds it
 from collections import defaultdict
 
 from api.grammar.correction import Correction
@@ -32,7 +32,7 @@ class Tallies:
         self._latency = Histogram(TIME_BUCKETS_S)
         self._counts: defaultdict[str, float] = defaultdict(float)
         self._began_cpu_s = time.process_time()  # to start is no work for anybody
-        self._lock = allocate_lock()  # mode threaded answers in many threads
+        self._lock = threading.Lock()  # mode threaded answers in many threads
 
     def note_response(self, exchange: Exchange) -> None:
         """Its route is one of the table of routes, never a path that somebody sent."""

@@ -28,9 +28,9 @@ _TABLE = (
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
-    ("respond", r"gunicorn/http/wsgi\.py:Response|api/server/(response|raw_replies)|:OneWriteResponse"),
+    ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
-    (ACCEPT, r"api/(door|gate|gevent_worker|readiness|wsgi|open_files|server/)|request_input|gunicorn/http/"),
+    (ACCEPT, r"api/(gate|readiness|server/)|api/http/asgi|request_input|uvicorn/"),
     # The worker.
     ("heartbeat", r"worker/mailbox/(heartbeat|watch)|worker/(status_line|vitals|status)"),
     (MODEL, r"worker/(model\b|attention|rows|kv_cache|sampling|weights)"),
@@ -65,7 +65,7 @@ def microseconds(lines: Iterable[str], prompt_tokens: float) -> Counter[str]:
 def stage_of(frames: Sequence[str]) -> str:
     """`frames` from the innermost outwards. An event loop without a handler in it is busy with connections."""
     found = next(filter(None, map(_stage_of_frame, frames)), None)
-    return found or (ACCEPT if any("/gevent/" in frame for frame in frames) else "other")
+    return found or (ACCEPT if any("asyncio/runners" in frame for frame in frames) else "other")
 
 
 @cache

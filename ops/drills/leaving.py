@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from api.server.open_files import allow_connections
+from api.server.connections import allow_connections
 from ops.drills.drill import Findings, Stage, at_least, at_most, equal, num_stored_twice, tally
 from ops.drills.random_model import SlowShape
 from ops.drills.slow_worker import command

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from api.server.open_files import allow_connections
+from api.server.connections import allow_connections
 
 RUDE = "127.0.0.2"
 _POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from api.server.open_files import allow_connections
+from api.server.connections import allow_connections
 from ops.load.arrivals import Arrivals, Limits
 from ops.load.connection import Connection, Reply, Target
 

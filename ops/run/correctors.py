@@ -1,6 +1,6 @@
 """Which corrector the API gets: over the queue, or with the model in its own process; broken, where --break asks.
 
-Called in gunicorn's worker process, so everything is imported there, after gevent has patched the standard library.
+Called in gunicorn's worker process, so everything is imported there.
 """
 
 from __future__ import annotations

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import heapq
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import Delivery
+from scheduler.messages import CorrectionRequest, Delivery
 from scheduler.settings import Settings
 
 if TYPE_CHECKING:
     from api.service.corrector import Corrector
     from worker.engine import Engine
-    from worker.mailbox.protocol import Submission
     from worker.mailbox.worker_end import RedisWorkerMailbox
 
 logger = logging.getLogger(__name__)
@@ -58,16 +58,14 @@ def broken(settings: Settings) -> Settings:
 
 
 def _block(corrector: Corrector) -> Corrector:
-    """Waits with the whole process before each request: the sleep is the one that gevent has not made cooperative."""
-    from gevent.monkey import get_original
+    """Waits with the whole event loop before each request."""
+    requests_of = corrector.requests_of
 
-    sleep, enqueue = get_original("time", "sleep"), corrector.enqueue
+    def requests_late(*request: Any) -> list[CorrectionRequest]:
+        time.sleep(_BLOCKED_S)
+        return requests_of(*request)
 
-    def enqueue_late(*request: Any) -> Submission:
-        sleep(_BLOCKED_S)
-        return enqueue(*request)
-
-    corrector.enqueue = enqueue_late
+    corrector.requests_of = requests_late
     return corrector
 
 

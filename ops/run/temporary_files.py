@@ -1,4 +1,4 @@
-"""Whether a process may write temporary files. Imports nothing heavy: the API asks before gevent patches."""
+"""Whether a process may write temporary files. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
-from worker.mailbox import api_threads
+from worker.mailbox import api_listener
 from worker.mailbox.protocol import ApiMailbox, Submission, WorkerMailbox
 
 
@@ -19,7 +19,7 @@ def nothing_is_reserved(api: ApiMailbox) -> bool:
 
 
 def test_an_answer_reaches_who_waits(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 3600.0)
+    monkeypatch.setattr(api_listener, "POLL_S", 3600.0)
     api, worker = house.api(), house.worker()
     completion = Completion("a", FinishReason.LENGTH, (5, 6, 7), Timings(0.1, 0.002, 0.03))
     ticket = api.submit(a_request("a"))

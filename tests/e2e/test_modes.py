@@ -40,7 +40,7 @@ def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other
 
     assert reply.status == 200
     assert reply.body | {"request_id": ""} == expected.body | {"request_id": ""}
-    assert reply.headers.keys() >= {"X-Request-ID", "Server-Timing"}
+    assert "X-Request-ID" in reply.headers and "Server-Timing" in reply.headers
 
 
 def test_metrics_are_told_in_every_mode(other: RunningSystem) -> None:

@@ -244,15 +244,13 @@ def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
 
 
 DYING_HELPER = """
-import gevent.monkey
-gevent.monkey.patch_all()
-import sys, time
-from api.server import gevent_worker
+import sys, threading, time
+from api.server.serving import run_or_end
 
 def helper():
     raise SystemExit("in the helper")
 
-gevent_worker.get_original("_thread", "start_new_thread")(gevent_worker._run_or_end, (helper,))
+threading.Thread(target=run_or_end, args=(helper,)).start()
 time.sleep(10)
 sys.exit("the process went on without its helper")
 """

@@ -25,7 +25,7 @@ from tests.mailbox_house import (
 )
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox import api_threads, worker_end
+from worker.mailbox import api_listener, worker_end
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import Command, RedisConnection, script
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
@@ -130,7 +130,7 @@ def test_a_worker_that_computes_hears_of_a_cancellation(
 def test_who_waits_for_what_its_turn_finds_too_late_is_told_at_once(
     house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 60.0)
+    monkeypatch.setattr(api_listener, "POLL_S", 60.0)
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("late"), within_s=600.0)
     house.end_deadline("late")
@@ -187,16 +187,17 @@ class HeldPackets:
 
 
 def hold_packets(api: RedisApiMailbox) -> HeldPackets:
+    assert api._listener.wait_until_subscribed(30)  # what holds a packet holds the loop
     connection, held, enqueue = api._sender._connection, HeldPackets(), script("enqueue")[1]
-    ask = connection.ask
+    send = connection.send
 
-    def ask_later(*commands: Command) -> list:
+    def send_later(*commands: Command) -> None:
         held.begun.set()
         held.may_go.wait()
         held.num_enqueues += [command[1] for command in commands].count(enqueue)
-        return ask(*commands)
+        send(*commands)
 
-    connection.ask = ask_later
+    connection.send = send_later
     return held
 
 

@@ -1,4 +1,4 @@
-"""Many processes, forks and greenlets on one queue."""
+"""Many processes and forks on one queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
-from worker.mailbox import api_threads
+from worker.mailbox import api_listener
 
 PUSH_UNTIL_REFUSED = """
     import sys
@@ -29,34 +29,6 @@ PUSH_UNTIL_REFUSED = """
         except QueueFull:
             num_refused += 1
     print(num_accepted, num_refused)
-"""
-
-GREENLETS = """
-    from gevent import monkey
-    monkey.patch_all()
-    import sys, threading, time
-    import gevent
-    from tests.mailbox_house import AMPLE, SubmittingMailbox, a_request, an_answer, ids_of
-    from worker.mailbox.redis_py import connect
-    from worker.mailbox.worker_end import RedisWorkerMailbox
-
-    url = sys.argv[1]
-    api, worker = SubmittingMailbox(connect(url)), RedisWorkerMailbox(connect(url))
-    worker.open(lambda: True)
-    answered = []
-
-    def work():
-        answers = []
-        while len(answered) < 200:
-            answers = [an_answer(request_id) for request_id in ids_of(worker.exchange(answers, AMPLE, wait_s=0.05))]
-
-    def ask(number):
-        answered.append(api.wait(api.submit(a_request(f"g{number}"))).request_id)
-
-    gevent.joinall([gevent.spawn(work)] + [gevent.spawn(ask, number) for number in range(200)])
-    worker.close()
-    api.close()
-    print(len(set(answered)), type(threading.current_thread()).__module__)
 """
 
 
@@ -81,14 +53,10 @@ def test_four_processes_never_overshoot_the_bound(redis_url: str) -> None:
     assert Redis.from_url(redis_url).llen("rq:queue:correct") == 100
 
 
-def test_the_mailbox_works_in_greenlets(redis_url: str) -> None:
-    assert read_words(start_python(GREENLETS, redis_url))[0] == "200"
-
-
 def test_a_request_lives_on_while_another_process_waits_for_it(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 3600.0)
+    monkeypatch.setattr(api_listener, "POLL_S", 3600.0)
     one, other, worker = house.api(), house.api(), house.worker()  # two API processes, as far as Redis can tell
     mine, theirs = one.submit(a_request("a")), other.submit(a_request("a"))
     client = Redis.from_url(redis_url)

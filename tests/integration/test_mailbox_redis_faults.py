@@ -21,7 +21,7 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
-from worker.mailbox import api_threads
+from worker.mailbox import api_listener
 from worker.mailbox.protocol import ApiMailbox, MailboxDown, Submission, WorkerMailbox
 from worker.mailbox.redis_py import connect
 
@@ -176,7 +176,7 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
 def test_answers_arrive_although_every_subscription_is_cut(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 60.0)  # only the sweep on subscribing again can find them
+    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only the sweep on subscribing again can find them
     api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
     tickets = [api.submit(a_request(f"r{number}")) for number in range(10)]
     names = take(worker)

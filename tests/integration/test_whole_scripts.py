@@ -14,7 +14,7 @@ from tests.mailbox_house import a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox import formats
-from worker.mailbox.api_threads import enqueue_command
+from worker.mailbox.api_loop import enqueue_command
 from worker.mailbox.connection import Command, script
 from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission
 

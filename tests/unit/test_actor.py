@@ -1,4 +1,4 @@
-"""The worker's loop, with fakeredis and a small random model."""
+"""The worker's loop, with a small random model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from time import monotonic
 from unittest.mock import Mock, patch
 
-import fakeredis
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
+from worker.mailbox.connection import Address
 from worker.mailbox.protocol import MailboxDown, WorkerReport
 from worker.model.forward import MiniGPT
 
@@ -55,19 +55,19 @@ class End(SteppedWorkerMailbox):
 class Mailbox(SubmittingMailbox):
     """The API's end of a queue; knows how to make the worker's."""
 
-    def __init__(self) -> None:
-        self._server = fakeredis.FakeServer()
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.ends: list[End] = []
-        super().__init__(fakeredis.FakeRedis(server=self._server, protocol=2))
+        super().__init__(Address(url))
 
     def worker_end(self) -> End:
-        self.ends.append(end := End(fakeredis.FakeRedis(server=self._server, protocol=2)))
+        self.ends.append(end := End(Address(self._url)))
         return end
 
 
 @pytest.fixture
-def mailbox() -> Iterator[Mailbox]:
-    mailbox = Mailbox()
+def mailbox(redis_url: str) -> Iterator[Mailbox]:
+    mailbox = Mailbox(redis_url)
     yield mailbox
     for end in (mailbox, *mailbox.ends):
         end.close()

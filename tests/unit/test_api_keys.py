@@ -108,7 +108,7 @@ def test_an_idempotency_key_is_that_of_an_api_key(client: FlaskClient, corrector
 @pytest.mark.parametrize(
     "key",
     ["", "x", KEY[:-1], KEY[:-1] + ("0" if KEY[-1] != "0" else "1"), KEY + "0", KEY.upper(), OTHER[:16] + KEY[16:],
-     "ms_000000000000_" + KEY[16:], "ms_" * 100_000, "ms_\u00e9"],
+     "ms_000000000000_" + KEY[16:], "ms_" * 2_500, "ms_\u00e9"],
     ids=["none", "short", "cut", "last-digit", "longer", "upper", "mixed", "unknown", "long", "not-ascii"],
 )  # fmt: skip
 def test_any_other_key_is_refused(client: FlaskClient, corrector: FakeCorrector, key: str) -> None:

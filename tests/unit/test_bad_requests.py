@@ -98,7 +98,7 @@ def test_ten_thousand_words_are_too_long_and_counted(corrector: FakeCorrector) -
 @pytest.mark.parametrize("is_chunked", [False, True])
 @pytest.mark.parametrize("size", [1025, 10_000_000])
 def test_a_body_over_the_limit_is_read_and_refused(client: FlaskClient, is_chunked: bool, size: int) -> None:
-    chunked = {"environ_overrides": {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""}} if is_chunked else {}
+    chunked = {"environ_overrides": {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}} if is_chunked else {}
     response = client.post("/correct", data=b" " * size, content_type="application/json", **chunked)
 
     problem = assert_problem(response, 413, "body-too-large")
@@ -108,7 +108,7 @@ def test_a_body_over_the_limit_is_read_and_refused(client: FlaskClient, is_chunk
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_a_body_at_the_limit_is_taken(client: FlaskClient, is_chunked: bool) -> None:
-    chunked = {"environ_overrides": {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""}} if is_chunked else {}
+    chunked = {"environ_overrides": {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}} if is_chunked else {}
     body = json.dumps(GOED).ljust(1024)
 
     assert client.post("/correct", data=body, content_type="application/json", **chunked).status_code == 200
@@ -146,7 +146,7 @@ def test_a_compressed_body_is_refused_with_the_remedy(
     assert is_taken or "uncompressed" in said
 
 
-@pytest.mark.parametrize("value", ["", "0", "-5", "1.5", "soon", "600001", "1" * 5000, "\u0661"])
+@pytest.mark.parametrize("value", ["", "0", "-5", "1.5", "soon", "600001", "1" * 5000, "\xb2"])
 def test_a_deadline_is_a_whole_number_of_milliseconds_up_to_ten_minutes(client: FlaskClient, value: str) -> None:
     problem = assert_problem(post(client, json.dumps(GOED), **{"X-Deadline-Ms": value}), 400, "invalid-header")
 

@@ -53,7 +53,7 @@ def test_nothing_is_refused_while_nothing_is_known(client: FlaskClient, correcto
     ("path", "body", "more"),
     [
         ("/correct", GOED, {"headers": {"Idempotency-Key": "k"}}),
-        ("/correct", GOED, {"environ_overrides": {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}}),
+        ("/correct", GOED, {"environ_overrides": {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}}),
         ("/correct/batch", {"sentences": ["He goed."]}, {}),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.server.open_files import Places
+from api.server.connections import Places
 from scheduler.errors import QueueFull, RateLimited
 
 PROXY = "10.0.0.7"
@@ -52,7 +52,7 @@ def test_a_full_replica_refuses_whoever_comes() -> None:
 
 def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> None:
     places = Places(100, "10.0.0.0/8")
-    rude, good = [("X-FORWARDED-FOR", "192.0.2.1")], [("X-FORWARDED-FOR", "192.0.2.2")]
+    rude, good = "192.0.2.1", "192.0.2.2"
     assert taken(places, PROXY, 90) == 90, "the proxy's connections are those of many"
 
     held = [places.enter(PROXY, rude) for _ in range(5)]

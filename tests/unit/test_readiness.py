@@ -9,12 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from api.server.raw_replies import probe_reply
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
-from api.site import create_site
 from scheduler.errors import NotReady, ShuttingDown
-from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector
+from tests.fake_corrector import WAYS, FakeCorrector, client_of
 from worker.mailbox.protocol import MailboxStatus
 
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3, batch_invariance="same-tokens")
@@ -87,7 +84,6 @@ def test_answers_that_fail_degrade_the_document_and_leave_the_balancer_full() ->
     document = subject.document()
 
     assert (document["status"], document["detail"]) == ("degraded", "90% of the answers fail: see answers-failing.")
-    assert b"HTTP/1.1 200" in probe_reply("/readyz", subject, keeps_alive=True)
 
 
 def test_a_redis_that_refuses_the_password_is_no_silence_and_says_so_for_as_long(later: Callable[[float], None]):
@@ -168,30 +164,28 @@ def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
 
     with pytest.raises(ShuttingDown):
         subject.check()
-    assert b"urn:miniserve:problem:shutting-down" in probe_reply("/readyz", subject, keeps_alive=False)
-    assert probe_reply("/healthz", subject, keeps_alive=False).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_the_acceptor_and_the_application_give_the_same_answer(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch, way: str):
     corrector = FakeCorrector()
     monkeypatch.setattr(corrector, "status", lambda: READY)
-    app = create_site(corrector, Settings())
+    client = client_of(corrector, way)
 
-    head, _, body = probe_reply("/readyz", readiness(READY), keeps_alive=True).partition(b"\r\n\r\n")
-    response = app.test_client().get("/readyz")
+    asked = client.get("/readyz").get_json()
+    client.application.readiness = watched = readiness(READY)
 
-    assert body == response.get_data()
-    assert response.get_json()["batch_invariance"] == "same-tokens"
-    assert f"Content-Type: {response.content_type}".encode() in head
-    app.readiness = stopping = readiness(READY)
-    stopping.is_stopping = True
-    assert app.test_client().get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
+    assert client.get("/readyz").get_json() == asked
+    assert asked["batch_invariance"] == "same-tokens"
+    watched.is_stopping = True
+    assert client.get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
+    assert client.get("/healthz").status_code == 200
 
 
 def test_what_no_worker_has_said_is_not_shown():
     silent = MailboxStatus(redis_ok=True, live_workers=1)
 
-    assert b"batch_invariance" not in probe_reply("/readyz", readiness(silent), keeps_alive=True)
+    assert "batch_invariance" not in readiness(silent).document()
 
 
 def test_what_was_counted_is_reported_with_a_question_that_redis_answered():

@@ -1,13 +1,16 @@
-"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process.
+"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process, in its event loop.
 
-Both begin at once, so the mailbox is made in the process that uses it: threads do not outlive a fork.
+`begin` gives it the loop of a server; where nobody does, the first call starts one in a thread. Threads call what has
+no `async`, the loop itself what has.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +21,8 @@ from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, Se
 from scheduler.messages import FinishReason, Progress, WireError
 from worker.mailbox import admission, formats, replies
 from worker.mailbox.admission import KnownRefusals
-from worker.mailbox.api_threads import Listener, Sender
+from worker.mailbox.api_listener import Listener
+from worker.mailbox.api_loop import LAST_CALLS_S, Sender, loop_in_a_thread
 from worker.mailbox.connection import Command, RedisConnection, Where, refusal_of, script
 from worker.mailbox.line import ResponseError
 from worker.mailbox.protocol import (
@@ -46,13 +50,33 @@ class RedisApiMailbox(WaitingMailbox):
         super().__init__()
         self._limits = limits or MailboxLimits()
         self._is_closed = False
+        self._where = where
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
-        self._sender = Sender(RedisConnection(where), self._channel, self._limits)
         self._refusals = KnownRefusals()
-        self._listener = Listener(where, self._channel, self._hear, self._poll)
+        self._ends: tuple[Sender, Listener] | None = None
+        self._own_loop: asyncio.AbstractEventLoop | None = None
+        self._beginning = threading.Lock()
+
+    def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> tuple[Sender, Listener]:
+        """Subscribe, in this loop; once for each mailbox."""
+        with self._beginning:
+            if self._ends is None:
+                if loop is None:
+                    loop = self._own_loop = loop_in_a_thread()
+                sender = Sender(loop, RedisConnection(self._where), self._channel, self._limits)
+                self._ends = sender, Listener(loop, self._where, self._channel, self._hear, self._poll)
+            return self._ends
+
+    @property
+    def _sender(self) -> Sender:
+        return (self._ends or self.begin())[0]
+
+    @property
+    def _listener(self) -> Listener:
+        return (self._ends or self.begin())[1]
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        refusal = self._listener.refusal
+        refusal = self._ends[1].refusal if self._ends is not None else ""
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
@@ -79,8 +103,14 @@ class RedisApiMailbox(WaitingMailbox):
     def close(self) -> None:
         self._is_closed = True
         self._waiters.shut_down()
-        self._listener.stop()
-        self._sender.stop()
+        if self._ends is None:
+            return
+        sender, listener = self._ends
+        listener.stop()
+        sender.stop()
+        if self._own_loop is not None:
+            self._own_loop.call_soon_threadsafe(self._own_loop.call_later, 2 * LAST_CALLS_S, self._own_loop.stop)
+            self._own_loop = None
 
     def enqueue(self, wanted: Submission) -> None:
         if self._is_closed:
@@ -90,6 +120,16 @@ class RedisApiMailbox(WaitingMailbox):
         admission.check_that_it_may_fit(wanted.requests, self._limits)
         self._accept(wanted)
 
+    async def enqueue_soon(self, wanted: Submission) -> None:
+        if self._is_plain(wanted) and self._listener.is_subscribed:
+            self.enqueue(wanted)  # it waits for nothing
+        else:
+            await asyncio.to_thread(self.enqueue, wanted)
+
+    @staticmethod
+    def _is_plain(wanted: Submission) -> bool:
+        return wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1
+
     def _accept(self, wanted: Submission) -> None:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
         within_s = wanted.within_s
@@ -97,7 +137,7 @@ class RedisApiMailbox(WaitingMailbox):
         if not self._listener.wait_until_subscribed(patience_s):
             raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
         self._waiters.add(wanted)
-        if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
+        if self._is_plain(wanted):
             self._sender.post(wanted, patience_s, self._note_reply)
             return
         try:

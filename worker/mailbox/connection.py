@@ -133,6 +133,7 @@ class RedisConnection:
         self._line = new_line(where)
         self._is_open = False
         self._num_expected = 0  # replies to what was sent
+        self.last_error: MailboxDown | None = None
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
 
     def ask(self, *commands: Command) -> list[Any]:
@@ -147,18 +148,46 @@ class RedisConnection:
     def send(self, *commands: Command) -> None:
         """Send commands whose replies `receive` will read, behind those to what was sent before. Raises MailboxDown."""
         try:
-            if not self._is_open:
-                self._open()
+            self.open()
             self._send(commands)
+        except (ResponseError, OSError) as error:
+            raise self._broken(refusal_of(error) or error) from error
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    @property
+    def descriptor(self) -> int:
+        """The file that an event loop may watch while the connection is open."""
+        return self._line.descriptor
+
+    def open(self) -> None:
+        """Connect where it is not. Raises MailboxDown."""
+        if self._is_open:
+            return
+        try:
+            self._open()
         except (ResponseError, OSError) as error:
             raise self._broken(refusal_of(error) or error) from error
 
     def receive(self) -> list[Any]:
         """Wait for the replies to what was sent last; as `ask`."""
         try:
-            replies = self._read_all()
+            return self._checked(self._read_all())
         except (ResponseError, OSError) as error:
             raise self._broken(error) from error
+
+    def receive_ready(self) -> list[Any]:
+        """The next replies that are whole, where something has come; as `ask`."""
+        try:
+            replies = self._line.read_ready()
+        except (ResponseError, OSError) as error:
+            raise self._broken(error) from error
+        self._num_expected -= len(replies)
+        return self._checked(replies)
+
+    def _checked(self, replies: list[Any]) -> list[Any]:
         for reply in filter(_is_refusal, replies):
             if reply.is_a("NOSCRIPT"):  # SCRIPT FLUSH: load them again on the next call
                 raise self._broken("Redis has forgotten our scripts")
@@ -196,7 +225,8 @@ class RedisConnection:
 
     def _broken(self, why: object) -> MailboxDown:
         self.close()
-        return MailboxDown(str(why))
+        self.last_error = MailboxDown(str(why))
+        return self.last_error
 
     def _open(self) -> None:
         self._line.disconnect()

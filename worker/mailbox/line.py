@@ -95,11 +95,23 @@ class Line:
     def read(self) -> Any:
         """The next reply; a ResponseError is one."""
         while (reply := self._reader.gets()) is _NOTHING:
-            data = self._open_socket().recv(_READ_BYTES)
-            if not data:
-                raise ConnectionError("Redis has closed the connection")
-            self._reader.feed(data)
+            self._feed()
         return reply
+
+    def read_ready(self) -> list[Any]:
+        """The replies that are whole; an event loop calls it where something has come."""
+        self._feed()
+        return list(iter(self._reader.gets, _NOTHING))
+
+    def _feed(self) -> None:
+        data = self._open_socket().recv(_READ_BYTES)
+        if not data:
+            raise ConnectionError("Redis has closed the connection")
+        self._reader.feed(data)
+
+    @property
+    def descriptor(self) -> int:
+        return self._open_socket().fileno()
 
     def has_data(self, timeout_s: float) -> bool:
         return bool(self._poll.poll(timeout_s * 1e3))

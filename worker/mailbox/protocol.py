@@ -9,7 +9,6 @@ They run at least once; of several answers the first one counts.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -108,7 +107,7 @@ class Submission:
     written: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False)  # by job, while it is followed
     missing: set[str] = field(default_factory=set, init=False)  # jobs that are waited for; the first failure ends it
     # Set when nothing is missing; of one that is followed, with every change.
-    news: threading.Event | None = field(default=None, init=False)
+    news: Any = field(default=None, init=False)
 
     def join(self, request_id: str) -> None:
         """Become the request that was there before, for the same work."""
@@ -128,6 +127,9 @@ class Submission:
 
 # Called in the sender's thread with what was sent, the reply or an exception, and the run id of the Redis that gave it.
 OnReply = Callable[[Any, Any, str], None]
+
+
+WhenLeft = Callable[[Callable[[], None] | None], None]  # takes what to call when the client leaves
 
 
 class CancelResult(Enum):
@@ -212,7 +214,7 @@ class Reports(Protocol):
 
 
 class ApiMailbox(Protocol):
-    """The API's end. Used from many threads or greenlets of the process that made it."""
+    """The API's end. Used from many threads of the process that made it."""
 
     # Sends a command to Redis and returns the reply; raises NotReady. None in the modes without a queue.
     ask: Callable[[tuple[Any, ...]], Any] | None = None
@@ -234,6 +236,12 @@ class ApiMailbox(Protocol):
         was used before: joins that request, or raises IdempotencyConflict for another body. Without one and with a
         single job that is not followed, a refusal may also come out of the wait for it.
         """
+
+    async def enqueue_soon(self, wanted: Submission) -> None:
+        """As `enqueue`, from the event loop that `begin` was given."""
+
+    async def wait_all_soon(self, wanted: Submission, timeout_s: float, when_left: WhenLeft) -> list[Completion]:
+        """As `wait_all`, from that loop."""
 
     def wait_all(
         self,

@@ -79,6 +79,12 @@ class ClientLine(Line):
         except ResponseError as error:
             return error
 
+    def read_ready(self) -> list[Any]:
+        replies = []
+        while self.has_data(0.0):  # of TLS something may have come, and no reply
+            replies.append(self.read())
+        return replies
+
     def has_data(self, timeout_s: float) -> bool:
         with _in_our_words():
             return self._connection.can_read(timeout_s)

@@ -5,21 +5,37 @@ Answers come by subscription and by poll; the first counts.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from _thread import allocate_lock  # gevent's takes 1 us, and nothing here waits while it holds one
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
+from typing import Any
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason, Progress
 from worker.mailbox import admission
-from worker.mailbox.protocol import ApiMailbox, Outcome, ReplyMode, Submission
+from worker.mailbox.protocol import ApiMailbox, Outcome, ReplyMode, Submission, WhenLeft
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
 HEARTBEAT_S = 2.0  # between comments of an event stream without events
+
+
+class LoopNews:
+    """In the place of an event of threads: used in its loop alone."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: asyncio.Future[None] = loop.create_future()
+
+    def set(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def end(self, error: ServingError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
 
 
 class Patience:
@@ -49,10 +65,18 @@ class Patience:
         if self._has_left is not None and now - self._looked_s >= HAS_LEFT_EVERY_S:
             self._looked_s = now
             if self._has_left():
-                raise Cancelled("The client left before the answer was there.")
+                raise _left()
         if now >= self._until_s:
-            problem = f"No answer within {self._timeout_s:g} s; the request was cancelled."
-            raise DeadlineExceeded(f"{problem} Give it longer, or try again later.")
+            raise _late(self._timeout_s)
+
+
+def _left() -> Cancelled:
+    return Cancelled("The client left before the answer was there.")
+
+
+def _late(timeout_s: float) -> DeadlineExceeded:
+    problem = f"No answer within {timeout_s:g} s; the request was cancelled."
+    return DeadlineExceeded(f"{problem} Give it longer, or try again later.")
 
 
 class Waiters:
@@ -62,7 +86,7 @@ class Waiters:
     """
 
     def __init__(self) -> None:
-        self._lock = allocate_lock()
+        self._lock = threading.Lock()
         self._by_id: dict[str, list[Submission]] = {}
 
     def add(self, wanted: Submission, run_id: str = "") -> None:
@@ -79,8 +103,8 @@ class Waiters:
         with self._lock:
             wanted.run_id = run_id
 
-    def begin_wait(self, wanted: Submission, job_ids: Sequence[str]) -> threading.Event:
-        """Return what is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
+    def begin_wait(self, wanted: Submission, job_ids: Sequence[str], news: Any) -> None:
+        """`news` is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
         with self._lock:
             for job_id in job_ids:
                 if wanted not in self._by_id.get(job_id, ()):
@@ -88,8 +112,7 @@ class Waiters:
             outcomes = [wanted.outcomes[job_id] for job_id in job_ids]
             has_failed = any(outcome is not None and _is_failure(outcome) for outcome in outcomes)
             wanted.missing = set() if has_failed else {each for each in job_ids if wanted.outcomes[each] is None}
-            wanted.news = threading.Event()
-            return wanted.news
+            wanted.news = news
 
     def remove(self, wanted: Submission, job_ids: Iterable[str] | None = None) -> list[str]:
         """Wait no longer for all its jobs, or for these. Return those that nobody else waits for."""
@@ -188,6 +211,20 @@ class WaitingMailbox(ApiMailbox):
                 news.clear()
             return completions_of(wanted, job_ids)
 
+    async def wait_all_soon(self, wanted: Submission, timeout_s: float, when_left: WhenLeft) -> list[Completion]:
+        loop, job_ids = asyncio.get_running_loop(), list(wanted.outcomes)
+        news = LoopNews(loop)
+        with self.waiting(wanted, job_ids, news):
+            if wanted.missing:
+                timer = loop.call_later(timeout_s, lambda: news.end(_late(timeout_s)))
+                when_left(lambda: news.end(_left()))
+                try:
+                    await news.future
+                finally:
+                    timer.cancel()
+                    when_left(None)
+            return completions_of(wanted, job_ids)
+
     def follow(
         self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
     ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
@@ -202,10 +239,11 @@ class WaitingMailbox(ApiMailbox):
             yield completions_of(wanted, job_ids)
 
     @contextmanager
-    def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[threading.Event]:
+    def waiting(self, wanted: Submission, job_ids: Sequence[str], news: Any = None) -> Iterator[Any]:
         """Waits for them this once, however it ends; those that have no answer by then, or get none, are abandoned."""
         why = FinishReason.CANCELLED
-        news = self._waiters.begin_wait(wanted, job_ids)
+        news = news or threading.Event()
+        self._waiters.begin_wait(wanted, job_ids, news)
         try:
             yield news
         except DeadlineExceeded:

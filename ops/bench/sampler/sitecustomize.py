@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from _thread import get_ident  # as it is now: gevent puts its own in its place
+from _thread import get_ident
 from contextlib import suppress
 from importlib import import_module
 

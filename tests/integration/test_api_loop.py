@@ -22,27 +22,27 @@ from tests.mailbox_house import (
     take,
 )
 from tests.recorded_requests import a_record
-from worker.mailbox import api_end, api_threads
+from worker.mailbox import api_end, api_listener
 from worker.mailbox.connection import Command, RedisConnection
 from worker.mailbox.protocol import Submission
 from worker.mailbox.redis_py import connect
 
 
-class Oddity(BaseException):
-    """No Exception, as gevent's Timeout is none."""
+class Oddity(Exception):
+    """Nothing that is expected."""
 
 
 def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    api, real = house.api(), RedisConnection.ask
+    api, real = house.api(), RedisConnection.send
     api.submit(a_request("before"))
     faults = iter([Oddity("in the sender")])
 
-    def ask(self: RedisConnection, *commands: Command) -> list[object]:
+    def send(self: RedisConnection, *commands: Command) -> None:
         for fault in faults:
             raise fault
-        return real(self, *commands)
+        real(self, *commands)
 
-    monkeypatch.setattr(RedisConnection, "ask", ask)
+    monkeypatch.setattr(RedisConnection, "send", send)
     with pytest.raises(NotReady):
         api.submit(a_request("lost"))
 
@@ -50,7 +50,7 @@ def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeyp
 
 
 def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 60.0)  # only what the subscription brings counts
+    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only what the subscription brings counts
     api, worker, real = house.api(), house.worker(), api_end.formats.decode_news
     first, second = api.submit(a_request("a")), api.submit(a_request("b"))
     faults = iter([Oddity("in the listener")])
@@ -71,7 +71,7 @@ def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monk
 def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_threads, "POLL_S", 60.0)  # only what the subscription brings counts
+    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only what the subscription brings counts
     worker, api = house.worker(), SubmittingMailbox(connect(f"{redis_url}?protocol=3"))
     ticket = api.submit(a_request("a"))
     assert take(worker) == ["a"]
@@ -84,14 +84,14 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
 
 def hold_packets(api: SubmittingMailbox) -> tuple[threading.Event, list[int]]:
     """They go out once the event is set. Their sizes in bytes."""
-    may_go, sizes, ask = threading.Event(), [], api._sender._connection.ask
+    may_go, sizes, send = threading.Event(), [], api._sender._connection.send
 
-    def ask_later(*commands: Command) -> list:
+    def send_later(*commands: Command) -> None:
         may_go.wait(30)
         sizes.append(sum(len(pack_command(command)) for command in commands))
-        return ask(*commands)
+        send(*commands)
 
-    api._sender._connection.ask = ask_later
+    api._sender._connection.send = send_later
     return may_go, sizes
 
 

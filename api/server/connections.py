@@ -1,4 +1,4 @@
-"""Bounds the connections of a process, and what one client may hold of them.
+"""The connections of a process: how many there may be, and what one client may hold of them.
 
 Each is an open file, and shells allow 1,024 of them by default.
 """
@@ -6,12 +6,16 @@ Each is an open file, and shells allow 1,024 of them by default.
 from __future__ import annotations
 
 import resource
-from _thread import allocate_lock  # before gevent patches: the acceptor's thread has no event loop
+import threading
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
+
+if TYPE_CHECKING:
+    from api.server.protocol import BoundedConnection
 
 _OTHER_FILES = 256
 _SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it likes
@@ -48,7 +52,7 @@ class Places:
         self._addresses = ClientAddresses(trusted_proxies)
         self.is_proxy = self._addresses.is_proxy
         self._held: Counter[str] = Counter()
-        self._lock = allocate_lock()
+        self._lock = threading.RLock()
 
     @property
     def is_full(self) -> bool:
@@ -75,23 +79,25 @@ class Places:
         with self._lock:
             self.num_taken -= 1
             if not self.is_proxy(address):
-                self._release(self._addresses.of(address))
+                self.exit(self._addresses.of(address))
 
-    def enter(self, address: str, headers: Sequence[tuple[str, str]]) -> str | None:
+    def enter(self, address: str, forwarded_for: str) -> str | None:
         """A request has come; returns whose it is where a trusted proxy names the client. Raises RateLimited."""
         if not self.is_proxy(address):
             return None
-        named = ",".join([value for name, value in headers if name == "X-FORWARDED-FOR"])
-        client = self._addresses.of(address, named)
+        client = self._addresses.of(address, forwarded_for)
         with self._lock:
             self._hold(client)
         return client
 
     def exit(self, client: str | None) -> None:
         """The request that `enter` has returned this for is over."""
-        if client is not None:
-            with self._lock:
-                self._release(client)
+        if client is None:
+            return
+        with self._lock:
+            self._held[client] -= 1
+            if not self._held[client]:
+                del self._held[client]
 
     def _hold(self, client: str) -> None:
         if self.are_scarce and self._held[client] >= self._share:
@@ -102,7 +108,28 @@ class Places:
             )
         self._held[client] += 1
 
-    def _release(self, client: str) -> None:
-        self._held[client] -= 1
-        if not self._held[client]:
-            del self._held[client]
+
+class Connections:
+    """All that are served, by the address of their clients. Each has a place. Used in the event loop alone."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self._open: dict[object, BoundedConnection] = {}
+
+    def __getitem__(self, client: object) -> BoundedConnection:
+        return self._open[client]
+
+    def add(self, connection: BoundedConnection) -> None:
+        self._open[connection.client] = connection
+
+    def remove(self, connection: BoundedConnection) -> None:
+        if self._open.pop(connection.client, None) is not None:
+            self.places.leave(connection.address)
+
+    def look(self, now: float) -> None:
+        """Close those whose time is over."""
+        for connection in self.all():
+            connection.look(now)
+
+    def all(self) -> Sequence[BoundedConnection]:
+        return list(self._open.values())

@@ -1,0 +1,235 @@
+"""The connection of a client: bounds on what it may send and on how long that may take, around uvicorn's protocol.
+
+uvicorn reads and writes HTTP. Here its callbacks are counted and timed before they get there, and a connection that it
+closes is lingered on where the client is still sending: closing it would take the answer back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from scheduler.errors import InvalidHeader
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as HttpProtocol
+except ImportError:  # no wheel and no compiler: the parser in Python
+    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol  # type: ignore[assignment]
+
+HEAD_S = 10.0  # from the first byte of a request to the end of its head
+CLIENT_STALL_S = 30.0  # of a client that does not read
+MAX_HEAD_BYTES = 32 * 1024  # as nginx's default; the first bytes of the body may be among them
+FRAMING_BYTES = 64 * 1024  # that chunks may add to a body
+MAX_UNREAD_BYTES = 256 * 1024  # of a body that no handler has read, which are read to keep the connection
+LAST_BYTES = 16 * 1024 * 1024  # that a client may still send after the answer that closes its connection
+LAST_BYTES_S = 5.0
+_LOOK_S = 0.1
+_ENDS = getattr(select, "POLLRDHUP", 0)  # of Linux
+_TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
+_LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
+_CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
+
+
+class _Transport:
+    """uvicorn's view of the transport: what it closes may have to be lingered on.
+
+    What is written in one iteration of the event loop leaves in one packet: a head with its body.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: BoundedConnection) -> None:
+        self._transport = transport
+        self._loop = connection.loop
+        self._unsent: list[bytes] = []
+        self.close = connection.close
+        self.is_closing = connection.is_closing
+
+    def write(self, data: bytes) -> None:
+        if not self._unsent:
+            self._loop.call_soon(self.flush)
+        self._unsent.append(data)
+
+    def flush(self) -> None:
+        data, self._unsent = b"".join(self._unsent), []
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class BoundedConnection(HttpProtocol):
+    """Its state is that of the event loop, which alone uses it; but any thread may ask `has_left`."""
+
+    def connection_made(self, transport: Any) -> None:
+        self._own = transport
+        self._all = self.app_state["connections"]
+        self._limits = self.app_state["limits"]
+        self.is_half_closed = self.is_broken = self.is_too_long = False
+        self._is_lost = self._lingers = self._is_head = False
+        self._left_bytes = MAX_HEAD_BYTES
+        self._until = self.loop.time() + self._limits.keep_alive_s
+        self._unsent = 0
+        self._stalled_until = 0.0
+        self._on_left: Callable[[], None] | None = None
+        self._out = _Transport(transport, self)
+        super().connection_made(self._out)  # type: ignore[arg-type]
+        self.address = self.client[0] if self.client else ""
+        self._all.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+        self._all.remove(self)
+        if self._on_left is not None:
+            self._on_left()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._lingers or self.is_broken or self.is_too_long:
+            self._left_bytes -= len(data)
+            if self._left_bytes < 0:
+                self._own.abort()
+            return
+        is_open = self.is_open
+        if not is_open and not self._is_head:
+            self._is_head, self._until = True, self.loop.time() + HEAD_S
+            unread = MAX_UNREAD_BYTES if self.cycle is not None and self.cycle.more_body else 0
+            self._left_bytes = MAX_HEAD_BYTES + unread
+            if len(data) > self._left_bytes:  # a body may begin in it
+                self._feed(data[: self._left_bytes])
+                data = data[MAX_HEAD_BYTES + unread :]
+        self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            if self.is_open:
+                self.is_too_long = True
+                self._cut_body()
+            elif not self._lingers:
+                self.send_400_response("")
+            return
+        cycle = self.cycle
+        super().data_received(data)
+        if self.cycle is not cycle:  # a head has ended
+            self._is_head = False
+            self._left_bytes = self._limits.max_body_bytes + FRAMING_BYTES
+            if self.is_half_closed:
+                self.cycle.keep_alive = False
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """A client that sends no more may still read. One that gave up is asked: its kernel answers with a reset."""
+        if self._lingers or not self.is_open:
+            self._out.flush()  # the transport closes itself
+            return None
+        self.is_half_closed = True
+        self._cut_body()
+        is_asked = self.scope["http_version"] == "1.1" and not self.cycle.more_body and not self.cycle.response_started
+        if is_asked and not _has_closed_with_request(self._own):
+            self._out.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.loop.call_later(_LOOK_S, self._look_for_reset)
+        return True
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn cannot read what has come."""
+        if self.is_open:
+            self.is_broken = True
+            self._cut_body()
+        else:
+            error = InvalidHeader("The request line or a header cannot be read, or is too long.")
+            self._out.write(self._limits.refusal(error))
+            self._linger()
+
+    def _cut_body(self) -> None:
+        """No more of it goes to the application; who waits for it learns that."""
+        self._left_bytes = LAST_BYTES
+        self.cycle.keep_alive = False
+        self.cycle.message_event.set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request has come and its answer has not gone."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether no more of a body can come."""
+        return self.is_half_closed or self.is_broken or self.is_too_long or self._is_lost
+
+    def has_left(self) -> bool:
+        return self._is_lost
+
+    def when_left(self, call: Callable[[], None] | None) -> None:
+        self._on_left = call
+        if self._is_lost and call is not None:
+            call()
+
+    def before_answer(self, closes: bool, declared_bytes: int | None) -> None:
+        """The answer is ready; `declared_bytes`: of the body, of which some may be unread. None: it ends by itself."""
+        cycle = self.cycle
+        is_far = declared_bytes is None or declared_bytes > MAX_UNREAD_BYTES or cycle.waiting_for_100_continue
+        if closes or (cycle.more_body and is_far):
+            cycle.keep_alive = False
+
+    def look(self, now: float) -> None:
+        """Called now and then: close it when its time is over."""
+        unsent = self._own.get_write_buffer_size()
+        if not unsent or unsent != self._unsent:
+            self._unsent, self._stalled_until = unsent, now + CLIENT_STALL_S
+        elif now >= self._stalled_until:
+            self._own.abort()
+            return
+        if now >= self._until and (self._lingers or self._is_head or self.cycle is None):
+            self._own.abort() if self._lingers else self.close()
+
+    def close(self) -> None:
+        """Let the client read its answer where it is still sending."""
+        is_sending = self.is_broken or self.is_too_long or (self.cycle is not None and self.cycle.more_body)
+        if is_sending and not self.is_half_closed and not self._own.is_closing():
+            self._linger()
+        else:
+            self._out.flush()
+            self._own.close()
+
+    def is_closing(self) -> bool:
+        return self._lingers or self._own.is_closing()
+
+    def sends_no_more(self) -> bool:
+        """Whether the client has closed its sending side, also where what it has sent is still unread."""
+        return self.is_half_closed or bool(_events(self._own))
+
+    def _linger(self) -> None:
+        if not self._lingers:
+            self._lingers, self._left_bytes = True, LAST_BYTES
+            self._until = self.loop.time() + LAST_BYTES_S
+            self.flow.resume_reading()
+            self._out.flush()
+            self._own.write_eof()
+
+    def _look_for_reset(self) -> None:
+        """Once the client sends no more the event loop looks at the connection no longer."""
+        if self._is_lost or not self.is_open:
+            return
+        if _events(self._own) & (select.POLLHUP | select.POLLERR):
+            self._own.abort()
+        else:
+            self.loop.call_later(_LOOK_S, self._look_for_reset)
+
+
+def _events(transport: Any) -> int:
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), _ENDS)
+    return sum([events for _, events in poll.poll(0)])
+
+
+def _has_closed_with_request(transport: Any) -> bool:
+    """By the kernel's times, so that it does not matter how late we look."""
+    try:
+        info = transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_RECEIVED.size)
+    except OSError:  # not TCP
+        return True
+    last_data_ms, last_packet_ms = _LAST_RECEIVED.unpack(info)
+    return bool(last_data_ms - last_packet_ms < _CLOSES_WITH_REQUEST_MS)

@@ -1,0 +1,182 @@
+"""The connections of a process: what a client may send, how long each part may take, and which one makes room."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvicorn
+
+from api.server import protocol
+from api.server.application import bind
+from api.server.connections import Connections, Places
+from api.server.protocol import BoundedConnection
+from scheduler.errors import ServingError
+from tests.mailbox_house import eventually
+
+MAX_BODY_BYTES = 1024
+HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+
+
+class Limits(SimpleNamespace):
+    """What a server tells its connections."""
+
+    max_body_bytes = MAX_BODY_BYTES
+    keep_alive_s = 75.0
+
+    def refusal(self, error: ServingError) -> bytes:
+        return b"HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % error.status
+
+
+class Site:
+    """An application that answers when the whole body is there, or no more of it can come."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.is_held = False
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            scope["state"] |= {"connections": self.limits.connections, "limits": self.limits}
+            self.looking = asyncio.get_running_loop().create_task(self._look())
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        connection = self.limits.connections[scope["client"]]
+        more, size = True, 0
+        while more and not connection.is_cut:
+            message = await receive()
+            more, size = message.get("more_body", False), size + len(message.get("body", b""))
+        while self.is_held and not connection.has_left():
+            await asyncio.sleep(0.01)
+        status = 413 if connection.is_too_long else 400 if connection.is_cut and more else 200
+        length = (b"content-length", b"0")
+        await send({"type": "http.response.start", "status": status, "headers": [length]})
+        await send({"type": "http.response.body"})
+
+    async def _look(self) -> None:
+        while True:
+            self.limits.connections.look(asyncio.get_running_loop().time())
+            await asyncio.sleep(0.02)
+
+
+Connect = Callable[..., socket.socket]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    limits = Limits(connections=Connections(Places(4096, "")))
+    site, listener = Site(limits), bind("127.0.0.1", 0)
+    config = uvicorn.Config(
+        site, http=BoundedConnection, ws="none", lifespan="on", log_config=None, proxy_headers=False
+    )
+    server = uvicorn.Server(config)
+    site.address = listener.getsockname()
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    eventually(lambda: server.started)
+    yield site
+    server.should_exit = server.force_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def connect(site: Site) -> Iterator[Connect]:
+    with ExitStack() as stack:
+
+        def to_it(host: str = "127.0.0.1") -> socket.socket:
+            return stack.enter_context(socket.create_connection(site.address, 30, (host, 0)))
+
+        yield to_it
+
+
+def read_all(client: socket.socket) -> bytes:
+    return b"".join(iter(lambda: client.recv(4096), b""))
+
+
+def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.2)
+    client = connect()
+    client.sendall(b"GET / HTTP/1.1\r\nX: ")
+    is_over = threading.Event()
+
+    def dribble() -> None:
+        try:
+            while not is_over.wait(0.02):
+                client.send(b"E")
+        except OSError:
+            pass
+
+    other = threading.Thread(target=dribble)
+    other.start()
+    try:
+        assert client.recv(1) == b""
+    except ConnectionResetError:
+        pass
+    finally:
+        is_over.set()
+        other.join()
+
+
+def test_a_connection_that_sends_nothing_is_closed_when_its_time_is_over(connect: Connect, site: Site) -> None:
+    site.limits.keep_alive_s = 0.2
+
+    assert connect().recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * protocol.MAX_HEAD_BYTES, b"400"),
+        (b"nonsense\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 30_000, b"413"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", b"400"),
+    ],
+    ids=["a long head", "no head", "a long body", "a broken body"],
+)
+def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
+    connect: Connect, request_bytes: bytes, status: bytes
+) -> None:
+    client = connect()
+    client.sendall(request_bytes)
+
+    assert read_all(client).startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_client_that_has_closed_its_sending_side_is_answered_and_then_let_go(connect: Connect) -> None:
+    client = connect()
+    client.sendall(POST % 2 + b"{}")
+    client.shutdown(socket.SHUT_WR)
+
+    assert read_all(client).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: Connect) -> None:
+    client = connect()
+    client.sendall(POST % 10 + b"{}")
+    client.shutdown(socket.SHUT_WR)
+
+    assert read_all(client).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_place_is_given_back_with_its_connection(connect: Connect, site: Site) -> None:
+    client = connect()
+    client.sendall(POST % 2 + b"{}")
+    assert client.recv(4096)
+    assert len(site.limits.connections.all()) == 1
+
+    client.close()
+
+    eventually(lambda: site.limits.connections.all() == [])
+    assert site.limits.connections.places.num_taken == -1  # the acceptor, which takes them, is not here

@@ -1,0 +1,271 @@
+"""All commands of an API process to Redis, sent by its event loop.
+
+The blocking connection of the worker's end is used, and read only where the loop says that something has come, so that
+nothing is switched between threads; only to connect takes one. Other threads may `ask` and `post`; replies are handled
+in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from worker.mailbox.connection import Command, RedisConnection, checked, script
+from worker.mailbox.formats import encode_submission
+from worker.mailbox.line import ResponseError
+from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, OnReply, Submission
+
+logger = logging.getLogger(__name__)
+_MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
+_MAX_BYTES = 262_144  # a packet ends with the command that reaches it
+_PAUSE_S = 0.05
+LAST_CALLS_S = 0.5  # after `stop`
+_REPLY_WITHIN_S = 2.0
+
+
+def loop_in_a_thread() -> asyncio.AbstractEventLoop:
+    """An event loop for programs that have none; it runs until it is stopped."""
+    loop = asyncio.new_event_loop()
+
+    def run() -> None:
+        loop.run_forever()
+        loop.close()
+
+    threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
+    return loop
+
+
+@dataclass(slots=True)
+class Call:
+    """A command on its way that is no ENQUEUE: of these the submissions themselves are sent."""
+
+    command: Command
+    give_up_at_s: float = 0.0
+    on_reply: OnReply | None = None
+
+
+class Sender:
+    """Sends what waits as one packet, through one connection. Every command sent here may safely be sent twice.
+
+    Requests that stand next to each other in it are enqueued by one script. One packet is under way at a time, so that
+    the more there is to send, the more goes into each. The connection opens with the first command; answers come on
+    `channel`.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, connection: RedisConnection, channel: str, limits: MailboxLimits
+    ) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._channel = channel
+        self._limits = limits
+        self._calls: deque[Call | Submission] = deque()
+        self._groups: list[Sequence[Call | Submission]] | None = None  # of each command that is under way
+        self._replies: list[Any] = []  # that have come of it
+        self._is_due = False  # a look at what waits is, or must wait for a connection or a pause
+        self._descriptor = -1
+        self._timer: asyncio.TimerHandle | None = None
+        self._stop_at_s: float | None = None
+
+    def ask(self, what: Command | Submission, patience_s: float) -> tuple[Any, str]:
+        """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused.
+
+        Never from the thread of the loop, which would wait for itself.
+        """
+        done, replies = threading.Event(), []
+
+        def on_reply(_: Any, reply: Any, run_id: str) -> None:
+            replies.append((reply, run_id))
+            done.set()
+
+        self.post(what, patience_s, on_reply)
+        # The sender gives up by itself; the margin is for a loop that died with its process (a fork).
+        if not done.wait(patience_s + 5.0):
+            raise MailboxDown("the sender does not answer")
+        ((reply, run_id),) = replies
+        return checked(reply), run_id
+
+    def post(self, what: Command | Submission, patience_s: float, on_reply: OnReply | None = None) -> None:
+        """Send without waiting for the reply."""
+        call = what if isinstance(what, Submission) else Call(what)
+        call.give_up_at_s, call.on_reply = time.monotonic() + patience_s, on_reply
+        if self._is_over():
+            _settle(call, MailboxDown("stopped"), "")
+        else:
+            self._calls.append(call)
+            self._wake_up()
+
+    def stop(self) -> None:
+        """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
+        self._stop_at_s = time.monotonic() + LAST_CALLS_S
+        self._loop.call_soon_threadsafe(self._loop.call_later, LAST_CALLS_S, self._forget)
+
+    def _is_over(self) -> bool:
+        return self._stop_at_s is not None and time.monotonic() >= self._stop_at_s
+
+    def _wake_up(self) -> None:
+        """At the end of this iteration of the loop: what else it brings goes into the same packet."""
+        if not self._is_due:
+            self._is_due = True
+            if _is_in(self._loop):
+                self._loop.call_soon(self._look)
+            else:
+                self._loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        self._is_due = False
+        if not self._calls or self._groups is not None:
+            return
+        if self._connection.is_open:
+            self._send_next()
+        else:
+            self._is_due = True
+            self._loop.run_in_executor(None, self._open).add_done_callback(lambda _: self._note_open())
+
+    def _open(self) -> None:
+        """In a thread."""
+        with suppress(MailboxDown):  # `last_error` has it
+            self._connection.open()
+
+    def _note_open(self) -> None:
+        self._is_due = False
+        if self._connection.is_open:
+            self._descriptor = self._connection.descriptor
+            self._loop.add_reader(self._descriptor, self._receive)
+            self._send_next()
+        else:
+            calls, self._calls = list(self._calls), deque()
+            self._try_again(calls, self._connection.last_error or MailboxDown("Redis does not answer"))
+
+    def _send_next(self) -> None:
+        packet = self._next_packet()
+        if not packet:
+            return
+        commands: list[Command] = []
+        groups: list[Sequence[Call | Submission]] = []
+        for kind, some in groupby(packet, key=lambda one: type(one[0])):
+            calls, words = zip(*some, strict=True)
+            groups += [calls] if kind is Submission else [(call,) for call in calls]
+            if kind is Submission:
+                words = (enqueue_command(self._channel, self._limits, [packed for (packed,) in words]),)
+            commands += words
+        self._groups = groups
+        try:
+            self._connection.send(*commands)
+        except MailboxDown as error:
+            self._break_off(error)
+        except Exception:  # nothing must end what all requests go through
+            logger.exception("a packet could not be sent")
+            self._end(MailboxDown("a packet could not be sent"))
+        else:
+            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._time_out)
+
+    def _next_packet(self) -> list[tuple[Call | Submission, Command]]:
+        """What waits and fits into one, each with its words."""
+        packet: list[tuple[Call | Submission, Command]] = []
+        num_bytes = 0
+        while self._calls and len(packet) < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
+            call = self._calls.popleft()
+            try:
+                words = (encode_submission(call, self._limits),) if isinstance(call, Submission) else call.command
+            except Exception as error:  # as above
+                logger.exception("a request cannot be written; the others go out")
+                _settle(call, [b"fault", repr(error).encode()], "")
+            else:
+                packet.append((call, words))
+                num_bytes += sum([len(word) for word in words if isinstance(word, (str, bytes))])
+        return packet
+
+    def _receive(self) -> None:
+        """Something has come."""
+        if self._groups is None:  # the other side has closed the connection
+            self._forget()
+            return
+        try:
+            self._replies += self._connection.receive_ready()
+        except MailboxDown as error:
+            self._break_off(error)
+            return
+        if len(self._replies) < len(self._groups):
+            return
+        run_id, replies = self._connection.run_id, self._replies
+        groups = self._finish_packet()
+        if self._calls:
+            self._wake_up()
+        for group, reply in zip(groups, replies, strict=True):
+            is_shared = isinstance(group[0], Submission) and not isinstance(reply, Exception)
+            for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
+                _settle(call, own, run_id)
+
+    def _finish_packet(self) -> list[Sequence[Call | Submission]]:
+        groups, self._groups, self._replies = self._groups or [], None, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return groups
+
+    def _time_out(self) -> None:
+        self._break_off(MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s"))
+
+    def _break_off(self, error: MailboxDown) -> None:
+        """Whether the packet has run is not known."""
+        self._forget()
+        self._try_again([call for group in self._finish_packet() for call in group], error)
+
+    def _end(self, error: MailboxDown) -> None:
+        self._forget()
+        for group in self._finish_packet():
+            for call in group:
+                _settle(call, error, "")
+
+    def _forget(self) -> None:
+        """Close the connection."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            self._descriptor = -1
+        self._connection.close()
+
+    def _try_again(self, calls: list[Call | Submission], error: MailboxDown) -> None:
+        now = time.monotonic()
+        for call in reversed(calls):
+            if self._stop_at_s is not None or now >= call.give_up_at_s:
+                _settle(call, error, "")
+                continue
+            if isinstance(call, Submission):
+                call.may_be_known = True
+            self._calls.appendleft(call)
+        if self._calls:
+            self._is_due = True
+            self._loop.call_later(_PAUSE_S, self._look)
+
+
+def _is_in(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether it runs in this thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:
+    """ENQUEUE for all of these encoded submissions. Its reply has one entry for each."""
+    bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
+    return script("enqueue", *bounds, *wanted)
+
+
+def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:
+    if isinstance(reply, ResponseError):
+        logger.error("Redis refused a command: %s", reply)
+    if call.on_reply is not None:
+        try:
+            call.on_reply(call, reply, run_id)
+        except Exception:  # one reply must not end the thread that all requests go through
+            logger.exception("a reply could not be handled")
