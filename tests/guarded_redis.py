@@ -17,7 +17,7 @@ from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")
@@ -78,7 +78,7 @@ class GuardedHouse(RedisHouse):
     def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
         return super().api(limits)
 
-    def worker(self, kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> RedisWorkerMailbox:
+    def worker(self, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> WorkerMailbox:
         self.mailboxes.append(mailbox := kind(self._server.client("worker")))
         mailbox.open(lambda: True)
         return mailbox

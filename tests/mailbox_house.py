@@ -26,16 +26,9 @@ from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import RedisConnection
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.observing import Found
-from worker.mailbox.protocol import (
-    ApiMailbox,
-    CancelResult,
-    MailboxLimits,
-    Submission,
-    WorkerMailbox,
-    WorkerReport,
-)
+from worker.mailbox.protocol import ApiMailbox, CancelResult, MailboxLimits, Submission, WorkerReport
 from worker.mailbox.redis_observer import RedisObserver
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 T = TypeVar("T")
 AMPLE = FreeCapacity(1_000_000)  # tokens that never bind
@@ -129,7 +122,7 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
     return eventually(lambda: worker.exchange((), AMPLE, wait_s=0.05).deliveries, within_s)[0]
 
 
-class SteppedWorkerMailbox(RedisWorkerMailbox):
+class SteppedWorkerMailbox(WorkerMailbox):
     """Each exchange waits for its replies, and no claim stands between two steps of a test."""
 
     def __init__(self, client: Redis, **options: float) -> None:
@@ -154,7 +147,7 @@ class SteppedWorkerMailbox(RedisWorkerMailbox):
 class RedisHouse:
     """Mailboxes that share one queue, over a real Redis or fakeredis."""
 
-    def __init__(self, connect: Callable[[], Redis], kind: type[RedisWorkerMailbox] = SteppedWorkerMailbox) -> None:
+    def __init__(self, connect: Callable[[], Redis], kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> None:
         self.connect = connect
         self._kind = kind
         self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
@@ -165,7 +158,7 @@ class RedisHouse:
 
     def worker(
         self, report: Callable[[], WorkerReport] = WorkerReport, is_fresh: Callable[[], bool] = lambda: True
-    ) -> RedisWorkerMailbox:
+    ) -> WorkerMailbox:
         self.mailboxes.append(mailbox := self._kind(self.connect()))
         mailbox.open(is_fresh, report)
         mailbox.exchange((), NO_CAPACITY)  # registers the epoch of its claims
@@ -175,7 +168,7 @@ class RedisHouse:
         """The deadline of a job is over, at any speed of the machine."""
         self.connect().hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
 
-    def kill(self, worker: RedisWorkerMailbox) -> None:
+    def kill(self, worker: WorkerMailbox) -> None:
         """The worker dies without a word, and the others have noticed."""
         self.mailboxes.remove(worker)
         worker._heartbeat.stop()

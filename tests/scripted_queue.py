@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 from typing import Any
 
 from redis import Redis
@@ -34,7 +34,6 @@ class ScriptedQueue:
         self.now_s = 0.0
         self.limits = MailboxLimits()
         self.tickets: dict[str, bytes] = {}  # of what was delivered
-        self._leases = count(_LEASE_S + 1)  # a lease that a DRAIN leaves as it was counts as lost
         sources = script_sources()
         self._by_digest = {script(name)[1]: _on_our_clock(source) for name, source in sources.items()}
 
@@ -83,7 +82,7 @@ class ScriptedQueue:
         if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
             self.run(script("resync", worker, _LEASE_S, _EPOCH))
         about = (room.tokens, room.requests, num_held, 0, service_s, 1)
-        arguments = (worker, next(self._leases), _EPOCH, *about)
+        arguments = (worker, _LEASE_S, _EPOCH, *about)
         needs_resync, *_, deliveries = self.run(script("drain", *arguments))
         assert not needs_resync
         self.tickets |= {row[0].decode(): row[8] for row in deliveries}
@@ -128,9 +127,9 @@ class ScriptedQueue:
 
 
 _COUNTS_READS = """local real, redis = redis, {}
-function redis.pcall(...) return real.pcall(...) end
-function redis.call(command, ...)
-  local reply = real.call(command, ...)
+function redis.call(...) return real.call(...) end
+function redis.pcall(command, ...)
+  local reply = real.pcall(command, ...)
   if command == 'LRANGE' then real.call('INCRBY', 'test:ids', #reply) end
   return reply
 end

@@ -16,7 +16,7 @@ from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.mailbox.connection import Address
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 if TYPE_CHECKING:
     from worker.model.weights import Weights
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def serve(
     settings: Settings,
     tokenizer_fingerprint: str,
-    prepare: Callable[[Engine], tuple[Engine, type[RedisWorkerMailbox]]],
+    prepare: Callable[[Engine], tuple[Engine, type[WorkerMailbox]]],
     self_test: Callable[[Weights], str],
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.

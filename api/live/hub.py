@@ -20,8 +20,8 @@ from api.observe.observer import observer_of
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Observed
 from scheduler.errors import RateLimited, ServingError
-from worker.mailbox.connection import Command, script
-from worker.mailbox.heartbeat import LIVE
+from worker.mailbox.connection import Command
+from worker.mailbox.heartbeat import LIVE, WATCH
 from worker.mailbox.protocol import ApiMailbox
 
 Ask = Callable[[Command], Any]
@@ -108,7 +108,7 @@ class Hub:
     def _look(self, number: int) -> None:
         if number % _FIGURES_EVERY == 0:
             if self._ask is not None:
-                self._ask(script("watch"))
+                self._ask(WATCH)
             seen = self._observer.observe()
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:

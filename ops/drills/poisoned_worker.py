@@ -14,14 +14,14 @@ from scheduler.batching import StepPlan
 from scheduler.settings import Settings
 from worker import process
 from worker.engine import Engine
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 from worker.model.self_test import run_self_test
 
 TOKENIZER = Tokenizer.load()
 POISON_IDS = TOKENIZER.encode(POISON).token_ids
 
 
-def poisoned(engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
+def poisoned(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
     """Dies between the plan and the forward pass."""
     plan_next = engine.policy.plan
 
@@ -32,7 +32,7 @@ def poisoned(engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
         return planned
 
     engine.policy.plan = plan
-    return engine, RedisWorkerMailbox
+    return engine, WorkerMailbox
 
 
 if __name__ == "__main__":

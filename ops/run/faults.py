@@ -20,7 +20,7 @@ from scheduler.settings import Settings
 if TYPE_CHECKING:
     from api.service.corrector import Corrector
     from worker.engine import Engine
-    from worker.mailbox.worker_end import RedisWorkerMailbox
+    from worker.mailbox.worker_end import WorkerMailbox
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ class Fault:
     engine: Callable[[Engine], Engine] = lambda engine: engine
     corrector: Callable[[Corrector], Corrector] = lambda corrector: corrector
 
-    def worker(self, engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
+    def worker(self, engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
         """For `worker.process.serve`."""
-        from worker.mailbox.worker_end import RedisWorkerMailbox
+        from worker.mailbox.worker_end import WorkerMailbox
 
-        return self.engine(engine), RedisWorkerMailbox
+        return self.engine(engine), WorkerMailbox
 
 
 def fault_of(settings: Settings) -> Fault:

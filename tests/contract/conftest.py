@@ -8,7 +8,7 @@ import pytest
 
 from tests.mailbox_house import RedisHouse
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 @pytest.fixture
@@ -21,6 +21,6 @@ def house(redis_url: str) -> Iterator[RedisHouse]:
 @pytest.fixture
 def waking_house(redis_url: str) -> Iterator[RedisHouse]:
     """Claims that block."""
-    house = RedisHouse(lambda: connect(redis_url), RedisWorkerMailbox)
+    house = RedisHouse(lambda: connect(redis_url), WorkerMailbox)
     yield house
     house.close()

@@ -10,7 +10,8 @@ from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from worker.mailbox import api_listener
-from worker.mailbox.protocol import ApiMailbox, Submission, WorkerMailbox
+from worker.mailbox.protocol import ApiMailbox, Submission
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 def nothing_is_reserved(api: ApiMailbox) -> bool:

@@ -17,7 +17,7 @@ from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import ApiMailbox, WorkerReport
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 QUEUE = "rq:queue:correct-async"
 
@@ -28,7 +28,7 @@ def client(redis_url: str) -> Redis:
 
 
 @pytest.fixture
-def worker(house: RedisHouse) -> RedisWorkerMailbox:
+def worker(house: RedisHouse) -> WorkerMailbox:
     return house.worker()
 
 
@@ -75,7 +75,7 @@ def test_rqs_tools_find_cancel_and_delete_what_waits_in_the_second_queue(house: 
 
 
 def test_an_asynchronous_dead_letter_can_be_put_back_with_rqs_tools(
-    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+    house: RedisHouse, worker: WorkerMailbox, client: Redis
 ) -> None:
     submit_async(house.api(), "a")
     assert take(worker) == ["a"]
@@ -91,7 +91,7 @@ def fetch_state(client: Redis, name: str) -> str:
 
 
 def test_while_others_wait_asynchronous_requests_hold_a_quarter_of_the_slots(
-    house: RedisHouse, worker: RedisWorkerMailbox
+    house: RedisHouse, worker: WorkerMailbox
 ) -> None:
     api = house.api()
     submit_async(api, *some("a", 40))
@@ -124,7 +124,7 @@ def test_the_head_of_the_second_queue_is_read_once_where_it_does_not_fit(queue: 
     assert queue.client.info("commandstats")["cmdstat_hmget"]["calls"] < 60 + 10
 
 
-def test_a_worker_with_one_slot_takes_turns(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_a_worker_with_one_slot_takes_turns(house: RedisHouse, worker: WorkerMailbox) -> None:
     api, taken = house.api(), []
     submit_async(api, *some("a", 10))
     api.submit_all([a_request(name) for name in some("w", 10)])
@@ -137,7 +137,7 @@ def test_a_worker_with_one_slot_takes_turns(house: RedisHouse, worker: RedisWork
 
 
 def test_where_nobody_else_waits_all_that_fits_is_taken(
-    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+    house: RedisHouse, worker: WorkerMailbox, client: Redis
 ) -> None:
     api = house.api()
     submit_async(api, *some("a", 10))
@@ -146,7 +146,7 @@ def test_where_nobody_else_waits_all_that_fits_is_taken(
     assert client.llen(QUEUE) == 3
 
 
-def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, worker: WorkerMailbox) -> None:
     api = house.api()
     api.submit_all([a_request(name) for name in some("w", 9)])
     submit_async(api, *some("a", 9))
@@ -154,7 +154,7 @@ def test_one_fits_beside_others_however_small_the_cache_is(house: RedisHouse, wo
     assert kinds(take(worker, free_tokens=320)) == "awwwwww"
 
 
-def test_all_slots_are_theirs_again_when_the_others_have_ended(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_all_slots_are_theirs_again_when_the_others_have_ended(house: RedisHouse, worker: WorkerMailbox) -> None:
     api = house.api()
     api.submit(a_request("w"))
     submit_async(api, *some("a", 40))
@@ -167,7 +167,7 @@ def test_all_slots_are_theirs_again_when_the_others_have_ended(house: RedisHouse
 
 
 def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(house: RedisHouse) -> None:
-    api, worker = house.api(), RedisWorkerMailbox(house.connect())
+    api, worker = house.api(), WorkerMailbox(house.connect())
     worker.open(lambda: True)
     try:
         worker.exchange((), AMPLE)
@@ -180,7 +180,7 @@ def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(ho
 
 
 def test_what_is_cancelled_leaves_the_second_queue_and_is_taken_by_nobody(
-    house: RedisHouse, worker: RedisWorkerMailbox, client: Redis
+    house: RedisHouse, worker: WorkerMailbox, client: Redis
 ) -> None:
     api = house.api()
     submit_async(api, "a", "b")
@@ -218,7 +218,7 @@ def test_what_a_dead_worker_held_is_run_by_another(house: RedisHouse, client: Re
     assert api.status().reserved_requests == 0
 
 
-def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse, worker: RedisWorkerMailbox) -> None:
+def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse, worker: WorkerMailbox) -> None:
     api = house.api()
     api.submit(a_request("w", 100))
     submit_async(api, "a")
@@ -228,9 +228,7 @@ def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse, worker:
     assert (ids_of(inbox), inbox.deferred_id) == ([], "w")
 
 
-def test_a_group_of_suspects_is_not_broken_up_by_an_asynchronous_turn(
-    house: RedisHouse, worker: RedisWorkerMailbox
-) -> None:
+def test_a_group_of_suspects_is_not_broken_up_by_an_asynchronous_turn(house: RedisHouse, worker: WorkerMailbox) -> None:
     api, names, drains = house.api(), some("w", 81), []
     api.submit_all([a_request(name) for name in names])
     assert take(worker) == names

@@ -17,7 +17,7 @@ from tests.scripted_queue import assert_balanced
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.redis_observer import SystemReader
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 LOAD_S = 2.5
 LEAST_LOOKS = 30
@@ -102,9 +102,9 @@ def finish_all(house: RedisHouse) -> None:
     eventually(is_empty, within_s=20)
 
 
-@pytest.mark.parametrize("kind", [SteppedWorkerMailbox, RedisWorkerMailbox])
+@pytest.mark.parametrize("kind", [SteppedWorkerMailbox, WorkerMailbox])
 def test_the_counts_balance_at_every_look_while_clients_leave_and_workers_die(
-    redis_url: str, kind: type[RedisWorkerMailbox]
+    redis_url: str, kind: type[WorkerMailbox]
 ) -> None:
     house = RedisHouse(lambda: connect(redis_url), kind)
     observatory = SystemReader(connect(redis_url))

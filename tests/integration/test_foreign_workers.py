@@ -32,7 +32,7 @@ from tests.mailbox_house import (
     take,
 )
 from worker.mailbox.protocol import CancelResult
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 RQ = str(Path(sys.executable).with_name("rq"))
 
@@ -47,7 +47,7 @@ def client(redis_url: str) -> Redis:
     return Redis.from_url(redis_url)
 
 
-def serve(worker: RedisWorkerMailbox, num: int) -> dict[str, int]:
+def serve(worker: WorkerMailbox, num: int) -> dict[str, int]:
     """Take and answer until so many have come; how often each came."""
     times: dict[str, int] = {}
 

@@ -12,9 +12,9 @@ from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.mailbox.protocol import ApiMailbox, WorkerMailbox
+from worker.mailbox.protocol import ApiMailbox
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 def test_the_same_key_attaches_to_the_running_request_from_another_replica(house: RedisHouse, redis_url: str) -> None:
@@ -95,7 +95,7 @@ def test_who_comes_when_the_last_one_has_just_left_is_answered(house: RedisHouse
 
 
 def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:
-    api, worker = house.api(), RedisWorkerMailbox(connect(redis_url), max_block_s=0.0)
+    api, worker = house.api(), WorkerMailbox(connect(redis_url), max_block_s=0.0)
     worker.open(lambda: True)
     submit_and_leave(api, worker, redis_url)
     eventually(lambda: worker.exchange((), NO_CAPACITY) == Inbox() and worker._claims.is_waiting)

@@ -30,7 +30,7 @@ from worker.mailbox.api_end import RedisApiMailbox
 from worker.mailbox.connection import Command, RedisConnection, script
 from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def client(redis_url: str) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def busy_worker(redis_url: str) -> Iterator[RedisWorkerMailbox]:
+def busy_worker(redis_url: str) -> Iterator[WorkerMailbox]:
     """As it ships: its claims stand."""
-    worker = RedisWorkerMailbox(connect(redis_url))
+    worker = WorkerMailbox(connect(redis_url))
     worker.open(lambda: True)
     yield worker
     worker.close()
@@ -85,7 +85,7 @@ def test_what_a_broken_connection_had_claimed_goes_back_to_its_place(house: Redi
     assert take(house.worker()) == ["first", "second"]  # its share
 
 
-def _exchange_without_capacity(worker: RedisWorkerMailbox) -> Inbox | None:
+def _exchange_without_capacity(worker: WorkerMailbox) -> Inbox | None:
     try:
         return worker.exchange((), NO_CAPACITY)
     except MailboxDown:
@@ -93,7 +93,7 @@ def _exchange_without_capacity(worker: RedisWorkerMailbox) -> Inbox | None:
 
 
 def test_a_full_worker_claims_nothing_and_takes_again_with_its_next_answer(
-    house: RedisHouse, busy_worker: RedisWorkerMailbox, client: Redis
+    house: RedisHouse, busy_worker: WorkerMailbox, client: Redis
 ) -> None:
     api = house.api()
     api.submit(a_request("a"))
@@ -113,7 +113,7 @@ def test_a_full_worker_claims_nothing_and_takes_again_with_its_next_answer(
 
 @pytest.mark.parametrize("capacity", [NO_CAPACITY, FreeCapacity(42)], ids=["full", "with capacity"])
 def test_a_worker_that_computes_hears_of_a_cancellation(
-    house: RedisHouse, busy_worker: RedisWorkerMailbox, capacity: FreeCapacity
+    house: RedisHouse, busy_worker: WorkerMailbox, capacity: FreeCapacity
 ) -> None:
     api = house.api()
     api.submit(a_request("a"))
@@ -202,7 +202,7 @@ def hold_packets(api: RedisApiMailbox) -> HeldPackets:
 
 
 def test_a_claim_that_stands_gives_nothing_to_read_before_something_comes(
-    house: RedisHouse, busy_worker: RedisWorkerMailbox, monkeypatch: pytest.MonkeyPatch
+    house: RedisHouse, busy_worker: WorkerMailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_end, "_BUSY_CLAIM_S", 1.5)
     house.api().submit(a_request("a"))

@@ -11,7 +11,7 @@ from scheduler.errors import NotReady, QueueFull, RequestFailed
 from scheduler.messages import Completion, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from worker.mailbox.protocol import MailboxDown, MailboxLimits, WorkerReport
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 INFINITE = b'["miniserve.correct",null,[{"version":3,"request_id":"bad","prompt":[1e999]}],{}]'
 
@@ -45,7 +45,7 @@ def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: 
         api.wait(bad)
 
 
-def _cut_the_next_packet(worker: RedisWorkerMailbox) -> None:
+def _cut_the_next_packet(worker: WorkerMailbox) -> None:
     """Of answers."""
     send = worker._outgoing.send
 
@@ -58,7 +58,7 @@ def _cut_the_next_packet(worker: RedisWorkerMailbox) -> None:
 
 
 def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house: RedisHouse) -> None:
-    api, worker = house.api(), RedisWorkerMailbox(house.connect(), max_block_s=0.0)
+    api, worker = house.api(), WorkerMailbox(house.connect(), max_block_s=0.0)
     worker.open(lambda: True)
     ticket = api.submit(a_request("a"))
     worker.exchange((), AMPLE)
@@ -78,7 +78,7 @@ def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house
     worker.close()
 
 
-def _exchange_quietly(worker: RedisWorkerMailbox) -> bool:
+def _exchange_quietly(worker: WorkerMailbox) -> bool:
     try:
         worker.exchange((), AMPLE)
     except MailboxDown:
@@ -140,7 +140,7 @@ def test_a_redis_without_memory_gives_the_work_of_the_dead_to_others(private_hou
 
 
 def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: RedisHouse) -> None:
-    api, redis, worker = private_house.api(), private_house.connect(), RedisWorkerMailbox(private_house.connect())
+    api, redis, worker = private_house.api(), private_house.connect(), WorkerMailbox(private_house.connect())
     worker.open(lambda: True)
     tickets = [api.submit(a_request(name)) for name in "abcd"]
     answers: list[Completion] = []

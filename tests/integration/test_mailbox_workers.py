@@ -12,7 +12,7 @@ from tests.recorded_requests import a_record
 from worker.mailbox import formats, replies
 from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def reserved(client: Redis) -> tuple[int, int]:
     return client.hlen("miniserve:reservations"), int(client.hget("miniserve:counts", "reserved_tokens") or 0)
 
 
-def die_without_a_word(worker: RedisWorkerMailbox) -> None:
+def die_without_a_word(worker: WorkerMailbox) -> None:
     worker._heartbeat.stop()
 
 

@@ -14,7 +14,7 @@ from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.connection import script
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.protocol import MailboxLimits
 
 USED = 1000  # bytes, of which a Redis without a limit of its own is said to have so many
@@ -104,3 +104,25 @@ def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(
     assert taken >= accepted + 1 > 50
     assert api.wait(waiting).request_id == "waiting"
     redis.config_set("maxmemory", "0")
+
+
+def test_a_client_that_leaves_a_redis_without_memory_leaves_nothing_in_the_queue(queue: ScriptedQueue) -> None:
+    queue.accept("a")
+    queue.client.config_set("maxmemory", 1)
+
+    RedisConnection(queue.client).ask_one(script("cancel", "api", "cancelled", "a"))
+
+    assert queue.client.zrange("rq:canceled:correct", 0, -1) == [b"a"]
+    assert queue.client.llen("rq:queue:correct") == queue.client.hlen("miniserve:reservations") == 0
+
+
+def test_what_a_prefill_worker_has_read_goes_on_in_a_redis_without_memory(queue: ScriptedQueue) -> None:
+    queue.accept("a")
+    queue.drain("reader")
+    queue.run(script("offer", "reader", 60_000, "a", b"keys and values"))
+    queue.run(script("resync", "writer", 1000, 1))
+    queue.client.config_set("maxmemory", 1)
+
+    *_, deliveries = RedisConnection(queue.client).ask_one(script("take_over", "writer", 1000, 1, 1000, 64, 0))
+
+    assert [row[0] for row in deliveries] == [b"a"]

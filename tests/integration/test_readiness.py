@@ -17,7 +17,7 @@ from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse, eventually, take
 from tests.running_system import ApiProcess, post_sentence, real_worker, send
 from worker.mailbox.protocol import READY_WITHIN_S
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 PROBE_EVERY_S = 0.05
 NUM_CLIENTS = 200  # at once, each with the next request as soon as the last is answered
@@ -94,7 +94,7 @@ def test_of_workers_that_differ_the_worst_is_shown(house: RedisHouse, redis_url:
     api, workers = house.api(), []
     try:
         for found in ("", "bit-identical", "tokens-differ", "same-tokens"):
-            workers.append(worker := RedisWorkerMailbox(Redis.from_url(redis_url), batch_invariance=found))
+            workers.append(worker := WorkerMailbox(Redis.from_url(redis_url), batch_invariance=found))
             worker.open(lambda: True)
         assert api.status().batch_invariance == "tokens-differ"
 

@@ -12,7 +12,7 @@ from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, post_sentence, send
 from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def with_a_wrong_password(server: GuardedRedis, user: str) -> str:
 def test_a_worker_that_redis_refuses_says_that_its_password_is_the_reason(
     server: GuardedRedis, mistaken: Callable[[GuardedRedis, str], str]
 ) -> None:
-    mailbox = RedisWorkerMailbox(connect(mistaken(server, "worker")))
+    mailbox = WorkerMailbox(connect(mistaken(server, "worker")))
 
     with pytest.raises(MailboxDown) as refusal:
         mailbox.open(lambda: True)

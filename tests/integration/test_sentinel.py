@@ -21,8 +21,9 @@ from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventua
 from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
 from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import MailboxDown, WorkerMailbox
+from worker.mailbox.protocol import MailboxDown
 from worker.mailbox.redis_py import connect
+from worker.mailbox.worker_end import WorkerMailbox
 
 FAILOVER_S = 20.0
 

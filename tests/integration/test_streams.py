@@ -15,9 +15,8 @@ from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import ApiProcess
-from worker.mailbox.protocol import WorkerMailbox
 from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
 EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]
@@ -78,7 +77,7 @@ def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, 
 
 
 def test_a_busy_worker_sends_an_edit_without_waiting_for_anything(api: ApiProcess, redis_url: str) -> None:
-    house = RedisHouse(lambda: connect(redis_url), RedisWorkerMailbox)
+    house = RedisHouse(lambda: connect(redis_url), WorkerMailbox)
     worker, stream = house.worker(), Stream(api)
     delivery = take_one(worker)
 

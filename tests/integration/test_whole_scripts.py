@@ -105,7 +105,7 @@ def packets(worker: str) -> dict[str, Command]:
         "drain": script("drain", worker, 2000, 1, 1000, 64, 1, 1, "0", 2),
         "cancel": script("cancel", "", "cancelled", "waiting", "running"),
         "resync": script("resync", worker, 2000, 2, "running"),
-        "give_back": script("give_back", worker),
+        "give_back": script("leave", worker, "1"),
         "leave": script("leave", worker),
         "beat": script("beat", "other", 2000, "0.0"),
         "register": script("register", "other", 0, "1.0", "role", "all"),

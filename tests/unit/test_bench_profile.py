@@ -27,7 +27,7 @@ from ops.bench import profile, stages
         ("/x/api/grammar/subjects.py:find;/x/api/http/routes.py:correct", "conclude"),
         ("/x/uvicorn/protocols/http/httptools_impl.py:on_url;/x/api/server/protocol.py:_feed", stages.ACCEPT),
         ("lib/asyncio/runners.py:Runner.run", stages.ACCEPT),
-        ("/x/worker/mailbox/line.py:Line.ask;/x/worker/mailbox/worker_end.py:RedisWorkerMailbox._send", "drain"),
+        ("/x/worker/mailbox/line.py:Line.ask;/x/worker/mailbox/worker_end.py:WorkerMailbox._send", "drain"),
         ("/x/scheduler/batching.py:plan;/x/worker/engine.py:Engine.step;/x/worker/actor.py:Actor._step", "schedule"),
         ("lib/threading.py:Condition.wait;lib/threading.py:Thread.run", "other"),
     ],

@@ -21,7 +21,7 @@ from typing import Any
 from worker.mailbox.connection import Command, RedisConnection, checked, script
 from worker.mailbox.formats import encode_submission
 from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import FAILURE_TTL_S, MailboxDown, MailboxLimits, OnReply, Submission
+from worker.mailbox.protocol import MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
@@ -257,8 +257,8 @@ def _is_in(loop: asyncio.AbstractEventLoop) -> bool:
 
 def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:
     """ENQUEUE for all of these encoded submissions. Its reply has one entry for each."""
-    bounds = (channel, FAILURE_TTL_S, limits.timeout_s, limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
-    return script("enqueue", *bounds, *wanted)
+    bounds = (limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
+    return script("enqueue", channel, *bounds, *wanted)
 
 
 def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:

@@ -20,27 +20,33 @@ from hiredis import pack_command
 
 from scheduler.urls import is_sentinel_url
 from worker.mailbox.line import Line, ResponseError
-from worker.mailbox.protocol import FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
+from worker.mailbox.protocol import FAILURE_TTL_S, FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
 from worker.mailbox.server import facts_of, server_fault
 
 if TYPE_CHECKING:
     from redis import Redis
 
-# Each script, and what stands between common.lua and it.
+# Each script, and what stands between core.lua and it.
 SCRIPTS = {
     # asked by the API
-    "enqueue": "accounts", "cancel": "accounts", "check": "", "find": "", "status": "", "observe": "history",
-    "learn": "learners counted", "first": "counted", "learner": "learners", "forget": "learners", "watch": "",
+    "enqueue": "accept rules", "cancel": "rules", "check": "rules", "find": "rules", "status": "rules",
+    "observe": "rules history", "learn": "rules learners counted", "first": "rules counted",
+    "learner": "rules learners", "forget": "rules learners",
     # asked by workers
-    "drain": "accounts delivery", "finish": "accounts", "progress": "accounts", "resync": "accounts recovery delivery",
-    "leave": "accounts recovery", "give_back": "accounts recovery", "reconcile": "accounts recovery",
-    "beat": "accounts recovery", "register": "accounts recovery history", "offer": "", "take_over": "accounts delivery",
+    "drain": "lease start rules delivery", "finish": "answer rules", "progress": "rules", "offer": "rules",
+    "take_over": "lease rules delivery", "resync": "rules recovery delivery", "leave": "rules recovery",
+    "reconcile": "rules recovery", "beat": "rules recovery", "register": "rules recovery history",
     # asked by both
-    "report": "history",
+    "report": "rules history",
     # asked by operators
-    "revive": "accounts", "drop": "accounts",
+    "revive": "rules", "drop": "rules",
 }  # fmt: skip
-_RULES = {"FUNCTION_NAME": FUNCTION_NAME, "KEPT_TTL_S": KEPT_TTL_S, "MAX_DATA_BYTES": MAX_DATA_BYTES}
+_RULES = {
+    "FUNCTION_NAME": FUNCTION_NAME,
+    "KEPT_TTL_S": KEPT_TTL_S,
+    "FAILURE_TTL_S": FAILURE_TTL_S,
+    "MAX_DATA_BYTES": MAX_DATA_BYTES,
+}
 Command = tuple[Any, ...]
 CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
@@ -102,7 +108,7 @@ def script_sources() -> Mapping[str, str]:
     rules = "".join([f"local {name} = {json.dumps(value)}\n" for name, value in _RULES.items()])
     folder = Path(__file__).with_name("lua")
     return {
-        name: rules + "".join([(folder / f"{part}.lua").read_text() for part in ("common", *parts.split(), name)])
+        name: rules + "".join([(folder / f"{part}.lua").read_text() for part in ("core", *parts.split(), name)])
         for name, parts in SCRIPTS.items()
     }
 

@@ -28,10 +28,10 @@ from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
+WATCH: Command = ("SET", "miniserve:watched", 1, "EX", 3)  # said once a second by one who does
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
 _REGISTER_S = 0.95  # somewhat less than the second that four beats take
-_WATCHED_S = 3.0  # after the last word of one who watches
 _MOST_FIELDS = 2000  # of a report
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
@@ -98,7 +98,7 @@ class Heartbeat:
         self._is_down = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._watched_until_s = 0.0
+        self._is_watched = False
         self._num_workers = 1
         self._register_at_s = 0.0
         self._foreign = ""  # names of RQ's own workers
@@ -147,17 +147,15 @@ class Heartbeat:
         if is_due := time.monotonic() >= self._register_at_s:
             commands += [self._registration(report), self._reporter.command(report.totals)]
             commands.append(("ZCARD", "miniserve:leases"))
-        if live := report.live(time.monotonic() < self._watched_until_s):
+        if live := report.live(self._is_watched):
             most = _LIVE_EACH * min(self._num_workers, _MOST_LIVE)
             commands += [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         beaten, *others = self._connection.ask(*commands)
         if is_due:
             self._reporter.note_reply(others[1])
-        lost_lease, num_taken_back, is_watched, is_suspended = checked(beaten)
+        lost_lease, num_taken_back, self._is_watched, is_suspended = checked(beaten)
         # A decode worker goes on with what others have begun.
         self._note_suspended(bool(is_suspended) and report.role != "decode")
-        if is_watched:
-            self._watched_until_s = time.monotonic() + _WATCHED_S
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if is_due:

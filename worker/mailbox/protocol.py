@@ -1,7 +1,7 @@
 """The contract between the two ends of the queue and the code that uses them.
 
-`RedisWorkerMailbox` and `RedisApiMailbox` keep it; tests/contract/ runs their suite. `worker.local` keeps the API's
-part of it in the modes without a queue. Importing this opens nothing.
+`WorkerMailbox` is the worker's end, `RedisApiMailbox` the API's; tests/contract/ runs their suite. `worker.local` keeps
+the API's part of it in the modes without a queue. Importing this opens nothing.
 
 A request is accepted by `enqueue`, and each of its sentences ends in exactly one completion, also where processes die.
 They run at least once; of several answers the first one counts.
@@ -20,9 +20,6 @@ from scheduler.messages import (
     Completion,
     CorrectionRequest,
     FinishReason,
-    FreeCapacity,
-    Inbox,
-    Progress,
 )
 from scheduler.settings import Settings
 
@@ -54,7 +51,6 @@ class MailboxLimits:
     result_ttl_s: int = 60
     kept_ttl_s: int = KEPT_TTL_S  # of asynchronous requests and of those with an idempotency key
     max_memory_bytes: int = 2**31  # of Redis, where it has no limit of its own
-    timeout_s: int = 30  # shown by RQ's tools; deadlines are kept by `wait`
 
     @classmethod
     def from_settings(cls, settings: Settings) -> MailboxLimits:
@@ -64,7 +60,6 @@ class MailboxLimits:
             result_ttl_s=settings.result_ttl_s,
             kept_ttl_s=max(KEPT_TTL_S, settings.result_ttl_s),
             max_memory_bytes=settings.redis_memory_mb * 2**20,
-            timeout_s=max(1, round(settings.request_timeout_s)),
         )
 
 
@@ -167,40 +162,6 @@ class WorkerReport:
     # What it did since the last beat, as JSON; '' where nothing is to be sent. Its argument: whether somebody watches.
     live: Callable[[bool], str] = lambda _: ""
     role: str = "all"
-
-
-class WorkerMailbox(Protocol):
-    """The worker's end. Used from one thread."""
-
-    def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
-        """Register and start the heartbeat, which beats only while `is_fresh()`: a hung loop loses its lease.
-
-        `report` is called from another thread. Raises MailboxDown.
-        """
-
-    def exchange(
-        self,
-        completions: Sequence[Completion],
-        capacity: FreeCapacity,
-        wait_s: float = 0.0,
-        progress: Sequence[Progress] = (),
-    ) -> Inbox:
-        """Give answers, take what has come since the last call; waits up to `wait_s` (at most MAX_BLOCK_S) for it.
-
-        Delivers at most this worker's share, as long as it fits into `capacity`; what an earlier worker died with comes
-        in groups, each alone. `progress` is published once, and not stored. An id in `cancelled_ids` is over: a
-        completion for it is ignored. Raises MailboxDown; the completions given are then kept and sent by the next call,
-        and so are those that a call before could not confirm.
-        """
-
-    def give_back(self, completions: Sequence[Completion]) -> None:
-        """The engine failed: these answers are sent, and all else that is held returns to the queue, as after a death.
-
-        Raises MailboxDown; what is held then comes again with the next exchange, under no suspicion.
-        """
-
-    def close(self) -> None:
-        """Leave: unfinished requests go back to the queue. Gives up in a few seconds if Redis is down; never raises."""
 
 
 class Reports(Protocol):

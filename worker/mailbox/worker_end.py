@@ -38,8 +38,8 @@ _CLAIM_AGAIN_S = 0.02  # after a claim that found only what must wait, or was re
 _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 
 
-class RedisWorkerMailbox:
-    """Keeps the WorkerMailbox protocol."""
+class WorkerMailbox:
+    """The worker's end. Used from one thread."""
 
     def __init__(self, where: Where, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
@@ -66,6 +66,7 @@ class RedisWorkerMailbox:
         self._num_failures, self._retry_s = 0, 0.0  # nothing is tried before that time
 
     def open(self, is_fresh: Callable[[], bool], report: Callable[[], WorkerReport] = WorkerReport) -> None:
+        """Register; beat, and call `report`, in another thread while `is_fresh()`: a hung loop loses its lease."""
         self._heartbeat.start(is_fresh, report)
 
     def exchange(
@@ -75,6 +76,12 @@ class RedisWorkerMailbox:
         wait_s: float = 0.0,
         progress: Sequence[Progress] = (),
     ) -> Inbox:
+        """Give answers, take what has come since the last call; waits up to `wait_s` (at most MAX_BLOCK_S) for it.
+
+        Delivers at most this worker's share, as long as it fits into `capacity`; what an earlier worker died with comes
+        in groups, each alone. `progress` is not stored. A completion for an id in `cancelled_ids` is ignored. Raises
+        MailboxDown; the completions are then sent by the next call, and so are those not confirmed before.
+        """
         self._accept_answers(completions)
         self._suspects &= self._held.keys()
         self._asynchronous &= self._held.keys()
@@ -112,12 +119,15 @@ class RedisWorkerMailbox:
         return inbox
 
     def give_back(self, completions: Sequence[Completion]) -> None:
+        """The engine failed: these answers are sent, and all else that is held returns to the queue, as after a death.
+        With MailboxDown it comes again with the next exchange, under no suspicion."""
         self._accept_answers(completions)
         self._held.clear()
         self._needs_resync = True  # what a standing claim brings meanwhile comes again with RESYNC
-        self._ask(script("give_back", self.name))
+        self._ask(script("leave", self.name, "1"))
 
     def close(self) -> None:
+        """Leave: unfinished requests go back to the queue. Gives up in a few seconds if Redis is down; never raises."""
         self._heartbeat.stop()
         self._claims.close()
         give_up_s = time.monotonic() + _LEAVE_PATIENCE_S  # a Redis that hangs is asked once, one that restarts again
@@ -163,7 +173,7 @@ class RedisWorkerMailbox:
         replies = self._guarded(self._outgoing.receive) if self._outgoing.is_waiting else []
         if self._in_flight:
             self.num_duplicates += self._checked(replies[0])
-            self._in_flight.clear()
+            self._in_flight = {}
 
     def _claim(self, capacity: FreeCapacity, inbox: Inbox) -> bool:
         """Let a claim stand, if capacity is left after what has just come. Return whether Redis was asked.
@@ -187,8 +197,8 @@ class RedisWorkerMailbox:
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s, block_s = now + _BUSY_CLAIM_S, 0.0
-        commands = self._claim_commands(drain, block_s)
-        self._guarded(lambda: self._claims.send(*commands[block_s <= 0 :]))  # a look of 0 s would block for ever
+        commands = self._claim_commands(drain, block_s)[block_s <= 0 :]  # a look of 0 s would block for ever
+        self._guarded(lambda: self._claims.send(*commands))
         return True
 
     def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:
@@ -232,10 +242,8 @@ class RedisWorkerMailbox:
             deliveries.append(delivery)
             self._held[request_id] = ticket
             self._had_async = bool(is_async)
-            if is_async:
-                self._asynchronous.add(request_id)
-            if delivery.is_suspect:
-                self._suspects.add(request_id)
+            self._asynchronous |= {request_id} if is_async else set()
+            self._suspects |= {request_id} if delivery.is_suspect else set()
         return tuple(deliveries)
 
     def _resync(self) -> Inbox:

@@ -14,7 +14,7 @@ from scheduler.messages import ID_MASK, Completion, Delivery
 from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
 from worker.engine import Engine
 from worker.mailbox.connection import Command, script
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
 from worker.pools.observer import HopObserver
 
@@ -67,7 +67,7 @@ class DecodeEngine(Engine):
         return super()._placed(plan)
 
 
-class DecodeEnd(RedisWorkerMailbox):
+class DecodeEnd(WorkerMailbox):
     """Its queue are the offers."""
 
     def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:

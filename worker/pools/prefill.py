@@ -16,7 +16,7 @@ from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, 
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
 from worker.mailbox.connection import script
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import MovableDecoder, PromptState, pack, weights_digest
 
 KEPT_MS = 10_000  # the bytes of an offer; a worker that takes it over later reads the prompt
@@ -71,7 +71,7 @@ class PrefillEngine(Engine):
         return Handed(sequence.output_ids[-1], sequence.queue_s, prefill_s, state)
 
 
-class PrefillEnd(RedisWorkerMailbox):
+class PrefillEnd(WorkerMailbox):
     """Makes offers, and hears what was taken over."""
 
     def __init__(self, *about: Any, **more: Any) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from time import monotonic
 
 from worker.engine import Engine
-from worker.mailbox.worker_end import RedisWorkerMailbox
+from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.decode import DecodeEnd, DecodeEngine
 from worker.pools.prefill import PrefillEnd, PrefillEngine
 
 
-def prefill(engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
+def prefill(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
     """For `worker.process.serve`."""
     return PrefillEngine(engine, monotonic), PrefillEnd
 
 
-def decode(engine: Engine) -> tuple[Engine, type[RedisWorkerMailbox]]:
+def decode(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
     """For the same."""
     return DecodeEngine(engine, monotonic), DecodeEnd

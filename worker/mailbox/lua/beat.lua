@@ -2,19 +2,20 @@
 -- ARGV: worker, lease s, seconds since its last iteration.
 -- Returns { lost lease, number of requests taken back, somebody watches, suspended }
 local worker, lease_s, idle_s = unpack(ARGV)
-local now, key, taken_back = clock(), 'rq:worker:' .. worker, 0
+local key, taken_back = 'rq:worker:' .. worker, 0
 -- First a write that a Redis without memory takes: then it takes the others, and the work of the dead is not left with them.
-local is_watched, had_lease = redis.call('DEL', 'miniserve:watch:' .. worker), redis.call('ZSCORE', LEASES, worker)
-redis.call('ZADD', LEASES, now + tonumber(lease_s), worker)
-redis.call('HSET', key, 'turned_at', string.format('%.3f', now - tonumber(idle_s)))
-if not had_lease then redis.call('EXPIRE', key, 60) end -- until it registers
+call('DEL', 'miniserve:nothing')
+local had_lease = call('ZSCORE', LEASES, worker)
+call('ZADD', LEASES, now + tonumber(lease_s), worker)
+call('HSET', key, 'turned_at', string.format('%.3f', now - tonumber(idle_s)))
+if not had_lease then call('EXPIRE', key, 60) end -- until it registers
 
 -- If our own lease had run out too, it was Redis that stood still and not the others that died: wait for another beat.
 if had_lease and tonumber(had_lease) > now then
-  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
+  for _, dead in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', now)) do
     taken_back = taken_back + take_from(dead, true)
     unregister(dead)
   end
 end
 close()
-return { had_lease and 0 or 1, taken_back, is_watched, redis.call('EXISTS', SUSPENDED) }
+return { had_lease and 0 or 1, taken_back, call('EXISTS', 'miniserve:watched'), call('EXISTS', SUSPENDED) }

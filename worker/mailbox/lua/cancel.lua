@@ -2,6 +2,7 @@
 -- While another process still waits, a job lives on. ARGV: channel, 'cancelled' or 'expired', ids.
 -- Returns of each: 'over', 'kept', 'canceled' or 'requested'.
 local channel, why = unpack(ARGV, 1, 2)
+call('DEL', 'miniserve:nothing') -- the first write is one that a Redis without memory takes: then it takes the others
 
 local function without(channels, own)
   local others = {}
@@ -13,10 +14,10 @@ end
 
 -- Take it out of where it is, unless a live worker runs it.
 local function take_out(id, status, worker)
-  if status == 'started' then return not is_leased(worker) and redis.call('ZREM', WIP, id .. ':' .. worker) > 0 end
-  if redis.call('LREM', QUEUE, 1, id) + redis.call('LREM', ASYNC, 1, id) > 0 then return true end
-  for _, each in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-    if redis.call('LREM', claim_key(each), 1, id) > 0 then return true end
+  if status == 'started' then return not is_leased(worker) and call('ZREM', WIP, id .. ':' .. worker) > 0 end
+  if call('LREM', QUEUE, 1, id) + call('LREM', ASYNC, 1, id) > 0 then return true end
+  for _, each in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+    if call('LREM', claim_key(each), 1, id) > 0 then return true end
   end
   return false
 end
@@ -28,7 +29,7 @@ local function cancel(id)
   if status ~= 'queued' and status ~= 'started' and not is_failed then return 'over' end
   if channel ~= '' then
     reply_to = without(reply_to, channel)
-    redis.call('HSET', job_key(id), 'reply_to', reply_to)
+    call('HSET', job_key(id), 'reply_to', reply_to)
     if reply_to ~= '' then return 'kept' end
   end
   if is_failed then put_back(id) end
@@ -37,8 +38,8 @@ local function cancel(id)
     return 'canceled'
   end
   -- Its worker gets the id, and the next worker to take it sees the mark.
-  redis.call('HSET', job_key(id), 'cancel_requested', why)
-  if status == 'started' and is_leased(worker) then redis.call('HSET', inbox_key(worker), id, why) end
+  call('HSET', job_key(id), 'cancel_requested', why, 'special', 1)
+  if status == 'started' and is_leased(worker) then call('HSET', inbox_key(worker), id, why) end
   return 'requested'
 end
 

@@ -2,6 +2,6 @@
 local function is_new(id, is_first, field)
   if id == '' then return true end
   local record = request_key(id)
-  if redis.call('EXISTS', record) == 0 then return is_first end -- nobody can have it again
+  if call('EXISTS', record) == 0 then return is_first end -- nobody can have it again
   return redis.pcall('HSETNX', record, field or 'counted', 1) == 1
 end

@@ -14,10 +14,10 @@ local function shorten_record(request)
     end
   end
   if not latest_id then
-    redis.call('DEL', key)
+    call('DEL', key)
   else
-    redis.call('EXPIRE', key, math.max(1, redis.call('TTL', job_key(latest_id))))
-    redis.call('HSET', key, 'kept_until', latest_s)
+    call('EXPIRE', key, math.max(1, call('TTL', job_key(latest_id))))
+    call('HSET', key, 'kept_until', latest_s)
   end
 end
 
@@ -25,7 +25,7 @@ local job = read(id, 'status', 'request')
 if is_undone(id, job.status) then return 'queued' end
 if job.status ~= 'failed' then return job.status or '' end
 if job.request then shorten_record(job.request) end
-redis.call('ZREM', registry_of('failed'), id)
-redis.call('DEL', job_key(id), 'rq:results:' .. id)
+call('ZREM', registry_of('failed'), id)
+call('DEL', job_key(id), 'rq:results:' .. id)
 close()
 return 'dropped'

@@ -1,22 +1,6 @@
--- ENQUEUE: accept the jobs of HTTP requests, or attach to those known, or refuse them: of each request all or none. One
--- script, so that N API replicas never overshoot the bound and nothing of a refused text stays behind.
--- ARGV: channel, failure ttl, timeout, greatest number of requests, of tokens, memory in bytes of a Redis without a limit of
--- its own; then each HTTP request as JSON (formats.py: encode_submission).
--- Returns per request { 'accepted' | 'attached' | 'conflict' }; { 'known', id }: the key stands for that request, and its
--- jobs are to be asked for; { 'full', ... }, { 'share', ... }, { 'memory', ... }, { 'late', ... } and { 'limit', ... } with the
--- numbers of the refusal; { 'fault', what cannot be read }.
-local own_channel, failure_ttl, timeout, max_requests, max_tokens, max_memory = unpack(ARGV, 1, 6)
-max_requests, max_tokens = tonumber(max_requests), tonumber(max_tokens)
-local now = clock()
-local sums = counts('reserved_requests', 'reserved_tokens', 'service_rate', 'used_memory', 'max_memory', 'accepted', 'law_us')
-local num_open, num_tokens, rate = sums.reserved_requests or 0, sums.reserved_tokens or 0, sums.service_rate or 0
--- As a beat or a report saw it within the last second; 0 where no user of ours may ask. What was accepted must always find
--- room to run and to end, so that a quarter is left for it; what is kept for ten minutes is refused first.
-local used_memory, MEMORY_SHARE, KEPT_SHARE = sums.used_memory or 0, 3 / 4, 1 / 2
-max_memory = (sums.max_memory or 0) > 0 and sums.max_memory or tonumber(max_memory)
+-- ENQUEUE, of requests that are not plain, or for which there may be no room.
 -- Of the queue's own bound what nobody waits for leaves an eighth to those who wait.
 local ASYNC_SHARE = 0.875
-local pushed, pushed_async = {}, {} -- each accepted a microsecond after the one before, so that their order outlives their worker
 
 -- What each client holds, by its number; read once, and only in a queue that is half full.
 local held
@@ -29,7 +13,7 @@ end
 local function held_by(client)
   if not held then
     held = {}
-    for _, text in ipairs(redis.call('HVALS', RESERVATIONS)) do hold(text) end
+    for _, text in ipairs(call('HVALS', RESERVATIONS)) do hold(text) end
     for at = 2, #reserved, 2 do hold(reserved[at]) end -- by this script, and not written yet
   end
   return held[client] or { requests = 0, tokens = 0 }
@@ -52,12 +36,12 @@ local function refusal(wanted)
     return { 'share', held_by(client).requests, held_by(client).tokens, tostring(rate) }
   elseif num_open + num_new > max_requests * part or num_tokens + new_tokens > max_tokens * part then
     return { 'full', num_open, num_tokens, tostring(rate) }
-  elseif used_memory > most_memory then
-    return { 'memory', used_memory, most_memory }
+  elseif sums.used_memory > most_memory then
+    return { 'memory', sums.used_memory, most_memory }
   -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
   elseif within_s and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > within_s then
     -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
-    local behind = is_async and 0 or math.min(1, redis.call('LLEN', ASYNC) / num_open)
+    local behind = is_async and 0 or math.min(1, call('LLEN', ASYNC) / num_open)
     local tokens = num_tokens * (1 - behind) + new_tokens
     if tokens / rate > within_s then return { 'late', tokens, tostring(rate) } end
   end
@@ -100,7 +84,7 @@ local function plan(text)
   for _, job in ipairs(wanted.jobs) do
     checked(job.tokens, 1)
     local known = wanted.may_be_known and read(job.id, 'status', 'reply_to') or {}
-    if known.status and (known.status ~= 'canceled' or redis.call('HEXISTS', RESERVATIONS, job.id) == 1) then -- what our scripts cancelled begins again
+    if known.status and (known.status ~= 'canceled' or call('HEXISTS', RESERVATIONS, job.id) == 1) then -- what our scripts cancelled begins again
       job.reply_to, num_known = known.reply_to or '', num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     else
@@ -132,29 +116,29 @@ local function attach(wanted, job, channel)
   if wanted.streams then set('streams', 1) end -- from its next start on
   if reply_to == '' then -- the last one has just left, and the worker may not know it yet
     set('cancel_requested', '')
-    if known.worker_name then redis.call('HDEL', inbox_key(known.worker_name), job.id) end
+    if known.worker_name then call('HDEL', inbox_key(known.worker_name), job.id) end
   end
   if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
     set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
   end
-  if #fields > 0 then redis.call('HSET', job_key(job.id), unpack(fields)) end
+  if #fields > 0 then call('HSET', job_key(job.id), unpack(fields)) end
 end
 
 local function keep_record(wanted, num_running)
   local record, ids = wanted.record, {}
   for at, job in ipairs(wanted.jobs) do ids[at] = job.id end
   local key, ttl = request_key(record.id), record.ttl
-  local num_added = redis.call('HSET', key, 'jobs', table.concat(ids, ' '), 'open', num_running, 'document',
+  local num_added = call('HSET', key, 'jobs', table.concat(ids, ' '), 'open', num_running, 'document',
     record.document, 'digest', record.digest, 'maker', record.maker)
   -- The tokens of its answers count when they are first given: to the client that waits here, or to one that asks later.
-  if num_added == 5 and not wanted.is_async then redis.call('HSET', key, 'paid', 1) end
-  local left = num_added == 5 and -1 or redis.call('TTL', key)
+  if num_added == 5 and not wanted.is_async then call('HSET', key, 'paid', 1) end
+  local left = num_added == 5 and -1 or call('TTL', key)
   if left < 0 or num_running > 0 and left < ttl then
-    redis.call('EXPIRE', key, ttl)
+    call('EXPIRE', key, ttl)
   else
     ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
   end
-  if record.key then redis.call('SET', 'miniserve:key:' .. record.key, record.id, 'EX', ttl) end
+  if record.key then call('SET', 'miniserve:key:' .. record.key, record.id, 'EX', ttl) end
 end
 
 local function accept(wanted)
@@ -164,36 +148,29 @@ local function accept(wanted)
       attach(wanted, job, channel)
     else
       if wanted.may_be_known then release(job.id) end -- of a job that was deleted by hand a moment ago
-      -- A Redis without memory refuses a script at its first write, if that needs some, and this is it: nothing half done.
-      redis.call('HSET', job_key(job.id),
-        'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(), 'description', 'correct: at most ' .. job.tokens .. ' tokens',
-        'origin', wanted.is_async and 'correct-async' or 'correct', 'status', 'queued', 'timeout', timeout, 'result_ttl', wanted.ttl, 'failure_ttl', failure_ttl,
-        'reserved_tokens', job.tokens, 'reply_to', channel, 'accepted_at', string.format('%.6f', now + (#pushed + #pushed_async) / 1000000),
-        'deadline', wanted.deadline, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
-        'is_plain', not (record or wanted.may_be_known) and 1 or '')
+      write_job(job, wanted, channel)
+      call('HSET', job_key(job.id), 'special', 1, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
-        redis.call('PERSIST', job_key(job.id))
-        redis.call('HDEL', job_key(job.id), 'expired')
-        redis.call('ZREM', registry_of('canceled'), job.id)
+        call('PERSIST', job_key(job.id))
+        call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group')
+        call('ZREM', registry_of('canceled'), job.id)
       end
-      reserve(job.id, job.tokens, wanted.client)
+      count_reserved(job.tokens)
       if held then hold(reserved[#reserved]) end
-      table.insert(wanted.is_async and pushed_async or pushed, job.id)
     end
   end
   num_open, num_tokens = num_open + wanted.num_new, num_tokens + wanted.new_tokens
-  if wanted.used_until then redis.call('SET', 'miniserve:limit:' .. wanted.client, wanted.used_until, 'EX', wanted.used_for_s) end
+  if wanted.used_until then call('SET', 'miniserve:limit:' .. wanted.client, wanted.used_until, 'EX', wanted.used_for_s) end
   if record then keep_record(wanted, wanted.num_running + wanted.num_new) end
   return { wanted.num_known > 0 and 'attached' or 'accepted' }
 end
 
-local replies = {}
-for at = 7, #ARGV do
+for _, at in ipairs(others) do
   local is_sound, reply, wanted = pcall(plan, ARGV[at])
   if not is_sound then reply = { 'fault', type(reply) == 'table' and reply.err or tostring(reply) } end
-  replies[#replies + 1] = reply or accept(wanted)
+  replies[at - FIRST + 1] = reply or accept(wanted)
 end
-if #pushed > 0 then in_slices('RPUSH', QUEUE, pushed) end
-if #pushed_async > 0 then in_slices('RPUSH', ASYNC, pushed_async) end
+in_slices('RPUSH', QUEUE, pushed)
+in_slices('RPUSH', ASYNC, pushed_async)
 close()
 return replies

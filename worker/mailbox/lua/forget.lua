@@ -1,7 +1,7 @@
 -- FORGET: a learner, at once. ARGV: learner, seconds for which what other replicas report of it comes too late.
 local learner, seconds = unpack(ARGV)
-redis.call('SET', 'miniserve:forgotten:' .. learner, '', 'EX', seconds)
+call('SET', 'miniserve:forgotten:' .. learner, '', 'EX', seconds)
 local holder = fields_of(learner_key(learner), 'holder').holder
-redis.call('DEL', learner_key(learner))
+call('DEL', learner_key(learner))
 drop_entry((holder or '') .. ':' .. learner)
 return 0

@@ -2,6 +2,13 @@
 local HISTORY_ROWS, HISTORY_STEP_S = 120, 0.95 -- somewhat less than the second that the beats come in
 local ENDS = { 'done', 'failed', 'cancelled', 'expired', 'removed' }
 
+-- A hash by name.
+local function hash_of(key)
+  local hash, flat = {}, call('HGETALL', key)
+  for at = 1, #flat, 2 do hash[flat[at]] = flat[at + 1] end
+  return hash
+end
+
 local function info_of(section) -- '' where users may not ask
   local facts = redis.pcall('INFO', section)
   return type(facts) == 'string' and facts or ''
@@ -11,7 +18,7 @@ end
 local function moment(now)
   local sums = {}
   for what, text in pairs(hash_of(COUNTS)) do sums[what] = number(text) end
-  local area_us = redis.call('HLEN', RESERVATIONS) * law_us() + (sums.law_us or 0)
+  local area_us = call('HLEN', RESERVATIONS) * law_us + (sums.law_us or 0)
   local row = { accepted = sums.accepted or 0, ended = 0 }
   row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
@@ -45,11 +52,11 @@ end
 -- RQ's own workers on our queues. One that was killed leaves its name behind, and its hash for a while.
 local function foreign_workers()
   local keys, names = {}, {}
-  for _, key in ipairs(redis.call('SMEMBERS', 'rq:workers:correct')) do keys[key] = true end
-  for _, key in ipairs(redis.call('SMEMBERS', 'rq:workers:correct-async')) do keys[key] = true end
+  for _, key in ipairs(call('SMEMBERS', 'rq:workers:correct')) do keys[key] = true end
+  for _, key in ipairs(call('SMEMBERS', 'rq:workers:correct-async')) do keys[key] = true end
   for key in pairs(keys) do
     local name, facts = string.match(key, '^rq:worker:(.*)$'), fields_of(key, 'birth', 'death')
-    if name and facts.birth and not facts.death and not redis.call('ZSCORE', LEASES, name) then names[#names + 1] = name end
+    if name and facts.birth and not facts.death and not call('ZSCORE', LEASES, name) then names[#names + 1] = name end
   end
   table.sort(names)
   return names
@@ -59,7 +66,7 @@ end
 local LATEST = 32
 local function failed_by_others()
   local ids = {}
-  for _, id in ipairs(redis.call('ZREVRANGE', registry_of('failed'), 0, LATEST - 1)) do
+  for _, id in ipairs(call('ZREVRANGE', registry_of('failed'), 0, LATEST - 1)) do
     local last = results_of(id, 1)[1]
     if last and not field_of(last, 'return_value') then ids[#ids + 1] = id end
   end
@@ -67,11 +74,11 @@ local function failed_by_others()
 end
 
 local function remember(now)
-  local last = redis.call('LINDEX', HISTORY, -1)
+  local last = call('LINDEX', HISTORY, -1)
   local last_s = last and string.match(last, '"at_s":([%d.]+)') -- all of it is decoded 20 times as slowly
   if math.abs(now - (number(last_s) or 0)) < HISTORY_STEP_S then return end
   local used, most = memory_facts()
-  redis.call('HSET', COUNTS, 'used_memory', string.format('%.0f', used), 'max_memory', string.format('%.0f', most))
-  redis.call('RPUSH', HISTORY, moment(now))
-  redis.call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
+  call('HSET', COUNTS, 'used_memory', string.format('%.0f', used), 'max_memory', string.format('%.0f', most))
+  call('RPUSH', HISTORY, moment(now))
+  call('LTRIM', HISTORY, -HISTORY_ROWS, -1)
 end

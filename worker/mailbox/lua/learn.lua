@@ -7,8 +7,8 @@ local process, serial, ttl, max_memory, most_verbs = unpack(ARGV, 1, 5)
 local LEARNER_BYTES = 65536 -- of memory for each: the most that one takes is a seventh of it
 local reported = 'miniserve:reported:' .. process
 if (number(redis.pcall('GET', reported)) or 0) >= tonumber(serial) then return 0 end
-redis.call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
-local now = string.format('%.0f', clock())
+call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
+local now = string.format('%.0f', now)
 
 -- One read and one write for all of an answer. Returns whose the learner is.
 local function add(key, client, num_texts, first, stop)
@@ -37,8 +37,8 @@ local function add(key, client, num_texts, first, stop)
     fields[#fields + 1] = name
     fields[#fields + 1] = now
   end
-  redis.call('HSET', key, 'verbs', verbs, unpack(fields))
-  redis.call('EXPIRE', key, ttl)
+  call('HSET', key, 'verbs', verbs, unpack(fields))
+  call('EXPIRE', key, ttl)
   return holder
 end
 
@@ -47,7 +47,7 @@ while at <= #ARGV do
   local learner, client, id, is_first, num_texts, num_edits = unpack(ARGV, at, at + 5)
   local first = at + 6
   at = first + 2 * tonumber(num_edits)
-  if redis.call('EXISTS', 'miniserve:forgotten:' .. learner) == 0 and is_new(id, is_first == '1') then
+  if call('EXISTS', 'miniserve:forgotten:' .. learner) == 0 and is_new(id, is_first == '1') then
     local holder = add(learner_key(learner), client, num_texts, first, at - 1)
     lately[holder] = lately[holder] or {}
     lately[holder][learner] = true
@@ -56,30 +56,30 @@ end
 
 for holder, learners in pairs(lately) do
   for learner in pairs(learners) do
-    redis.call('ZADD', LEARNERS, now, holder .. ':' .. learner)
-    redis.call('ZADD', held_key(holder), now, learner)
+    call('ZADD', LEARNERS, now, holder .. ':' .. learner)
+    call('ZADD', held_key(holder), now, learner)
   end
-  redis.call('EXPIRE', held_key(holder), ttl)
+  call('EXPIRE', held_key(holder), ttl)
   count_held(holder)
 end
-for _, entry in ipairs(redis.call('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
+for _, entry in ipairs(call('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
 
 -- Where all have one learner the oldest of all makes room. A holder that has none was miscounted by somebody else.
 local function entry_too_many()
-  local holder, num = unpack(redis.call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
-  if not holder or tonumber(num) == 1 then return redis.call('ZRANGE', LEARNERS, 0, 0)[1] end
-  local oldest = redis.call('ZRANGE', held_key(holder), 0, 0)[1]
+  local holder, num = unpack(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
+  if not holder or tonumber(num) == 1 then return call('ZRANGE', LEARNERS, 0, 0)[1] end
+  local oldest = call('ZRANGE', held_key(holder), 0, 0)[1]
   if oldest then return holder .. ':' .. oldest end
   count_held(holder)
 end
 
 local memory = counts('max_memory').max_memory or 0
 local most = math.floor((memory > 0 and memory or tonumber(max_memory)) / LEARNER_BYTES)
-for _ = 1, math.min(redis.call('ZCARD', LEARNERS) - most, 1000) do
+for _ = 1, math.min(call('ZCARD', LEARNERS) - most, 1000) do
   local entry = entry_too_many()
   if entry then
     local holder, learner = owner_of(entry)
-    if (fields_of(learner_key(learner), 'holder').holder or '') == holder then redis.call('DEL', learner_key(learner)) end
+    if (fields_of(learner_key(learner), 'holder').holder or '') == holder then call('DEL', learner_key(learner)) end
     drop_entry(entry)
   end
 end

@@ -1,2 +1,2 @@
 -- LEARNER: what is counted of one. ARGV: learner.
-return redis.call('HGETALL', learner_key(ARGV[1]))
+return call('HGETALL', learner_key(ARGV[1]))

@@ -11,14 +11,14 @@ local function learner_key(learner) return 'miniserve:learner:' .. learner end
 local function held_key(holder) return 'miniserve:learners:' .. holder end
 
 local function count_held(holder)
-  local num = redis.call('ZCARD', held_key(holder))
-  if num > 0 then redis.call('ZADD', HOLDERS, num, holder) else redis.call('ZREM', HOLDERS, holder) end
+  local num = call('ZCARD', held_key(holder))
+  if num > 0 then call('ZADD', HOLDERS, num, holder) else call('ZREM', HOLDERS, holder) end
 end
 
 -- The caller deletes the hash.
 local function drop_entry(entry)
   local holder, learner = owner_of(entry)
-  redis.call('ZREM', LEARNERS, entry)
-  redis.call('ZREM', held_key(holder), learner)
+  call('ZREM', LEARNERS, entry)
+  call('ZREM', held_key(holder), learner)
   count_held(holder)
 end

@@ -3,13 +3,12 @@
 local LOOK_AT = 64 -- those that began first
 local FACTS = { 'num_running', 'num_waiting', 'kv_reserved_tokens', 'kv_budget_tokens', 'max_slots',
   'max_prefill_rows', 'computed_tokens_per_s', 'role' }
-redis.call('XLEN', 'miniserve:live') -- no other script would put it away where it is no stream
-local now = clock()
-local moments = redis.call('LRANGE', HISTORY, 0, -1)
+call('XLEN', 'miniserve:live') -- no other script would put it away where it is no stream
+local moments = call('LRANGE', HISTORY, 0, -1)
 moments[#moments + 1] = moment(now)
 
 local workers, held_waiting = {}, 0
-for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+for _, worker in ipairs(call('ZRANGE', LEASES, 0, -1)) do
   local facts = fields_of('rq:worker:' .. worker, 'turned_at', unpack(FACTS))
   held_waiting = held_waiting + (number(facts.num_waiting, 0) or 0)
   if (number(facts.turned_at) or 0) >= now - tonumber(ARGV[1]) then
@@ -27,28 +26,28 @@ end
 -- Not asked of the workers: one that stands still is forgotten after a minute, and what it holds is not. Many are begun
 -- in the same moment, and their order is that of their ids.
 local oldest_running = 0
-for _, member in ipairs(redis.call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
+for _, member in ipairs(call('ZRANGE', WIP, 0, LOOK_AT - 1)) do
   oldest_running = math.max(oldest_running, age((owner_of(member))))
 end
 local used_memory, max_memory, policy = memory_facts()
 local refused = redis.pcall('DEL', 'miniserve:nothing') -- Redis refuses it as it refuses any other write
-local num_open = redis.call('HLEN', RESERVATIONS)
+local num_open = call('HLEN', RESERVATIONS)
 return {
   moments,
-  redis.call('HGETALL', COUNTS),
-  redis.call('HGETALL', TOTALS),
+  call('HGETALL', COUNTS),
+  call('HGETALL', TOTALS),
   workers,
-  redis.call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
+  call('ZCOUNT', APIS, now - API_TTL_S, '+inf'),
   num_queued(),
   num_open,
-  math.max(0, redis.call('ZCARD', WIP) - held_waiting), -- running
-  tostring(math.max(age(redis.call('LINDEX', QUEUE, 0)), age(redis.call('LINDEX', ASYNC, 0)))),
+  math.max(0, call('ZCARD', WIP) - held_waiting), -- running
+  tostring(math.max(age(call('LINDEX', QUEUE, 0)), age(call('LINDEX', ASYNC, 0)))),
   tostring(oldest_running),
-  redis.call('ZCARD', registry_of('failed')) - #failed_by_others(),
+  call('ZCARD', registry_of('failed')) - #failed_by_others(),
   used_memory,
   max_memory,
   policy,
   foreign_workers(),
   type(refused) == 'table' and refused.err or '',
-  redis.call('EXISTS', SUSPENDED),
+  call('EXISTS', SUSPENDED),
 }

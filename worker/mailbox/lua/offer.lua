@@ -12,23 +12,23 @@ local memory = counts('max_memory').max_memory or 0
 if memory > 0 then MOST_BYTES = math.min(MOST_BYTES, memory / 8) end
 local OFFERS, HANDOFFS = 'miniserve:offers', 'miniserve:handoffs'
 local bytes, taken = 0, 0
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', HANDOFFS, clock(), '+inf')) do
+for _, member in ipairs(call('ZRANGEBYSCORE', HANDOFFS, now, '+inf')) do
   local _, size = owner_of(member)
   bytes = bytes + (number(size, 0) or 0)
 end
 for at = 3, #ARGV, 2 do
   local id, handoff = ARGV[at], ARGV[at + 1]
   local job, key, offer = read(id, 'status', 'worker_name'), 'miniserve:handoff:' .. id, id .. ':' .. worker
-  local more = redis.call('EXISTS', key) == 1 and 0 or #handoff
-  local has_room = redis.call('LLEN', OFFERS) < MOST_OFFERS and (bytes == 0 or more == 0 or bytes + more <= MOST_BYTES)
+  local more = call('EXISTS', key) == 1 and 0 or #handoff
+  local has_room = call('LLEN', OFFERS) < MOST_OFFERS and (bytes == 0 or more == 0 or bytes + more <= MOST_BYTES)
   if job.status == 'started' and job.worker_name == worker and has_room then
     redis.set_repl(redis.REPL_NONE)
-    redis.call('SET', key, handoff, 'PX', kept_ms) -- the first write: a Redis without memory refuses it, and so all of this
+    call('SET', key, handoff, 'PX', kept_ms) -- the first write: a Redis without memory refuses it, and so all of this
     redis.set_repl(redis.REPL_ALL)
-    redis.call('ZADD', HANDOFFS, clock() + kept_ms / 1000, id .. ':' .. #handoff)
-    if more > 0 or not redis.call('LPOS', OFFERS, offer) then redis.call('RPUSH', OFFERS, offer) end
+    call('ZADD', HANDOFFS, now + kept_ms / 1000, id .. ':' .. #handoff)
+    if more > 0 or not call('LPOS', OFFERS, offer) then call('RPUSH', OFFERS, offer) end
     bytes, taken = bytes + more, taken + 1
   end
 end
-redis.call('ZREMRANGEBYSCORE', HANDOFFS, '-inf', clock())
+call('ZREMRANGEBYSCORE', HANDOFFS, '-inf', now)
 return taken

@@ -4,25 +4,25 @@
 local claimer, num_changed = ARGV[1], 0
 local is_placed = {}
 for _, list in ipairs({ QUEUE, ASYNC }) do
-  for _, id in ipairs(redis.call('LRANGE', list, 0, -1)) do is_placed[id] = true end
+  for _, id in ipairs(call('LRANGE', list, 0, -1)) do is_placed[id] = true end
 end
-for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
-for _, live in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
-  for _, id in ipairs(redis.call('LRANGE', claim_key(live), 0, -1)) do is_placed[id] = true end
+for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
+for _, live in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+  for _, id in ipairs(call('LRANGE', claim_key(live), 0, -1)) do is_placed[id] = true end
 end
 
 for id in pairs(is_placed) do
   local job = read(id, 'reserved_tokens', 'status')
   local tokens = (job.status == 'queued' or job.status == 'started') and number(job.reserved_tokens, 1, MOST_TOKENS)
-  if tokens and redis.call('HEXISTS', RESERVATIONS, id) == 0 then
+  if tokens and call('HEXISTS', RESERVATIONS, id) == 0 then
     accept_again(id, tokens)
     num_changed = num_changed + 1
   end
 end
-for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
+for _, id in ipairs(call('HKEYS', RESERVATIONS)) do
   local status = read(id, 'status').status
   if status == 'canceled' then -- with RQ's tools
-    redis.call('ZREM', registry_of('canceled') .. '-async', id)
+    call('ZREM', registry_of('canceled') .. '-async', id)
     cancel_job(id, 'cancelled', 'waiting')
     num_changed = num_changed + 1
   elseif status ~= 'queued' and status ~= 'started' and not UNDONE[status or ''] then
@@ -34,7 +34,7 @@ for _, id in ipairs(redis.call('HKEYS', RESERVATIONS)) do
 end
 close()
 
-local reservations, sum = redis.call('HVALS', RESERVATIONS), 0
+local reservations, sum = call('HVALS', RESERVATIONS), 0
 for _, each in ipairs(reservations) do sum = sum + (reservation_of(each)) end
-redis.call('HSET', COUNTS, 'reserved_tokens', sum, 'reserved_requests', #reservations)
+call('HSET', COUNTS, 'reserved_tokens', sum, 'reserved_requests', #reservations)
 return num_changed

@@ -1,6 +1,6 @@
 local function ids_run_by(worker)
   local ids = {}
-  for _, member in ipairs(redis.call('ZRANGE', WIP, 0, -1)) do
+  for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do
     local id, owner = owner_of(member)
     if owner == worker then ids[#ids + 1] = id end
   end
@@ -15,7 +15,8 @@ local function suspect(ids)
   for at, id in ipairs(ids) do
     local job = read(id, 'group', 'attempts')
     local group, attempts = job.group and id or ids[at - (at - 1) % size], attempts_of(job.attempts)
-    redis.call('HSET', job_key(id), 'group', group, 'attempts', #ids == 1 and attempts + 1 or attempts)
+    call('HSET', job_key(id), 'group', group, 'attempts', #ids == 1 and attempts + 1 or attempts,
+      'special', 1)
   end
 end
 
@@ -33,7 +34,7 @@ local function requeue(ids, dead, claimer)
       cancel_job(id, job.cancel_requested, 'running')
     elseif job.status == 'started' or job.status == 'queued' or is_failed then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
-      if is_failed then put_back(id) else redis.call('HSET', job_key(id), 'status', 'queued', 'worker_name', '') end
+      if is_failed then put_back(id) else call('HSET', job_key(id), 'status', 'queued', 'worker_name', '') end
       if dead and job.worker_name == dead and job.status == 'started' then suspects[#suspects + 1] = id end
     end
   end
@@ -48,29 +49,29 @@ end
 -- Take everything a worker holds away from it; used when it leaves, when it died, and when its engine failed.
 local function take_from(worker, has_died)
   local ids = ids_run_by(worker)
-  for _, id in ipairs(ids) do redis.call('ZREM', WIP, id .. ':' .. worker) end
-  for _, id in ipairs(redis.call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
-  redis.call('DEL', claim_key(worker))
+  for _, id in ipairs(ids) do call('ZREM', WIP, id .. ':' .. worker) end
+  for _, id in ipairs(call('LRANGE', claim_key(worker), 0, -1)) do ids[#ids + 1] = id end
+  call('DEL', claim_key(worker))
   return requeue(ids, has_died and worker)
 end
 
 local function sum_rates()
   local takers, sums = 0, { [''] = 0, prefill = 0, decode = 0 } -- '': all
-  for rate, role in string.gmatch(table.concat(redis.call('HVALS', RATES), '\n'), '(%S+) ?(%l*)') do
+  for rate, role in string.gmatch(table.concat(call('HVALS', RATES), '\n'), '(%S+) ?(%l*)') do
     takers, sums[role] = takers + (role == 'decode' and 0 or 1), (sums[role] or 0) + (number(rate, 0) or 0)
   end
   local sum = sums[''] + math.min(sums.prefill, sums.decode) -- of two pools the slower one counts
-  redis.call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum), 'takers', takers)
-  return redis.call('HLEN', RATES) - takers
+  call('HSET', COUNTS, 'service_rate', string.format('%.1f', sum), 'takers', takers)
+  return call('HLEN', RATES) - takers
 end
 
 local function unregister(worker)
   local key = 'rq:worker:' .. worker
-  redis.call('SREM', 'rq:workers', key)
-  redis.call('SREM', 'rq:workers:correct', key)
-  redis.call('SREM', 'rq:workers:correct-async', key)
-  redis.call('DEL', key, key .. ':executions', 'rq:job:batch-' .. worker, inbox_key(worker))
-  redis.call('ZREM', LEASES, worker)
-  redis.call('HDEL', RATES, worker)
+  call('SREM', 'rq:workers', key)
+  call('SREM', 'rq:workers:correct', key)
+  call('SREM', 'rq:workers:correct-async', key)
+  call('DEL', key, key .. ':executions', 'rq:job:batch-' .. worker, inbox_key(worker))
+  call('ZREM', LEASES, worker)
+  call('HDEL', RATES, worker)
   sum_rates()
 end

@@ -1,9 +1,8 @@
 -- REPORT: add what a process counted since its last report. Each report counts once: its reply may have been lost, and
 -- then it comes again. ARGV: process, number of the report, '1' from an API replica, then field, difference, ...
 local process, serial, is_api = unpack(ARGV, 1, 3)
-local now = clock()
 local key = 'miniserve:reported:' .. process
-if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
+if (number(call('GET', key)) or 0) < tonumber(serial) then
   local sums = {}
   -- All are added up before the first is written: a bad one would leave a half, to be added again and again.
   for first = 4, #ARGV, 2 * SLICE do
@@ -16,12 +15,12 @@ if (number(redis.call('GET', key)) or 0) < tonumber(serial) then
     end
   end
   in_slices('HSET', TOTALS, sums)
-  redis.call('SET', key, serial, 'EX', 3600)
+  call('SET', key, serial, 'EX', 3600)
 end
 if is_api == '1' then
-  redis.call('SADD', 'rq:queues', QUEUE, ASYNC)
-  redis.call('ZADD', APIS, now, process)
-  redis.call('ZREMRANGEBYSCORE', APIS, '-inf', now - API_TTL_S)
+  call('SADD', 'rq:queues', QUEUE, ASYNC)
+  call('ZADD', APIS, now, process)
+  call('ZREMRANGEBYSCORE', APIS, '-inf', now - API_TTL_S)
 end
 remember(now)
 return 0

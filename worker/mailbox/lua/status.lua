@@ -3,9 +3,9 @@
 -- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
 -- the worker is stopped.
 local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
-local oldest = clock() - tonumber(ARGV[1])
+local oldest = now - tonumber(ARGV[1])
 local num_live, worst, roles = 0, '', {}
-for _, worker in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+for _, worker in ipairs(call('ZRANGE', LEASES, 0, -1)) do
   local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance', 'role')
   if (number(facts.turned_at) or 0) >= oldest then -- none before its first beat
     num_live, roles[facts.role or 'all'] = num_live + 1, true
@@ -19,10 +19,10 @@ return {
   num_live,
   num_queued(),
   sums.reserved_tokens or 0,
-  redis.call('HLEN', RESERVATIONS),
+  call('HLEN', RESERVATIONS),
   sums.done or 0,
   (sums.failed or 0) + (sums.expired or 0),
   tostring(sums.service_rate or 0),
   worst,
-  redis.call('EXISTS', SUSPENDED),
+  call('EXISTS', SUSPENDED),
 }

@@ -1,0 +1,59 @@
+-- FINISH: store and publish answers, each only if this worker still runs the request. First answer wins.
+-- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or '',
+-- ticket of its delivery. Returns the number of duplicates dropped.
+local worker, FIRST, STEP = ARGV[1], 2, 5
+local members = {}
+for at = FIRST, #ARGV, STEP do members[#members + 1] = ARGV[at] .. ':' .. worker end
+-- The first write is one that a Redis without memory takes: then it takes the others. Where it removes as many as were sent, all
+-- of them are this worker's still, and no job that is open has to be read for that.
+local are_own = in_slices('ZREM', WIP, members) == #members
+
+-- Until when an answer is kept. Ends that come later stand behind in their registry: there it costs least to add them.
+local untils = {}
+local function until_s(ttl)
+  untils[ttl] = untils[ttl] or string.format('%.3f', now + ttl)
+  return untils[ttl]
+end
+
+-- The answer of a job, and its last move. Returns false, and leaves nothing, where it was deleted by hand while it ran.
+local function store(id, payload, ttl)
+  local num_added = call('HSET', 'rq:job:' .. id, 'status', 'finished', 'ended_at', iso_now(), 'accepted_at', '', -- without it a job has no reservation
+    'data', '["' .. FUNCTION_NAME .. '",null,[{"request_id":"' .. id .. '"}],{}]') -- nobody runs it again: what RQ's tools show
+  if num_added > 1 then -- a job that was started has all of them, but for its end
+    call('DEL', 'rq:job:' .. id)
+    return false
+  end
+  call('EXPIRE', 'rq:job:' .. id, ttl)
+  call('XADD', 'rq:results:' .. id, '*', 'type', 1, 'worker_name', worker, 'return_value', payload)
+  call('EXPIRE', 'rq:results:' .. id, ttl)
+  local entries = ended.finished or {}
+  ended.finished, entries[#entries + 1] = entries, until_s(ttl)
+  entries[#entries + 1] = id
+  return true
+end
+
+local others, num_done, num_cut, tokens, stay_us = {}, 0, 0, 0, 0
+for at = FIRST, #ARGV, STEP do
+  local id, status, payload = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local reply_to, accepted_at, ttl, num_tokens = string.match(ARGV[at + 4], '^(%S+) (%S+) (%d+) (%d+)$')
+  local since_s = number(accepted_at, 0)
+  ttl = number(ttl, 1, 1e8)
+  if are_own and since_s and ttl and (status == 'finished' or status == 'length') and store(id, payload, ttl) then
+    released[#released + 1] = id
+    num_done, tokens, stay_us = num_done + 1, tokens + num_tokens, stay_us + math.max(0, now - since_s) * 1000000
+    if status == 'length' then num_cut = num_cut + 1 end
+    local lines = outgoing[reply_to] or {}
+    outgoing[reply_to], lines[#lines + 1] = lines, payload
+  else
+    others[#others + 1] = at
+  end
+end
+if num_done > 0 then
+  counted.reserved_tokens, counted.reserved_requests, counted.law_us = -tokens, -num_done, num_done * law_us
+  counted.done, counted.stay_us = num_done, stay_us
+  if num_cut > 0 then counted.done_length = num_cut end
+end
+if #others == 0 then
+  close()
+  return 0
+end

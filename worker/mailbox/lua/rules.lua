@@ -1,0 +1,183 @@
+-- What scripts need for more than plain requests.
+local RATES, TOTALS, HISTORY = 'miniserve:rates', 'miniserve:totals', 'miniserve:history'
+local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
+local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
+local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
+
+local function job_key(id) return 'rq:job:' .. id end
+local function claim_key(worker) return 'miniserve:claim:' .. worker end
+local function registry_of(status) return 'rq:' .. status .. ':correct' end
+local function request_key(id) return 'miniserve:request:' .. id end
+local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
+
+-- Of the deadline of a job, if it has one. One that cannot be read is over.
+local function is_before(deadline, at) return deadline and (number(deadline) or 0) < at end
+
+local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
+
+-- Some fields of a hash; one that is missing or empty is nil.
+local function fields_of(key, ...)
+  local hash, names, values = {}, { ... }, redis.pcall('HMGET', key, ...)
+  if values.err then return hash end
+  for at, value in ipairs(values) do
+    if value and value ~= '' then hash[names[at]] = value end
+  end
+  return hash
+end
+
+-- Some fields of a job; nothing under an id that no job may have.
+local function is_job_id(id) return #id <= 128 and string.find(id, '^[%w_-]+$') end
+local function read(id, ...) return is_job_id(id) and fields_of(job_key(id), ...) or {} end
+
+-- Tokens and client of a reservation.
+local function reservation_of(text)
+  local tokens, client = string.match(text, '^(%S+) ?(.*)$')
+  return number(tokens) or 0, client or ''
+end
+
+-- How often its worker died while it held nothing else.
+local function attempts_of(text) return number(text, 0, 99) or 0 end
+
+-- Whether a tool of RQ's has failed or stopped a job that has no answer: what our scripts end has no reservation. Such a job
+-- still waits.
+local UNDONE = { failed = true, stopped = true }
+local function is_undone(id, status) return UNDONE[status or ''] and call('HEXISTS', RESERVATIONS, id) == 1 end
+
+local function num_queued() return call('LLEN', QUEUE) + call('LLEN', ASYNC) end
+
+local function owner_of(member)
+  local id, worker = string.match(member, '^([^:]*):(.*)$')
+  return id or member, worker or ''
+end
+
+local function is_leased(worker)
+  local until_s = call('ZSCORE', LEASES, worker)
+  return until_s and tonumber(until_s) > now
+end
+
+-- Of a row of a stream; nil without a row.
+local function field_of(row, name)
+  for at = 1, row and #row[2] or 0, 2 do
+    if row[2][at] == name then return row[2][at + 1] end
+  end
+end
+
+-- Newest first; none where it is no stream.
+local function results_of(id, most)
+  local rows = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', most)
+  return rows.err and {} or rows
+end
+
+-- What became of a job: { 'gone' | 'queued' | 'started' | 'expired' | 'canceled' | 'done', base64 payload }.
+local function state_of(id)
+  local job = read(id, 'status', 'expired', 'cancel_requested', 'worker_name')
+  local status = job.status or 'gone'
+  if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '' } end
+  -- Whoever takes it from a worker that has stopped, ends it.
+  if job.cancel_requested and status == 'started' and not is_leased(job.worker_name or '') then
+    return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '' }
+  end
+  if is_undone(id, status) then return { 'queued', '' } end
+  if status ~= 'finished' and status ~= 'failed' then return { status, '' } end
+  for _, row in ipairs(results_of(id, 10)) do -- a worker of RQ's that fails it afterwards adds one without an answer
+    local answer = field_of(row, 'return_value')
+    if answer then return { 'done', answer } end
+  end
+  return { 'gone', '' }
+end
+
+local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
+
+-- The caller knows that the id has no reservation, and notes it.
+local function count_reserved(tokens)
+  count('reserved_tokens', tokens)
+  count('reserved_requests')
+  count('law_us', -law_us)
+  count('accepted')
+end
+
+-- A job that waits and has no reservation: an operator has put it back, and wants it to run, now and at any time. RQ leaves it
+-- the expiry of its failure.
+local function accept_again(id, tokens)
+  reserved[#reserved + 1] = id
+  reserved[#reserved + 1] = tokens .. ' '
+  count_reserved(tokens)
+  call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now), 'deadline', '', 'cancel_requested', '')
+  call('PERSIST', job_key(id))
+end
+
+-- Undo what a tool of RQ's did to a job that has no answer yet.
+local function put_back(id)
+  call('HSET', job_key(id), 'status', 'queued', 'origin', 'correct', 'worker_name', '', 'ended_at', '')
+  call('PERSIST', job_key(id))
+  call('ZREM', registry_of('failed'), id)
+  call('ZREM', registry_of('failed') .. '-async', id)
+  call('DEL', 'rq:results:' .. id)
+end
+
+-- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
+-- its job was deleted by hand. `reservation`: false for none, nil where the caller has not read it.
+local function release(id, outcome, accepted_at, reservation)
+  if reservation == nil then reservation = call('HGET', RESERVATIONS, id) end
+  if not reservation or released[id] then return end
+  local tokens = reservation_of(reservation)
+  released[id] = true
+  released[#released + 1] = id
+  count('reserved_tokens', -tokens)
+  count('reserved_requests', -1)
+  count('law_us', law_us)
+  count(outcome or 'removed')
+  local since = number(accepted_at or read(id, 'accepted_at').accepted_at, 0)
+  if since then count('stay_us', math.max(0, math.floor((now - since) * 1000000))) end
+end
+
+-- All lines for one API process go out as one message: the base64 payload of an answer, or '-<id>' of a job that ended
+-- without one.
+local function queue_publish(reply_to, line)
+  for channel in string.gmatch(reply_to or '', '%S+') do
+    if channel ~= NOBODY then
+      local lines = outgoing[channel] or {}
+      outgoing[channel], lines[#lines + 1] = lines, line
+    end
+  end
+end
+
+-- What is to be done of a request and its accounts when one of its jobs ends. `job`: its ttl, outcome for the counts, accepted_at, request,
+-- and reservation as in `release`.
+local function conclude(id, status, job)
+  local record = request_key(job.request or '')
+  if job.request and call('EXISTS', record) == 1 then
+    local open = redis.pcall('HINCRBY', record, 'open', -1)
+    if status == 'failed' then -- it lives as long as the letter: who puts that back wants its answer to be found
+      call('HSET', record, 'kept_until', math.ceil(now + job.ttl))
+      call('EXPIRE', record, job.ttl)
+    elseif type(open) == 'number' and open <= 0 and call('HEXISTS', record, 'kept_until') == 0 then
+      call('EXPIRE', record, job.ttl)
+    end
+  end
+  release(id, job.outcome, job.accepted_at, job.reservation)
+end
+
+-- The last move of an id without an answer: into failed or canceled. An operator may put it back, and then wants it to run, and
+-- no client holds it. `job`: as of `conclude`, and further fields and values.
+local function settle(id, status, job)
+  call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'attempts', 0, 'group', '', 'worker_name', '',
+    'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'origin', 'correct', 'special', 1, unpack(job.fields or {}))
+  call('EXPIRE', job_key(id), job.ttl)
+  local entries = ended[status] or {}
+  ended[status] = entries
+  entries[#entries + 1] = math.ceil(now + job.ttl)
+  entries[#entries + 1] = id
+  conclude(id, status, job)
+end
+
+-- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
+local function cancel_job(id, why, place)
+  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to')
+  local reservation = call('HGET', RESERVATIONS, id)
+  local is_expired = why == 'expired'
+  if is_expired and reservation then count('expired_' .. place) end
+  settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
+    accepted_at = job.accepted_at, request = job.request, reservation = reservation, fields = is_expired and { 'expired', 1 } })
+  queue_publish(job.reply_to, '-' .. id)
+end
