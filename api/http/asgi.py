@@ -10,6 +10,7 @@ import asyncio
 import math
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -25,8 +26,9 @@ from scheduler.errors import BodyTooLarge, InvalidHeader, ServingError
 BODY_S = 30.0  # from the end of a head to the end of its body
 MAX_FIELD_BYTES = 8190  # of a header
 _THREADS = 256  # requests of Flask at once
-_MOST_TOO_LONG = 1  # bodies that are declared too long, refused at once
-_REFUSAL_EVERY_S = 0.004
+_REFUSAL_EVERY_S = 0.001  # one takes a fifth of it
+_MOST_REFUSED = 8  # in one iteration of the loop
+_TOO_LONG_EVERY_S = 0.004  # of a body declared too long: it is lingered on
 _ROUTE = "/correct"
 _READING = ("/correct", "/correct/batch", "/v2/check")
 _NATIVE_PROBES = ("/healthz", "/readyz")
@@ -67,23 +69,62 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     return environ
 
 
+class Turns:
+    """Refused requests one after the other, so that they take a bounded part of this process: to send one again at once
+    costs a client nothing, and its refusal takes CPU from those that are answered.
+    """
+
+    def __init__(self) -> None:
+        self._free_s = 0.0
+        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+
+    async def wait(self, cost_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if not self._waiting and now >= self._free_s:
+            self._free_s = now + cost_s
+            return
+        if not self._waiting:
+            loop.call_at(self._free_s, self._go_on, loop)
+        future = loop.create_future()
+        self._waiting.append((future, cost_s))
+        await future
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Where this comes late the loop has much to do: a few catch up."""
+        now = loop.time()
+        for _ in range(_MOST_REFUSED):
+            if not self._waiting or now < self._free_s:
+                break
+            future, cost_s = self._waiting.popleft()
+            self._free_s += cost_s
+            if not future.done():
+                future.set_result(None)
+        else:
+            self._free_s = max(self._free_s, now)
+        if self._waiting:
+            loop.call_at(self._free_s, self._go_on, loop)
+
+
 class _Client:
     """Keeps the protocol `Client` of api/http/correct.py."""
 
-    __slots__ = ("_connection", "_receive", "_too_long", "when_left")
+    __slots__ = ("_connection", "_receive", "_turns", "when_left")
 
-    def __init__(self, connection: Any, receive: Receive, too_long: asyncio.Semaphore) -> None:
+    def __init__(self, connection: Any, receive: Receive, turns: Turns) -> None:
         self._connection = connection
         self._receive = receive
-        self._too_long = too_long
+        self._turns = turns
         self.when_left = connection.when_left
+
+    async def wait_for_refusal(self) -> None:
+        await self._turns.wait(_REFUSAL_EVERY_S)
 
     async def read_body(self, environ: dict[str, Any], limit_bytes: int) -> bytes:
         try:
             request_input.check_length(environ, limit_bytes)
         except ServingError:
-            async with self._too_long:  # each costs as much as an answer, and its client nothing
-                await asyncio.sleep(_REFUSAL_EVERY_S)
+            await self._turns.wait(_TOO_LONG_EVERY_S)
             raise
         body = await self.read(limit_bytes)
         request_input.check_body(environ, body, limit_bytes)
@@ -121,15 +162,14 @@ class AsgiApi:
         self._api = api
         flask: Any = api.wsgi_app
         self._flask: Any = WSGIMiddleware(flask, workers=_THREADS)
-        self._too_long = asyncio.Semaphore(_MOST_TOO_LONG)
+        self._turns = Turns()
         self.num_in_flight = 0
         self.closes: Callable[[], bool] = lambda: False  # whether connections are to be closed behind their answers
         # Before anything of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
         self.enter: Callable[[Any, dict[str, Any]], Callable[[], None] | None] = lambda *_: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, method, connection = scope["path"], scope["method"], scope["state"]["connections"][scope["client"]]
-        scope["state"]["connection"] = connection
+        path, method, connection = scope["path"], scope["method"], scope["state"]["connection"]
         self.num_in_flight += 1
         leave = None
         try:
@@ -143,7 +183,7 @@ class AsgiApi:
                 connection.cycle.keep_alive = False
                 await self._send(connection, {}, self._refusal(error, path), send)
                 return
-            client = _Client(connection, receive, self._too_long)
+            client = _Client(connection, receive, self._turns)
             if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
                 exchange = Exchange(secrets.token_hex(16), time.perf_counter(), _ROUTE)
                 await self._send(
@@ -173,6 +213,7 @@ class AsgiApi:
         headers = [*_raw(reply.headers), *_SECURITY]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
+        connection.release()
 
     async def _pass_on(
         self, scope: Scope, environ: dict[str, Any], client: _Client, receive: Receive, send: Send
@@ -184,8 +225,7 @@ class AsgiApi:
         # Who asks whether to send a body is told by the view that reads it.
         path_reads = scope["path"] in _READING and "HTTP_EXPECT" not in environ
         if declared is not None and declared > limit_bytes:
-            async with self._too_long:
-                await asyncio.sleep(_REFUSAL_EVERY_S)
+            await self._turns.wait(_TOO_LONG_EVERY_S)
         elif path_reads and declared != 0 and not self._api.corrections.may_refuse_unread(environ):
             try:
                 body = await client.read(limit_bytes)
@@ -201,19 +241,16 @@ class AsgiApi:
                 return {"type": "http.request", "body": await client.read(limit_bytes) if declared != 0 else b""}
             return {"type": "http.request", "body": body}
 
-        head: list[dict[str, Any]] = []
-
         async def send_with_headers(message: dict[str, Any]) -> None:
             """The head leaves with the first bytes of the body, in one packet."""
             if message["type"] == "http.response.start":
                 connection.before_answer(self.closes(), declared)
                 headers = message["headers"]
                 headers.extend(_SECURITY[:1] if _KEPT in headers else _SECURITY)
-                head.append(message)
-                return
-            while head:
-                await send(head.pop())
-            await send(message)
+                await send(message)
+            else:
+                await send(message)
+                connection.release()
 
         await self._flask(scope, give_body, send_with_headers)
 

@@ -25,6 +25,9 @@ class Client(Protocol):
     async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
         """Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
 
+    async def wait_for_refusal(self) -> None:
+        """Until a refusal that asked nobody may go out."""
+
     def when_left(self, call: Callable[[], None] | None) -> None:
         """What to call when the client leaves."""
 
@@ -70,6 +73,8 @@ class CorrectionEndpoint:
             self.note_answer(exchange, correction)
             reply = json_reply(correction_document(correction, exchange.request_id))
         except Exception as error:
+            if exchange.is_shed:
+                await client.wait_for_refusal()
             reply = error_reply(exchange, error)
         exchange.status = reply.status
         elapsed_s = self._recorder.finish(exchange, "POST")

@@ -15,7 +15,7 @@ import uvicorn
 
 from api.server import protocol
 from api.server.application import bind
-from api.server.connections import Connections, Places
+from api.server.connections import Places
 from api.server.protocol import BoundedConnection
 from scheduler.errors import ServingError
 from tests.mailbox_house import eventually
@@ -30,6 +30,7 @@ class Limits(SimpleNamespace):
 
     max_body_bytes = MAX_BODY_BYTES
     keep_alive_s = 75.0
+    is_stopping = are_scarce = False
 
     def refusal(self, error: ServingError) -> bytes:
         return b"HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % error.status
@@ -41,17 +42,18 @@ class Site:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.is_held = False
+        self.num_looks = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await receive()
-            scope["state"] |= {"connections": self.limits.connections, "limits": self.limits}
+            scope["state"] |= {"limits": self.limits}
             self.looking = asyncio.get_running_loop().create_task(self._look())
             await send({"type": "lifespan.startup.complete"})
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        connection = self.limits.connections[scope["client"]]
+        connection = scope["state"]["connection"]
         more, size = True, 0
         while more and not connection.is_cut:
             message = await receive()
@@ -65,8 +67,19 @@ class Site:
 
     async def _look(self) -> None:
         while True:
-            self.limits.connections.look(asyncio.get_running_loop().time())
+            for connection in self.all():
+                self.num_looks += 1
+                connection.look(asyncio.get_running_loop().time(), self.limits.are_scarce)
             await asyncio.sleep(0.02)
+
+    def all(self) -> list[BoundedConnection]:
+        return list(self.server.server_state.connections)
+
+
+class Known(BoundedConnection):
+    """Of a client that the acceptor has seen."""
+
+    address = "127.0.0.1"
 
 
 Connect = Callable[..., socket.socket]
@@ -74,12 +87,9 @@ Connect = Callable[..., socket.socket]
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    limits = Limits(connections=Connections(Places(4096, "")))
-    site, listener = Site(limits), bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        site, http=BoundedConnection, ws="none", lifespan="on", log_config=None, proxy_headers=False
-    )
-    server = uvicorn.Server(config)
+    site, listener = Site(Limits(places=Places(4096, ""))), bind("127.0.0.1", 0)
+    config = uvicorn.Config(site, http=Known, ws="none", lifespan="on", log_config=None, proxy_headers=False)
+    server = site.server = uvicorn.Server(config)
     site.address = listener.getsockname()
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
@@ -135,6 +145,37 @@ def test_a_connection_that_sends_nothing_is_closed_when_its_time_is_over(connect
     assert connect().recv(1) == b""
 
 
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX: ", HEALTHZ], ids=["silent", "in a head", "idle again"])
+def test_where_connections_are_scarce_those_that_send_no_request_are_closed_early(
+    connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "SCARCE_S", 0.2)
+    client = connect()
+    client.sendall(begun)
+    answered = client.recv(4096) if begun == HEALTHZ else b""
+
+    site.limits.are_scarce = True
+
+    assert answered.startswith(b"HTTP/1.1 200 ") is (begun == HEALTHZ)
+    assert client.recv(1) == b""
+
+
+def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
+    connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "SCARCE_S", 0.0)
+    site.is_held = site.limits.are_scarce = True
+    client = connect()
+    client.sendall(POST % 2 + b"{}")
+    eventually(lambda: [connection.is_open for connection in site.all()] == [True])
+    num_looks = site.num_looks
+
+    eventually(lambda: site.num_looks > num_looks + 3)
+    site.is_held = False
+
+    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
@@ -174,9 +215,9 @@ def test_a_place_is_given_back_with_its_connection(connect: Connect, site: Site)
     client = connect()
     client.sendall(POST % 2 + b"{}")
     assert client.recv(4096)
-    assert len(site.limits.connections.all()) == 1
+    assert len(site.all()) == 1
 
     client.close()
 
-    eventually(lambda: site.limits.connections.all() == [])
-    assert site.limits.connections.places.num_taken == -1  # the acceptor, which takes them, is not here
+    eventually(lambda: site.all() == [])
+    assert site.limits.places.num_taken == -1  # the acceptor, which takes them, is not here

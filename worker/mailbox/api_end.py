@@ -178,8 +178,9 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] == b"conflict":
             raise admission.conflict()
         if reply[0] == b"full":
-            numbers = reply[1], reply[2], float(reply[3]), self._limits
-            raise self._refusals.note(partial(admission.queue_full, *numbers), admission.full_for_s(*numbers))
+            full = partial(admission.queue_full, reply[1], reply[2], float(reply[3]), self._limits)
+            is_full = admission.fits_nothing(reply[1], reply[2], self._limits)
+            raise self._refusals.note_full(full) if is_full else full()
         if reply[0] == b"share":
             words = partial(admission.over_share, reply[1], reply[2], float(reply[3]), self._limits)
             raise self._refusals.note(words, admission.SHARE_HOLDS_S, client)
@@ -214,6 +215,7 @@ class RedisApiMailbox(WaitingMailbox):
         if isinstance(news, Progress):
             self._waiters.hear(news)
         else:
+            self._refusals.note_end()
             self._waiters.resolve(news.request_id, news)
 
     def _poll(self, older_than_s: float) -> None:
