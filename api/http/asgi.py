@@ -60,7 +60,10 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     }  # fmt: skip
     if (client := scope["client"]) is not None:
         environ["REMOTE_ADDR"] = client[0]
-    for name, value in scope["headers"]:
+    for at, (name, value) in enumerate(scope["headers"]):
+        if value[-1:].isspace():  # httptools leaves it
+            value = value.rstrip()
+            scope["headers"][at] = (name, value)
         if len(value) > MAX_FIELD_BYTES:
             raise InvalidHeader("The request line or a header cannot be read, or is too long.")
         key = _environ_name(name)

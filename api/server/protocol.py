@@ -7,6 +7,7 @@ closes is lingered on where the client is still sending: closing it would take t
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 import socket
 import struct
@@ -32,6 +33,7 @@ _LOOK_S = 0.1
 _ENDS = getattr(select, "POLLRDHUP", 0)  # of Linux
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
 _LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
+_OFFER = re.compile(rb"\r\n(?:[Uu]pgrade|UPGRADE)(?=[ \t]*:)")  # of another protocol, which nobody has to take up
 _CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 
 
@@ -114,6 +116,9 @@ class BoundedConnection(HttpProtocol):
             elif not self._lingers:
                 self.send_400_response("")
             return
+        if self._is_head:  # httptools ends a request at its head where it offers an upgrade, and its body is lost
+            head, end, rest = data.partition(b"\r\n\r\n")
+            data = _OFFER.sub(b"\r\nX-Offer", head) + end + rest
         cycle = self.cycle
         super().data_received(data)
         if self.cycle is not cycle:  # a head has ended

@@ -164,6 +164,15 @@ def test_every_answer_says_that_it_is_what_it_says_and_closes_as_it_was_asked_to
     assert headers.get("connection", "keep-alive") == "close"
 
 
+@pytest.mark.parametrize("request_text", [b"POST /correct", b"GET /nowhere"])
+def test_white_space_behind_a_header_is_no_part_of_it(api: ApiProcess, request_text: bytes) -> None:
+    with api.connect() as client:
+        client.sendall(request_text + b" HTTP/1.1\r\nHost: x\r\nX-Request-ID: abc \t\r\nConnection: close\r\n\r\n")
+        _, headers, _ = parsed(read_all(client))
+
+    assert headers["x-request-id"] == "abc"
+
+
 def test_an_answer_and_metrics_have_the_headers_once(api: ApiProcess, house: RedisHouse) -> None:
     worker = house.worker()
     with ThreadPoolExecutor() as pool:

@@ -61,9 +61,10 @@ class Site:
         while self.is_held and not connection.has_left():
             await asyncio.sleep(0.01)
         status = 413 if connection.is_too_long else 400 if connection.is_cut and more else 200
-        length = (b"content-length", b"0")
+        answer = b"%d bytes" % size
+        length = (b"content-length", b"%d" % len(answer))
         await send({"type": "http.response.start", "status": status, "headers": [length]})
-        await send({"type": "http.response.body"})
+        await send({"type": "http.response.body", "body": answer})
 
     async def _look(self) -> None:
         while True:
@@ -193,6 +194,19 @@ def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
     client.sendall(request_bytes)
 
     assert read_all(client).startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.parametrize("name", [b"Upgrade", b"upgrade", b"UPGRADE"])
+def test_a_request_that_offers_an_upgrade_keeps_its_body(connect: Connect, name: bytes) -> None:
+    """Java's HttpClient offers h2c with each request; httptools would take what follows for another protocol."""
+    body = b"\r\nUpgrade: h2c"
+    client = connect()
+
+    for _ in range(2):
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n" + name + b": h2c\r\n")
+        client.sendall(b"HTTP2-Settings: AAEAAEAAAAIAAAAB\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+        assert next(part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part).endswith(b"14 bytes")
 
 
 def test_a_client_that_has_closed_its_sending_side_is_answered_and_then_let_go(connect: Connect) -> None:
