@@ -16,7 +16,7 @@ from worker.engine import Engine
 from worker.mailbox.connection import Command, script
 from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
-from worker.pools.observer import HopObserver
+from worker.pools.observer import HopObservations
 
 OFFERS = "miniserve:offers"
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class DecodeEngine(Engine):
         """With the model and the limits of `engine`, which is not used any more."""
         self._pool = DecodeBatching(engine.policy.limits)
         super().__init__(engine.model, self._pool, clock)
-        self.observer = HopObserver()
+        self.observations = HopObservations()
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
         self.num_read_again = 0
