@@ -46,6 +46,7 @@ def _scope_of(environ: dict[str, Any]) -> dict[str, Any]:
     connection = SimpleNamespace(
         address=client[0], cycle=SimpleNamespace(), is_broken=False, is_cut=False, is_too_long=False,
         has_left=lambda: False, when_left=Mock(), before_answer=Mock(), release=Mock(),
+        takes_whole_answers=False,
     )  # fmt: skip
     return {
         "type": "http", "method": environ["REQUEST_METHOD"], "headers": headers, "client": client,

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from a2wsgi import WSGIMiddleware
+from werkzeug.http import HTTP_STATUS_CODES
 
 from api.http import request_input
 from api.http.app import Api
@@ -43,6 +44,7 @@ def _raw(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 _SECURITY = _raw(SECURITY_HEADERS)
+_STARTS = {code: f"HTTP/1.1 {code} {phrase}\r\n".encode() for code, phrase in HTTP_STATUS_CODES.items()}
 _KEPT = _raw([KEPT_BY_BROWSERS])[0]
 
 
@@ -125,12 +127,12 @@ class _Client:
 
     async def read_body(self, environ: dict[str, Any], limit_bytes: int) -> bytes:
         try:
-            request_input.check_length(environ, limit_bytes)
+            declared = request_input.check_length(environ, limit_bytes)
         except ServingError:
             await self._turns.wait(_TOO_LONG_EVERY_S)
             raise
         body = await self.read(limit_bytes)
-        request_input.check_body(environ, body, limit_bytes)
+        request_input.check_body(environ, body, declared, limit_bytes)
         return body
 
     async def read(self, limit_bytes: int) -> bytes:
@@ -213,6 +215,9 @@ class AsgiApi:
 
     async def _send(self, connection: Any, environ: dict[str, Any], reply: Reply, send: Send) -> None:
         connection.before_answer(self.closes(), request_input.declared_length(environ))
+        if connection.takes_whole_answers:
+            connection.answer(written(reply, connection.server_state.default_headers, connection.cycle.keep_alive))
+            return
         headers = [*_raw(reply.headers), *_SECURITY]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
@@ -270,3 +275,11 @@ def refusal(api: Api, error: ServingError, is_of_languagetool: bool = False) -> 
         reply = Reply(body, reply.status, list((dict(reply.headers) | about).items()))
     reply.headers.append(("X-Request-ID", exchange.request_id))
     return reply
+
+
+def written(reply: Reply, first: list[tuple[bytes, bytes]], keeps_alive: bool) -> bytes:
+    """A whole answer as it goes over the wire; `first`: headers in front of its own."""
+    assert isinstance(reply.body, bytes)  # it is no stream
+    headers = reply.headers + SECURITY_HEADERS + ([] if keeps_alive else [("connection", "close")])
+    lines = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers]).encode("latin-1")
+    return b"".join([_STARTS[reply.status], *[b"%s: %s\r\n" % header for header in first], lines, b"\r\n", reply.body])

@@ -7,8 +7,6 @@ import traceback
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from werkzeug.http import HTTP_STATUS_CODES
-
 from api.grammar.correction import Correction, Edit
 from api.http import problems
 from api.service.exchange import Exchange
@@ -16,7 +14,6 @@ from scheduler.errors import Overloaded, ServingError, Unauthorized
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
-STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
 KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again

@@ -15,15 +15,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from email.utils import formatdate
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from api.http.app import Api
-from api.http.asgi import AsgiApi, refusal
-from api.http.replies import SECURITY_HEADERS
+from api.http.asgi import AsgiApi, refusal, written
 from api.server.acceptor import Acceptor
 from api.server.connections import RETRY_S, Places, num_connections
 from api.service.readiness import Readiness
@@ -66,10 +63,10 @@ class Serving:
         self._tasks: set[asyncio.Task[None]] = set()
         self._uvicorns: dict[int, Any] = {}
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await self._asgi(scope, receive, send)
-            return
+    def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Coroutine[Any, Any, None]:
+        return self._asgi(scope, receive, send) if scope["type"] == "http" else self._live(receive, send)
+
+    async def _live(self, receive: Any, send: Any) -> None:
         await receive()
         await self._start()
         await send({"type": "lifespan.startup.complete"})
@@ -155,14 +152,7 @@ class Serving:
     def refusal(self, error: ServingError, asked: bytes = b"") -> bytes:
         """The whole answer to what comes to no application."""
         reply = refusal(self._api, error, b"/v2/" in asked[:20])
-        assert isinstance(reply.body, bytes)  # it is no stream
-        lines = [
-            f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
-            f"date: {formatdate(usegmt=True)}",
-            *[f"{name.lower()}: {value}" for name, value in reply.headers + SECURITY_HEADERS],
-            "connection: close",
-        ]
-        return "\r\n".join([*lines, "", ""]).encode() + reply.body
+        return written(reply, self._server.server_state.default_headers, keeps_alive=False)
 
     def _on_signal(self, number: int, frame: Any) -> None:
         self._loop.call_soon_threadsafe(self.stop)

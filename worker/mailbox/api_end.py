@@ -121,7 +121,7 @@ class RedisApiMailbox(WaitingMailbox):
         self._accept(wanted)
 
     async def enqueue_soon(self, wanted: Submission) -> None:
-        if self._is_plain(wanted) and self._listener.is_subscribed:
+        if self._is_plain(wanted) and self._listener.wait_until_subscribed(0.0):
             self.enqueue(wanted)  # it waits for nothing
         else:
             await asyncio.to_thread(self.enqueue, wanted)
@@ -177,7 +177,7 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] not in (b"accepted", b"attached"):
             raise self._refusal(wanted, *reply)
         wanted.accepted_s = time.perf_counter()
-        self._waiters.accept(wanted, run_id)
+        wanted.run_id = run_id
         if reply[0] == b"attached":  # the answer may be older than the subscription
             self._look_for([(job_id, wanted) for job_id in wanted.outcomes])
 
@@ -254,7 +254,7 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] in (b"known", b"conflict"):
             wanted.key = ""  # another request with the same key came first: these jobs run, too
         elif reply[0] in (b"accepted", b"attached"):
-            self._waiters.accept(wanted, run_id)
+            wanted.run_id = run_id
 
 
 def _not_ready(error: Exception) -> NotReady:

@@ -102,10 +102,6 @@ class Waiters:
             for job_id in wanted.outcomes:
                 self._by_id.setdefault(job_id, []).append(wanted)
 
-    def accept(self, wanted: Submission, run_id: str) -> None:
-        with self._lock:
-            wanted.run_id = run_id
-
     def begin_wait(self, wanted: Submission, job_ids: Sequence[str], news: Any) -> None:
         """`news` is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
         with self._lock:
