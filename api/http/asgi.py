@@ -147,7 +147,7 @@ class _Client:
         try:
             async with asyncio.timeout(BODY_S):
                 while message.get("more_body") and size <= limit_bytes:
-                    if self._connection.is_cut and not message["body"]:
+                    if self._connection.is_cut:
                         is_too_long = self._connection.is_too_long
                         raise request_input.body_too_large(limit_bytes) if is_too_long else request_input.incomplete()
                     message = await self._receive()

@@ -27,6 +27,7 @@ SCARCE_S = 2.0  # to begin a request, or to end its head, where nearly all conne
 CLIENT_STALL_S = 30.0  # of a client that does not read
 MAX_HEAD_BYTES = 32 * 1024  # as nginx's default; the first bytes of the body may be among them
 FRAMING_BYTES = 64 * 1024  # that chunks may add to a body
+MAX_CHUNK_LINES = 16_384  # two for each chunk, and each chunk is a call: 10 ms in all
 MAX_UNREAD_BYTES = 256 * 1024  # of a body that no handler has read, which are read to keep the connection
 LAST_BYTES = 16 * 1024 * 1024  # that a client may still send after the answer that closes its connection
 LAST_BYTES_S = 5.0
@@ -76,6 +77,7 @@ class BoundedConnection(HttpProtocol):
         self.is_half_closed = self.is_broken = self.is_too_long = False
         self._is_lost = self._lingers = self._is_head = False
         self._left_bytes = MAX_HEAD_BYTES
+        self._num_lines = 0
         self._since = self.loop.time()
         self._until = self._since + self._limits.keep_alive_s
         self._unsent = 0
@@ -100,7 +102,7 @@ class BoundedConnection(HttpProtocol):
             return
         is_open = self.is_open
         if not is_open and not self._is_head:
-            self._is_head, self._since = True, self.loop.time()
+            self._is_head, self._since, self._num_lines = True, self.loop.time(), 0
             self._until = self._since + HEAD_S
             unread = MAX_UNREAD_BYTES if self.cycle is not None and self.cycle.more_body else 0
             self._left_bytes = MAX_HEAD_BYTES + unread
@@ -111,7 +113,8 @@ class BoundedConnection(HttpProtocol):
 
     def _feed(self, data: bytes) -> None:
         self._left_bytes -= len(data)
-        if self._left_bytes < 0:
+        self._num_lines += data.count(b"\r\n")
+        if self._left_bytes < 0 or (self._num_lines > MAX_CHUNK_LINES and self.is_open and self._is_chunked()):
             if self.is_open:
                 self.is_too_long = True
                 self._cut_body()
@@ -152,6 +155,9 @@ class BoundedConnection(HttpProtocol):
             self._own.write(self._limits.refusal(error))
             self._linger()
 
+    def _is_chunked(self) -> bool:
+        return any(name == b"transfer-encoding" for name, _ in self.cycle.scope["headers"])
+
     def _cut_body(self) -> None:
         """No more of it goes to the application; who waits for it learns that."""
         self._left_bytes = LAST_BYTES
@@ -165,8 +171,9 @@ class BoundedConnection(HttpProtocol):
 
     @property
     def is_cut(self) -> bool:
-        """Whether no more of a body can come."""
-        return self.is_half_closed or self.is_broken or self.is_too_long or self._is_lost
+        """Whether a body has not come in full, and no more of it can be received."""
+        is_over = self.is_half_closed or self.is_broken or self.is_too_long or self._is_lost
+        return is_over and self.cycle.more_body and not self.cycle.body
 
     def has_left(self) -> bool:
         return self._is_lost

@@ -183,9 +183,10 @@ def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
         (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * protocol.MAX_HEAD_BYTES, b"400"),
         (b"nonsense\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 30_000, b"413"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_500, b"413"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", b"400"),
     ],
-    ids=["a long head", "no head", "a long body", "a broken body"],
+    ids=["a long head", "no head", "a long body", "many chunks", "a broken body"],
 )
 def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
     connect: Connect, request_bytes: bytes, status: bytes
