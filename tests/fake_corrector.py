@@ -16,11 +16,11 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
+from api.http.app import Api
 from api.http.asgi import AsgiApi
-from api.http.schema import CorrectionBody
+from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import QueueFull
 from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
@@ -96,7 +96,12 @@ WAYS = ("plain", "flask")  # of POST /correct through the API: in the event loop
 
 def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
     """A client of the application around a corrector."""
-    app = create_site(corrector, settings or Settings())
+    from api.site import create_site  # with all plug-ins
+
+    return client_around(create_site(corrector, settings or Settings()), way)
+
+
+def client_around(app: Api, way: str = "plain") -> FlaskClient:
     if way == "plain":
         app.wsgi_app = ByAsgi(AsgiApi(app))
     return app.test_client()

@@ -228,7 +228,7 @@ class AsgiApi:
     ) -> None:
         """To Flask."""
         connection = scope["state"]["connection"]
-        declared, limit_bytes = request_input.declared_length(environ), self._api.settings.max_body_bytes
+        declared, limit_bytes = request_input.declared_length(environ), self._api.services.settings.max_body_bytes
         body: bytes | Exception | None = None
         # Who asks whether to send a body is told by the view that reads it.
         path_reads = scope["path"] in _READING and "HTTP_EXPECT" not in environ
@@ -268,7 +268,7 @@ def refusal(api: Api, error: ServingError, is_of_languagetool: bool = False) -> 
     exchange = Exchange(secrets.token_hex(16), time.perf_counter(), status=error.status)
     exchange.is_shed = math.isfinite(getattr(error, "retry_after_s", math.inf))
     reply = error_reply(exchange, error)
-    api.recorder.finish(exchange, "-")
+    api.services.recorder.finish(exchange, "-")
     if is_of_languagetool:  # its clients show it as it comes
         body = f"Error: {error}".encode()
         about = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from api.http.problems import to_json
 from api.http.replies import JSON, Reply
+from api.service.problems import to_json
 
 _STEP_ITEMS = 256  # of a list: a quarter of a millisecond
 _STEP_BYTES = 65_536  # in one write

@@ -136,6 +136,12 @@ def idempotency_digest(environ: Mapping[str, Any], account: Account | None = Non
     return hashlib.blake2b(header.encode(), key=tenant.encode(), digest_size=16).hexdigest()
 
 
+def bearer_of(environ: Mapping[str, Any]) -> str:
+    """The key of the header Authorization; '' without."""
+    scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
 @lru_cache(4096)
 def client_number(name: str) -> str:
     """Whom the queue counts a request for: a digest of an address or account, which RQ's tools may show; '' of ''."""

@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Response, g, request
 
-from api.access.gate import bearer_of
-from api.batch.body import BatchBody
-from api.batch.corrector import BatchOutcome, correct_batch
 from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
-from api.http import problems, request_input
+from api.http import request_input
 from api.http.app import Api
 from api.http.large_documents import fragments_of, large_reply
 from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
+from api.service import problems
+from api.service.batch import BatchOutcome, correct_batch
+from api.service.body import BatchBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
+from api.services import Services
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, SentenceTooLong, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
 from worker.mailbox.waiters import Patience
@@ -44,9 +45,9 @@ _BASE = re.compile("^/+v2/+")
 _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
 
 
-def add_languagetool(app: Api, corrector: Corrector) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the two routes, and lines of text for the errors of every path below /v2."""
-    flask = app.wsgi_app
+    flask, corrector = app.wsgi_app, services.corrector
 
     def merge_slashes(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Clients append `/check` to a base URL that may end with a slash."""
@@ -59,23 +60,23 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
     @app.route("/v2/check", methods=["GET", "POST"])
     def check() -> Reply:
         environ, exchange = request.environ, g.exchange
-        endpoint, admit = app.corrections, app.corrections.admit
-        if admit is not None and bearer_of(environ):
-            exchange.account = admit(environ)
+        endpoint = app.corrections
+        if request_input.bearer_of(environ):
+            exchange.account = services.admit(environ)
         endpoint.shed_load(exchange, environ)
-        body = request_input.read_body(environ, app.settings.max_body_bytes)
+        body = request_input.read_body(environ, services.settings.max_body_bytes)
         query = environ.get("QUERY_STRING", "").encode("latin-1")
         form = parse_form(query, body, environ.get("CONTENT_TYPE", ""), corrector.pause)
-        if admit is not None and exchange.account is None:
-            exchange.account = admit(environ, form.api_key)
+        if exchange.account is None:
+            exchange.account = services.admit(environ, form.api_key)
             endpoint.shed_load(exchange, environ)  # now that it is known whose it is
         answer = Answer(form.document(corrector.pause), form)
         exchange.is_read = True
         if answer.is_english and form.looks_at_sentences:
-            timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
+            timeout_s, asked_s = services.settings.request_timeout_s, request_input.deadline_s(environ)
             exchange.has_left = request_input.hang_up_detector(environ)
             exchange.within_s = timeout_s if asked_s is None else min(asked_s, timeout_s)
-            _check(app, corrector, exchange, answer)
+            _check(services, exchange, answer)
         exchange.is_answer = True
         return large_reply(fragments_of(answer.members(), corrector.pause), corrector.pause)
 
@@ -99,13 +100,13 @@ def _as_line(response: Response) -> Response:
     return response
 
 
-def _check(app: Api, corrector: Corrector, whole: Exchange, answer: Answer) -> None:
+def _check(services: Services, whole: Exchange, answer: Answer) -> None:
     """Add the sentences of the document to the answer until it is full, or the time is over.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange. Raises the ServingError that left nothing to answer.
     """
-    within_s = whole.within_s or 0.0
+    corrector, within_s = services.corrector, whole.within_s or 0.0
     until_s = time.monotonic() + within_s
     for number, batch in enumerate(_batches(corrector, answer.document.plain)):
         if answer.is_full or isinstance(answer.failure, _ENDS):
@@ -117,7 +118,7 @@ def _check(app: Api, corrector: Corrector, whole: Exchange, answer: Answer) -> N
             exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
         exchange.until_s = until_s
         outcomes = _outcomes(corrector, exchange, [sentence for _, sentence in batch], is_first=not number)
-        app.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
+        services.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:
             _add(whole, exchange)
         for (start, sentence), outcome in corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):

@@ -49,14 +49,14 @@ class Serving:
     """The ASGI application that uvicorn runs."""
 
     def __init__(self, api: Api, max_connections: int) -> None:
-        settings = api.settings
+        settings = api.services.settings
         self.max_body_bytes, self.keep_alive_s = settings.max_body_bytes, settings.keep_alive_s
         self._api = api
         self._asgi = AsgiApi(api)
         self.places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
         self._asgi.enter = self._enter
         self._asgi.closes = lambda: self.is_stopping or self.places.are_scarce
-        told = api.recorder.tallies.totals, api.reports
+        told = api.services.recorder.tallies.totals, api.reports
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
         self._readiness = api.readiness = Readiness(self._look, lambda: self.places.is_full)
@@ -75,10 +75,8 @@ class Serving:
 
     async def _start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        begin = getattr(self._api.mailbox, "begin", None)
-        if begin is not None:
-            begin(self._loop)
-            threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
+        self._api.services.queue.begin(self._loop)
+        threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
         _start_thread(self._readiness.watch)
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
@@ -93,7 +91,7 @@ class Serving:
 
     def _look(self) -> MailboxStatus:
         """Asks the queue, and reports to it."""
-        mailbox = self._api.mailbox
+        mailbox = self._api.services.queue
         return mailbox.status() if self._status is None else mailbox.check_hearing(self._status.status())
 
     def _run(self, work: Any) -> None:
@@ -106,7 +104,7 @@ class Serving:
         while True:
             now = self._loop.time()
             self._readiness.last_iteration_s = time.monotonic()
-            self._api.recorder.tallies.note_tick(max(0.0, now - due_s))
+            self._api.services.recorder.tallies.note_tick(max(0.0, now - due_s))
             for connection in list(self._server.server_state.connections):
                 connection.look(now, self.places.are_scarce)
             due_s = now + _TICK_S
@@ -165,13 +163,13 @@ class Serving:
 
     async def _stop(self) -> None:
         """Requests that wait are answered, and after the grace the rest gets 503; then uvicorn stops."""
-        grace_s = self._api.settings.grace_s
+        grace_s = self._api.services.settings.grace_s
         await self._wait_while(lambda: self.places.num_taken, min(LINGER_S, grace_s))
         await self._wait_while(lambda: self._asgi.num_in_flight, grace_s)
         self._acceptor.close(partial(self.refusal, shutting_down()))
         await self._wait_while(lambda: self._asgi.num_in_flight, min(LAST_ANSWERS_S, grace_s))
         has_waiters = self._asgi.num_in_flight > 0
-        self._api.mailbox.close()
+        self._api.services.queue.close()
         await self._wait_while(lambda: self._asgi.num_in_flight, LAST_ANSWERS_S)
         if has_waiters:
             await asyncio.sleep(_LAST_CANCELS_S)
@@ -199,12 +197,13 @@ def let_others_go_first() -> None:
 
 
 def _warn_if_unreachable(api: Api) -> None:
-    status, about = api.mailbox.status(), {"redis_url": hide_password(api.settings.redis_url)}
+    queue, about = api.services.queue, {"redis_url": hide_password(api.services.settings.redis_url)}
+    status = queue.status()
     if status.redis_ok:
         return
-    problem = status.refusal or api.mailbox.status().refusal or "the Redis of --redis-url does not answer"
+    problem = status.refusal or queue.status().refusal or "the Redis of --redis-url does not answer"
     logger.warning(f"{problem}; POST /correct says 503 until it does", extra=about)
-    while not api.mailbox.status().redis_ok:
+    while not queue.status().redis_ok:
         time.sleep(1.0)
     logger.warning("the Redis of --redis-url answers", extra=about)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from api.grammar.correction import Correction
 from api.grammar.pipeline import TextDraft, TextPipeline
-from api.http import problems
-from api.http.schema import CorrectionBody, RequestOptions
+from api.service import problems
+from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest

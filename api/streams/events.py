@@ -14,10 +14,10 @@ from typing import Any
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
 from api.grammar.pipeline import TextDraft, TextPipeline
-from api.http import problems
 from api.http.lines import to_json_line
 from api.http.replies import correction_document, edit_document, internal_error
-from api.http.schema import CorrectionBody
+from api.service import problems
+from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError

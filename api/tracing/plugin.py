@@ -14,6 +14,7 @@ from flask import Response, g, request
 
 from api.http.app import Api
 from api.service.exchange import Exchange
+from api.services import Services
 from api.tracing.waterfall import Waterfall
 from scheduler.errors import NotFound
 from scheduler.messages import Completion
@@ -33,15 +34,15 @@ class TracedExchange(Exchange):
         self.waterfall.note_answers(completions, self.sent_s, time.perf_counter(), bool(self.job_ids))
 
 
-def add_tracing(app: Api) -> None:
+def add(app: Api, services: Services) -> None:
     """Add it to an application. Opens nothing, but where spans are exported."""
     export = None
-    app.corrections.flask_headers.add("HTTP_X_TRACE")
-    if app.settings.otel_endpoint:
+    app.corrections.leave_to_flask("HTTP_X_TRACE")
+    if services.settings.otel_endpoint:
         from api.tracing.spans import SpanExport
 
-        export = SpanExport(app.settings.otel_endpoint)
-        app.corrections.flask_headers.add("HTTP_TRACEPARENT")
+        export = SpanExport(services.settings.otel_endpoint)
+        app.corrections.leave_to_flask("HTTP_TRACEPARENT")
 
     @app.before_request
     def begin() -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
-from api.batch.body import BatchBody
-from api.batch.corrector import correct_batch
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, TextPipeline
 from api.grammar.verbs import VerbTable
+from api.service.batch import correct_batch
+from api.service.body import BatchBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from api.site import create_site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, TAG_IDS, ScriptEdit, parse_script
 from api.grammar.reasons import Reason
-from api.http.schema import CorrectionBody
 from api.kept.requests import body_of
+from api.service.body import CorrectionBody
 from api.service.corrector import options_of, submission_of
 from api.service.exchange import Exchange
 from scheduler.messages import ID_BITS, ID_MASK, WITHDRAWN_ID
@@ -115,7 +116,7 @@ def test_the_queue_keeps_what_a_request_asks_for_and_tells_two_apart() -> None:
             CorrectionBody(sentence="He goed", min_confidence=min_confidence),
         )
         kept = submission_of(exchange, {"sentence": body.sentence} | options_of(body), "fake", ReplyMode.ASYNC)
-        assert body_of(exchange, kept.document) == body
+        assert body_of(exchange, json.loads(kept.document)) == body
         return kept.document, kept.digest
 
     assert record(0.0)[1] != record(0.9)[1]

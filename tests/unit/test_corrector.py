@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from api.batch.body import BatchBody
-from api.batch.corrector import correct_batch
 from api.grammar.edit_script import EOS_ID
 from api.grammar.pipeline import TextPipeline
 from api.grammar.verbs import VerbTable
-from api.http.schema import CorrectionBody
+from api.service.batch import correct_batch
+from api.service.body import BatchBody, CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from api.service.readiness import check_status

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.http import problems
+from api.service import problems
 from tests.loop_holds import BODY_BYTES, REQUESTS, run, site
 
 MOST_LINES = 40_000  # of Python in a row: some three milliseconds

@@ -82,7 +82,7 @@ def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
     app, out = create_site(corrector, settings), Out()
-    app.recorder.log = RequestLog(settings, out.put)
+    app.services.recorder.log = RequestLog(settings, out.put)
     return app.test_client(), out.texts
 
 
@@ -108,7 +108,7 @@ def test_what_waits_to_be_logged_does_not_hold_the_connection_of_its_client(monk
     monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: False)
     corrector, lines = FakeCorrector(), []
     app = create_site(corrector, Settings())
-    app.recorder.log = RequestLog(Settings(), lines.append)
+    app.services.recorder.log = RequestLog(Settings(), lines.append)
 
     app.test_client().post("/correct", json={"sentence": "He goed"})
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from api.http.schema import parse_body
+from api.service.body import parse_body
 from api.service.corrector import submission_of
 from api.service.exchange import Exchange
 from scheduler.accounts import Account

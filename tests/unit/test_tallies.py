@@ -19,7 +19,7 @@ GOED = {"sentence": "He goed to school"}
 
 def totals_of(client: FlaskClient) -> dict[str, float]:
     """Those above zero, without the sum of times."""
-    totals = client.application.recorder.tallies.totals()
+    totals = client.application.services.recorder.tallies.totals()
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
 
 

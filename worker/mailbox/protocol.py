@@ -180,6 +180,9 @@ class ApiMailbox(Protocol):
     # Sends a command to Redis and returns the reply; raises NotReady. None in the modes without a queue.
     ask: Callable[[tuple[Any, ...]], Any] | None = None
 
+    def begin(self, loop: Any = None) -> object:
+        """Work in this event loop from now on. Where nobody calls it, the first use starts one in a thread."""
+
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
         return status

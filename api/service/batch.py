@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from api.batch.body import BatchBody
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
-from api.http import problems
+from api.service import problems
+from api.service.body import BatchBody
 from api.service.corrector import Corrector, options_of
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown

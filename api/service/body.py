@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Protocol, TypeVar
+from itertools import count
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
+from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 # Tab, newline and carriage return are text.
@@ -21,21 +23,24 @@ _PATHS = {"sentence": "/correct", "sentences": "/correct/batch"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class CorrectionBody(BaseModel):
-    """The body of POST /correct. Its texts are checked below: faster than by pydantic, and with more to say."""
+class RequestOptions(BaseModel):
+    """What a body may hold in addition to its texts."""
 
-    model_config = ConfigDict(frozen=True)
-
-    sentence: StrictStr
     learner_id: StrictStr | None = None
     min_confidence: float = Field(0.0, ge=0, le=1, strict=True)
 
 
-class RequestOptions(Protocol):
-    """What a body may hold in addition to its texts."""
+class CorrectionBody(RequestOptions):
+    """The body of POST /correct. Its texts are checked below: faster than by pydantic, and with more to say."""
 
-    learner_id: str | None
-    min_confidence: float
+    sentence: StrictStr
+
+
+class BatchBody(RequestOptions):
+    """The body of POST /correct/batch."""
+
+    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
+    sentences: list[Any]
 
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -46,6 +51,26 @@ def parse_body(raw: bytes) -> CorrectionBody:
     body = validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
     check_sentence(body.sentence)
     return body
+
+
+def parse_batch(raw: bytes) -> BatchBody:
+    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
+    body = validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
+    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
+        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
+        raise InvalidRequest("sentences", found)
+    body.sentences = list(map(_checked_item, count(), body.sentences))
+    return body
+
+
+def _checked_item(index: int, item: Any) -> str | InvalidRequest:
+    if not isinstance(item, str):
+        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
+    try:
+        check_sentence(item)
+    except InvalidRequest as error:
+        return error
+    return item
 
 
 def validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
