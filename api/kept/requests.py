@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import TextDraft
-from api.service.batch import BatchOutcome, drafts_of, outcomes_of, submit_batch
+from api.service.batch import BatchOutcome, content_of, drafts_of, num_sentences_of, outcomes_of, submit_drafts
 from api.service.body import BatchBody, CorrectionBody
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
@@ -35,7 +34,7 @@ class KeptRequests:
         exchange.limit_wait(KEPT_TTL_S)
         if isinstance(body, BatchBody):
             drafts = drafts_of(self._corrector, body)
-            wanted = submit_batch(self._corrector, exchange, body, drafts, ReplyMode.ASYNC)
+            wanted = submit_drafts(self._corrector, exchange, drafts, content_of(body, drafts), ReplyMode.ASYNC)
         else:
             draft, wanted = self._corrector.submit(exchange, body, ReplyMode.ASYNC)
             if not draft.sentences:
@@ -62,7 +61,7 @@ class KeptRequests:
             _check_number(len(draft.sentences), found)
             return self._corrector.conclude(draft, _completions(exchange, found.jobs))
         drafts = drafts_of(self._corrector, body)
-        _check_number(sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)), found)
+        _check_number(sum(map(num_sentences_of, drafts)), found)
         return list(outcomes_of(self._corrector, drafts, found.jobs, partial(_completions, exchange)))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:

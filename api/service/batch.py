@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
@@ -18,6 +18,7 @@ from worker.mailbox.protocol import ReplyMode, Submission
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
+Content = dict[str, Any]
 Part = TypeVar("Part")
 
 
@@ -25,7 +26,12 @@ def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> 
     """Wait for all answers. Raises what concerns all texts."""
     exchange.limit_wait(corrector.timeout_s)
     drafts = drafts_of(corrector, body)
-    wanted = submit_batch(corrector, exchange, body, drafts)
+    return correct_drafts(corrector, exchange, drafts, content_of(body, drafts))
+
+
+def correct_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> BatchOutcome:
+    """As `correct_batch`; the wait has begun."""
+    wanted = submit_drafts(corrector, exchange, drafts, content)
 
     def complete(requests: Sequence[CorrectionRequest]) -> list[Completion]:
         return corrector.wait(exchange, wanted, [request.request_id for request in requests]) if requests else []
@@ -49,27 +55,47 @@ def drafts_of(corrector: Corrector, body: BatchBody) -> list[TextDraft | Serving
     num_characters = sum(len(text) for text in texts if isinstance(text, str))
     if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
         raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-    drafts = [_draft(corrector, text, body.min_confidence) for text in corrector.pipeline.in_steps(texts)]
-    num_sentences = sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft))
+    drafts = [draft_of(corrector, text, body.min_confidence) for text in corrector.pipeline.in_steps(texts)]
+    num_sentences = sum(map(num_sentences_of, drafts))
     if num_sentences > MAX_SENTENCES:
         raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
     return drafts
 
 
-def submit_batch(
-    corrector: Corrector, exchange: Exchange, body: BatchBody, drafts: Drafts, mode: ReplyMode = ReplyMode.WAIT
+def draft_of(corrector: Corrector, text: str | ServingError, min_confidence: float = 0.0) -> TextDraft | ServingError:
+    """Why a text was refused takes the place of its draft."""
+    if isinstance(text, ServingError):
+        return text
+    try:
+        return corrector.pipeline.prepare_text(text, min_confidence)
+    except ServingError as error:
+        return error
+
+
+def num_sentences_of(draft: TextDraft | ServingError) -> int:
+    """Of a refused text none is read."""
+    return len(draft.sentences) if isinstance(draft, TextDraft) else 0
+
+
+def content_of(body: BatchBody, drafts: Drafts) -> Content:
+    """What is kept of a batch: its texts, but of a refused one the refusal only."""
+    texts = zip(body.sentences, drafts, strict=True)
+    items = [problems.problem(draft) if isinstance(draft, ServingError) else text for text, draft in texts]
+    return {"items": items} | options_of(body)
+
+
+def submit_drafts(
+    corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content, mode: ReplyMode = ReplyMode.WAIT
 ) -> Submission:
-    """Give the sentences of all texts to the queue. Of a refused text it keeps the refusal only."""
+    """Give the sentences of all texts to the queue."""
     requests: list[CorrectionRequest] = []
     for number, draft in enumerate(drafts, start=1):
         if isinstance(draft, TextDraft):
             requests += corrector.requests_of(exchange, draft, f"{exchange.request_id}-{number}")
     if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
         return Submission(exchange.request_id)
-    texts = zip(body.sentences, drafts, strict=True)
-    items = [problems.problem(draft) if isinstance(draft, ServingError) else text for text, draft in texts]
     try:
-        return corrector.enqueue(exchange, {"items": items} | options_of(body), requests, mode)
+        return corrector.enqueue(exchange, content, requests, mode)
     except InvalidRequest as error:
         raise InvalidRequest("sentences", str(error)) from None
 
@@ -89,15 +115,6 @@ def outcomes_of(
             yield corrector.conclude(draft, complete(tuple(islice(rest, len(draft.sentences)))))
         except ServingError as error:
             yield error
-
-
-def _draft(corrector: Corrector, text: str | ServingError, min_confidence: float) -> TextDraft | ServingError:
-    if isinstance(text, ServingError):
-        return text
-    try:
-        return corrector.pipeline.prepare_text(text, min_confidence)
-    except ServingError as error:
-        return error
 
 
 def _concerns_all(exchange: Exchange, wanted: Submission, error: ServingError) -> bool:
