@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from api.service.corrector import Corrector
 from api.telemetry.recorder import RequestRecorder
 from scheduler.accounts import Account
 from scheduler.settings import Settings
-from worker.mailbox.observing import Observer
 from worker.mailbox.protocol import ApiMailbox
+
+if TYPE_CHECKING:
+    from worker.mailbox.observing import Observer
 
 
 class Admit(Protocol):
@@ -36,4 +38,4 @@ class Services:
     observer: Observer
     recorder: RequestRecorder  # what it records is for the server to write and report
     admit: Admit = admit_all
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = time.perf_counter  # as that of Exchange

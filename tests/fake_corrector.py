@@ -27,7 +27,7 @@ from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishRea
 from scheduler.settings import Settings
 from tests.by_asgi import ByAsgi
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus, ReplyMode, Submission
+from worker.mailbox.protocol import MailboxStatus, Submission
 
 
 @dataclass
@@ -55,18 +55,16 @@ class FakeCorrector(Corrector):
     def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
-    def enqueue(
-        self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
-    ) -> Submission:
+    def enqueue(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
         self.jobs.append(Asked(exchange, content))
         if self.error:
             raise self.error
-        return Submission(exchange.request_id, manner=mode, requests=tuple(requests))
+        exchange.requests = tuple(requests)
 
-    def wait(self, exchange: Exchange, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
-        ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
+        ids = [request.request_id for request in exchange.requests] if job_ids is None else job_ids
         times = Timings(0.0012, 0.0034, 0.0056)
         completions = [Completion(job_id, FinishReason.STOP, tuple(output), times) for job_id in ids]
         exchange.note_answers(completions)

@@ -7,8 +7,7 @@ from flask import g, request
 from api.http import request_input
 from api.http.app import Api
 from api.http.replies import Reply, outcome_reply
-from api.service.batch import correct_batch
-from api.service.body import parse_batch
+from api.service.batch import correct_batch, parse_batch
 from api.services import Services
 from scheduler.errors import RateLimited
 

@@ -68,7 +68,7 @@ def create_app(services: Services) -> Api:
 
 
 def _begin() -> None:
-    exchange = g.exchange = Exchange(secrets.token_hex(16), time.perf_counter())
+    exchange = g.exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
     if request.url_rule:
         exchange.route = request.url_rule.rule
     request_input.check_headers(request.environ)

@@ -190,7 +190,7 @@ class AsgiApi:
                 return
             client = _Client(connection, receive, self._turns)
             if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
-                exchange = Exchange(secrets.token_hex(16), time.perf_counter(), _ROUTE)
+                exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
                 await self._send(
                     connection, environ, await self._api.corrections.answer(exchange, environ, client), send
                 )
@@ -202,7 +202,7 @@ class AsgiApi:
             self.num_in_flight -= 1
 
     def probe(self, path: str) -> Reply:
-        exchange = Exchange(secrets.token_hex(16), 0.0)
+        exchange = Exchange(secrets.token_hex(16))
         try:
             reply = json_reply({"status": "ok"} if path == "/healthz" else self._api.ready_document())
         except ServingError as error:
@@ -265,7 +265,7 @@ class AsgiApi:
 
 def refusal(api: Api, error: ServingError, is_of_languagetool: bool = False) -> Reply:
     """Of what comes to no handler; it is logged and counted as what does."""
-    exchange = Exchange(secrets.token_hex(16), time.perf_counter(), status=error.status)
+    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), status=error.status)
     exchange.is_shed = math.isfinite(getattr(error, "retry_after_s", math.inf))
     reply = error_reply(exchange, error)
     api.services.recorder.finish(exchange, "-")

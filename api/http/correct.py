@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from api.http import request_input
 from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_document, error_reply, json_reply
-from api.service.body import BatchBody, CorrectionBody, RequestOptions, parse_body
+from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.services import Services
@@ -15,7 +15,7 @@ from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, Unauthorized
 
 Environ = dict[str, Any]
-Way = Callable[[Exchange, Environ, CorrectionBody | BatchBody], Reply | None]
+Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
 Listener = Callable[[Exchange, object, bool], None]  # as `note_outcome`
 
 
@@ -140,14 +140,14 @@ class CorrectionEndpoint:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
-    def begin(self, exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
+    def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
         """Note how the answer is wanted; the reply where it is not JSON for a client that waits."""
         self.note_wishes(exchange, environ, body)
         return next(filter(None, (way(exchange, environ, body) for way in self._ways)), None)
 
     def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
         exchange.has_left = request_input.hang_up_detector(environ)
-        exchange.within_s = request_input.deadline_s(environ)
+        exchange.allowed_s = request_input.deadline_s(environ)
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from api.grammar.correction import Correction
-from api.service.batch import BatchOutcome, content_of, drafts_of, num_sentences_of, outcomes_of, submit_drafts
-from api.service.body import BatchBody, CorrectionBody
+from api.service import batch
+from api.service.batch import BatchBody, BatchOutcome
+from api.service.body import CorrectionBody
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.service.problems import TYPE_PREFIX
@@ -32,21 +33,15 @@ class KeptRequests:
     def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
         """Submit the request and wait for nothing. Raises a ServingError."""
         exchange.limit_wait(KEPT_TTL_S)
-        if isinstance(body, BatchBody):
-            drafts = drafts_of(self._corrector, body)
-            wanted = submit_drafts(self._corrector, exchange, drafts, content_of(body, drafts), ReplyMode.ASYNC)
-        else:
-            draft, wanted = self._corrector.submit(exchange, body, ReplyMode.ASYNC)
-            if not draft.sentences:
-                return self._corrector.conclude(draft, ())
-        exchange.accepted_s = wanted.accepted_s
-        if wanted.request_id != exchange.request_id:  # an earlier request with the same key
-            outcome = self.find(wanted.request_id, exchange)
-            exchange.request_id = wanted.request_id
-            return outcome
-        if wanted.requests:
+        exchange.manner = ReplyMode.ASYNC
+        drafts = batch.drafts_of(self._corrector, body)
+        batch.submit_drafts(self._corrector, exchange, drafts, batch.content_of(body, drafts))
+        if exchange.is_joined:
+            return self.find(exchange.request_id, exchange)
+        if exchange.requests:
             return Phase.QUEUED
-        return list(outcomes_of(self._corrector, drafts, (), list))  # no sentence of any text can be read
+        # No sentence of any text can be read.
+        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, (), list))
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
@@ -56,13 +51,11 @@ class KeptRequests:
             return phase
         self._count_tokens(exchange, request_id, found)
         body = body_of(exchange, found.content)
-        if isinstance(body, CorrectionBody):
-            draft = self._corrector.pipeline.prepare_text(body.sentence, body.min_confidence)
-            _check_number(len(draft.sentences), found)
-            return self._corrector.conclude(draft, _completions(exchange, found.jobs))
-        drafts = drafts_of(self._corrector, body)
-        _check_number(sum(map(num_sentences_of, drafts)), found)
-        return list(outcomes_of(self._corrector, drafts, found.jobs, partial(_completions, exchange)))
+        drafts = batch.drafts_of(self._corrector, body)
+        if sum(map(batch.num_sentences_of, drafts)) != len(found.jobs):
+            raise NotFound("The request was taken by another version of this server; send it again.")
+        completions = partial(_completions, exchange)
+        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, found.jobs, completions))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -104,12 +97,6 @@ def body_of(exchange: Exchange, content: Mapping[str, Any]) -> CorrectionBody | 
         return CorrectionBody(sentence=content["sentence"], learner_id=None, min_confidence=min_confidence)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
     return BatchBody(sentences=texts, learner_id=None, min_confidence=min_confidence)
-
-
-def _check_number(num_sentences: int, found: Found) -> None:
-    """Raises NotFound."""
-    if num_sentences != len(found.jobs):
-        raise NotFound("The request was taken by another version of this server; send it again.")
 
 
 def _completions(exchange: Exchange, jobs: Sequence[FoundJob]) -> list[Completion]:

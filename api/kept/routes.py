@@ -10,8 +10,8 @@ from api.http.app import Api
 from api.http.correct import Environ
 from api.http.replies import Reply, json_reply, outcome_reply
 from api.kept.requests import KeptRequests
-from api.service.batch import BatchOutcome
-from api.service.body import BatchBody, CorrectionBody
+from api.service.batch import BatchBody, BatchOutcome
+from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.phases import Phase

@@ -69,7 +69,7 @@ def add(app: Api, services: Services) -> None:
         exchange.is_read = True
         if answer.is_english and form.mode != "textLevelOnly":
             exchange.has_left = request_input.hang_up_detector(environ)
-            exchange.within_s = request_input.deadline_s(environ)
+            exchange.allowed_s = request_input.deadline_s(environ)
             exchange.limit_wait(services.settings.request_timeout_s)
             _check(services, exchange, answer)
         exchange.is_answer = True
@@ -107,9 +107,9 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
             break
         exchange = whole
         if number:
-            exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
+            exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=whole.route)
             exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
-            exchange.within_s, exchange.until_s = whole.within_s, whole.until_s
+            exchange.allowed_s, exchange.until_s = whole.allowed_s, whole.until_s
         outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
         services.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:
@@ -118,7 +118,7 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
             answer.add(start, sentence, outcome)
     if isinstance(answer.failure, DeadlineExceeded) and not whole.left_s():
         remedy = "Send the document in parts, or try again later."
-        answer.failure = DeadlineExceeded(f"The time was over after {whole.within_s:g} s. {remedy}")
+        answer.failure = DeadlineExceeded(f"The time was over after {whole.allowed_s:g} s. {remedy}")
     if answer.failure and not answer.has_checked:
         raise answer.failure
 
@@ -158,8 +158,9 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
 
 def _places(corrector: Corrector, text: str) -> Iterator[tuple[int, int]]:
     """Cut a few sentences at a time: most of a long document may go unread. The last may go on: it is found again."""
-    at, reading = 0, read(text, corrector.pause)
-    while places := find_sentences(reading.text[at:], MAX_SENTENCES, corrector.pause):
+    pause = corrector.pipeline.pause
+    at, reading = 0, read(text, pause)
+    while places := find_sentences(reading.text[at:], MAX_SENTENCES, pause):
         is_last = len(places) <= MAX_SENTENCES
         for start, end in places if is_last else places[:-1]:
             yield reading.place(at + start), reading.end(at + end)
@@ -173,6 +174,6 @@ def _add(whole: Exchange, part: Exchange) -> None:
     if part.accepted_s:  # else the queue has refused it
         whole.prompt_tokens += part.prompt_tokens
         whole.output_tokens += part.output_tokens
-        whole.job_ids, whole.accepted_s = whole.job_ids or part.job_ids, whole.accepted_s or part.accepted_s
+        whole.requests, whole.accepted_s = whole.requests or part.requests, whole.accepted_s or part.accepted_s
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)

@@ -33,7 +33,7 @@ def add(app: Api, services: Services) -> None:
         corrections = [one for one in texts if isinstance(one, Correction)]
         mistakes = [(edit.reason.value, edit.verb) for one in corrections for edit in one.edits]
         if corrections:
-            is_kept = not is_first or exchange.is_kept_longer
+            is_kept = not is_first or exchange.is_kept
             about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 

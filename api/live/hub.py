@@ -66,11 +66,6 @@ class Hub:
             raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
         del self._viewers[next(queue for queue, each in self._viewers.items() if each == greediest)]
 
-    def snapshot(self) -> bytes:
-        """One event with the figures of now. Raises NotReady."""
-        seen = self._observer.observe()
-        return _event("figures", json.dumps(figures(seen, seen, self._goals)))
-
     def _events(self, queue: Queue[bytes], is_over: Callable[[], bool]) -> Generator[bytes]:
         try:
             yield b"retry: 1000\n\n"

@@ -28,8 +28,6 @@ def add(app: Api, services: Services) -> None:
         headers = [*EVENT_HEADERS]
         if request.method == "HEAD":
             return Reply(b"", 200, headers)
-        if services.settings.mode == "sync":  # one request at a time: a stream would keep all others waiting
-            return Reply(b"retry: 1000\n\n" + hub.snapshot(), 200, headers)
         environ = request.environ
         has_left = request_input.hang_up_detector(environ)
 

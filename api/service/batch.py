@@ -1,25 +1,54 @@
-"""Corrects many texts as one request. What is wrong with one text, or becomes of it, is said in its place."""
+"""Corrects many texts as one request. What is wrong with one text, or becomes of it, is said in its place.
+
+A request that is kept may be of one text, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Any, TypeVar
 
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
 from api.service import problems
-from api.service.body import BatchBody
-from api.service.corrector import Corrector, options_of
+from api.service.body import CorrectionBody, RequestOptions, check_sentence, validated
+from api.service.corrector import Corrector, options_of, text_of
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest
-from worker.mailbox.protocol import ReplyMode, Submission
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
 Content = dict[str, Any]
 Part = TypeVar("Part")
+
+
+class BatchBody(RequestOptions):
+    """The body of POST /correct/batch."""
+
+    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
+    sentences: list[Any]
+
+
+def parse_batch(raw: bytes) -> BatchBody:
+    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
+    body = validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
+    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
+        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
+        raise InvalidRequest("sentences", found)
+    body.sentences = list(map(_checked_item, count(), body.sentences))
+    return body
+
+
+def _checked_item(index: int, item: Any) -> str | InvalidRequest:
+    if not isinstance(item, str):
+        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
+    try:
+        check_sentence(item)
+    except InvalidRequest as error:
+        return error
+    return item
 
 
 def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> BatchOutcome:
@@ -31,26 +60,27 @@ def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> 
 
 def correct_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> BatchOutcome:
     """As `correct_batch`; the wait has begun."""
-    wanted = submit_drafts(corrector, exchange, drafts, content)
+    submit_drafts(corrector, exchange, drafts, content)
 
     def complete(requests: Sequence[CorrectionRequest]) -> list[Completion]:
-        return corrector.wait(exchange, wanted, [request.request_id for request in requests]) if requests else []
+        return corrector.wait(exchange, [request.request_id for request in requests]) if requests else []
 
     outcomes: list[Correction | ServingError] = []
     try:
-        for outcome in outcomes_of(corrector, drafts, wanted.requests, complete):
-            if isinstance(outcome, ServingError) and _concerns_all(exchange, wanted, outcome):
+        for outcome in outcomes_of(corrector, drafts, exchange.requests, complete):
+            if isinstance(outcome, ServingError) and _concerns_all(exchange, outcome):
                 raise outcome
             outcomes.append(outcome)
     except BaseException:
-        corrector.mailbox.abandon(wanted)
+        corrector.mailbox.abandon(exchange)
         raise
-    exchange.request_id = wanted.request_id
     return outcomes
 
 
-def drafts_of(corrector: Corrector, body: BatchBody) -> list[TextDraft | ServingError]:
-    """One for each text. Raises what is wrong with the whole batch."""
+def drafts_of(corrector: Corrector, body: CorrectionBody | BatchBody) -> list[TextDraft | ServingError]:
+    """One for each text. Raises what is wrong with the whole request, and so with its one text."""
+    if isinstance(body, CorrectionBody):
+        return [corrector.pipeline.prepare_text(body.sentence, body.min_confidence)]
     texts = body.sentences
     num_characters = sum(len(text) for text in texts if isinstance(text, str))
     if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
@@ -77,27 +107,39 @@ def num_sentences_of(draft: TextDraft | ServingError) -> int:
     return len(draft.sentences) if isinstance(draft, TextDraft) else 0
 
 
-def content_of(body: BatchBody, drafts: Drafts) -> Content:
-    """What is kept of a batch: its texts, but of a refused one the refusal only."""
+def content_of(body: CorrectionBody | BatchBody, drafts: Drafts) -> Content:
+    """What is kept of a request: its texts, but of a refused one in a batch the refusal only."""
+    if isinstance(body, CorrectionBody):
+        return text_of(body)
     texts = zip(body.sentences, drafts, strict=True)
     items = [problems.problem(draft) if isinstance(draft, ServingError) else text for text, draft in texts]
     return {"items": items} | options_of(body)
 
 
-def submit_drafts(
-    corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content, mode: ReplyMode = ReplyMode.WAIT
-) -> Submission:
+def submit_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> None:
     """Give the sentences of all texts to the queue."""
     requests: list[CorrectionRequest] = []
     for number, draft in enumerate(drafts, start=1):
+        answer_id = exchange.request_id if "sentence" in content else f"{exchange.request_id}-{number}"
         if isinstance(draft, TextDraft):
-            requests += corrector.requests_of(exchange, draft, f"{exchange.request_id}-{number}")
-    if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
-        return Submission(exchange.request_id)
+            requests += corrector.requests_of(draft, answer_id)
     try:
-        return corrector.enqueue(exchange, content, requests, mode)
+        if requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
+            corrector.enqueue(exchange, content, requests)
     except InvalidRequest as error:
         raise InvalidRequest("sentences", str(error)) from None
+
+
+def outcome_of(
+    body: CorrectionBody | BatchBody, outcomes: Iterable[Correction | ServingError]
+) -> Correction | BatchOutcome:
+    """Of a batch all, else the one. Raises it where it is an error."""
+    found = list(outcomes)
+    if isinstance(body, BatchBody):
+        return found
+    if isinstance(found[0], ServingError):
+        raise found[0]
+    return found[0]
 
 
 def outcomes_of(
@@ -117,11 +159,11 @@ def outcomes_of(
             yield error
 
 
-def _concerns_all(exchange: Exchange, wanted: Submission, error: ServingError) -> bool:
+def _concerns_all(exchange: Exchange, error: ServingError) -> bool:
     """Whether the failure of one text is that of the whole batch: nobody waits any more, or the queue refused it."""
     if isinstance(error, ShuttingDown):
         return True
-    if isinstance(error, (Overloaded, DeadlineExceeded)) and not wanted.accepted_s:
+    if isinstance(error, (Overloaded, DeadlineExceeded)) and not exchange.accepted_s:
         return True  # the refusal of a single sentence comes while it is waited for
     return exchange.has_left is not None and exchange.has_left()
 

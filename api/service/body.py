@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import count
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
-from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 # Tab, newline and carriage return are text.
@@ -36,13 +34,6 @@ class CorrectionBody(RequestOptions):
     sentence: StrictStr
 
 
-class BatchBody(RequestOptions):
-    """The body of POST /correct/batch."""
-
-    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
-    sentences: list[Any]
-
-
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
@@ -51,26 +42,6 @@ def parse_body(raw: bytes) -> CorrectionBody:
     body = validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
     check_sentence(body.sentence)
     return body
-
-
-def parse_batch(raw: bytes) -> BatchBody:
-    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
-    body = validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
-    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
-        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
-        raise InvalidRequest("sentences", found)
-    body.sentences = list(map(_checked_item, count(), body.sentences))
-    return body
-
-
-def _checked_item(index: int, item: Any) -> str | InvalidRequest:
-    if not isinstance(item, str):
-        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
-    try:
-        check_sentence(item)
-    except InvalidRequest as error:
-        return error
-    return item
 
 
 def validated(kind: type[_Body], raw: bytes, example: str) -> _Body:

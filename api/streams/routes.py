@@ -11,7 +11,8 @@ from api.http.app import Api
 from api.http.correct import Environ
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
-from api.service.body import BatchBody, CorrectionBody
+from api.service.batch import BatchBody
+from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
 from api.streams.events import event_stream, follow
@@ -27,7 +28,7 @@ def add(app: Api, services: Services) -> None:
 
     def reply(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
         accept = environ.get("HTTP_ACCEPT", "")
-        if isinstance(body, BatchBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
+        if not isinstance(body, CorrectionBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
         exchange.has_left = request_input.hang_up_detector(environ)
         stream = event_stream(exchange, follow(services.corrector, exchange, body), finish)

@@ -51,7 +51,7 @@ class Tallies:
 
     def note_tokens(self, exchange: Exchange) -> None:
         """What a request costs its key: once, however often it is sent or its answer is asked for."""
-        is_own = exchange.job_ids and exchange.accepted_s  # else another request's, with the same key, or refused
+        is_own = exchange.has_own_jobs and exchange.accepted_s  # else another request's, with the same key, or refused
         tokens = exchange.more_tokens + (exchange.prompt_tokens + exchange.output_tokens if is_own else 0)
         if exchange.account is not None and tokens:
             with self._lock:
@@ -61,7 +61,7 @@ class Tallies:
         """Once for each sentence of an answer; of a document batch by batch. Workers count the stages in between."""
         number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
         with self._lock:
-            if number and exchange.job_ids:  # else another request's, with the same key
+            if number and exchange.has_own_jobs:  # else another request's, with the same key
                 self._counts["stage:answered"] += number
                 self._counts["stage:tokenize"] += number * tokenize_s
                 self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
@@ -110,7 +110,6 @@ class RequestRecorder:
     def _close(self, exchange: Exchange, elapsed_s: float) -> None:
         if exchange.is_answer:
             self.tallies.note_answer(exchange, elapsed_s)
-        exchange.has_left = None  # it knows the connection, which would stay until the line is written
         self.log.note(exchange, elapsed_s)
 
 

@@ -29,25 +29,27 @@ class RequestLog:
         self._put = put
 
     def note(self, exchange: Exchange, elapsed_s: float) -> None:
-        if self.is_on:
-            self._put(partial(self._text, exchange, elapsed_s, time.time()))
+        if self.is_on:  # the exchange itself would keep its answers and its connection until the line is written
+            timings, account = exchange.timings, exchange.account
+            fields: dict[str, Any] = {
+                "request_id": exchange.request_id,
+                "route": exchange.route,
+                "status": exchange.status,
+                "outcome": exchange.outcome,
+                "prompt_tokens": exchange.prompt_tokens,
+                "output_tokens": exchange.output_tokens,
+                "queue_ms": timings.queue_s,
+                "prefill_ms": timings.prefill_s,
+                "decode_ms": timings.decode_s,
+                "total_ms": elapsed_s,
+            }
+            if account is not None:
+                fields["key"] = account.name
+            self._put(partial(self._text, fields, exchange.correlation_id, time.time()))
 
-    def _text(self, exchange: Exchange, elapsed_s: float, at_s: float) -> str:
-        timings, correlation_id = exchange.timings, exchange.correlation_id
-        fields: dict[str, Any] = {
-            "request_id": exchange.request_id,
-            "route": exchange.route,
-            "status": exchange.status,
-            "outcome": exchange.outcome,
-            "prompt_tokens": exchange.prompt_tokens,
-            "output_tokens": exchange.output_tokens,
-            "queue_ms": round(timings.queue_s * 1e3, 1),
-            "prefill_ms": round(timings.prefill_s * 1e3, 1),
-            "decode_ms": round(timings.decode_s * 1e3, 1),
-            "total_ms": round(elapsed_s * 1e3, 1),
-        }
-        if exchange.account is not None:
-            fields["key"] = exchange.account.name
+    def _text(self, fields: dict[str, Any], correlation_id: str | None, at_s: float) -> str:
+        for name in ("queue_ms", "prefill_ms", "decode_ms", "total_ms"):
+            fields[name] = round(fields[name] * 1e3, 1)
         if correlation_id is not None:
             fields["correlation_id"] = correlation_id if self._is_json else json.dumps(correlation_id)
         timestamp = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -11,7 +11,7 @@ from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOp
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from scheduler.phases import Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
-from tests.recorded_requests import a_record, counts, is_conserved
+from tests.recorded_requests import ASKED, a_record, counts, is_conserved
 from worker.mailbox import admission
 from worker.mailbox.protocol import MailboxLimits
 from worker.mailbox.waiters import completion_of
@@ -31,8 +31,8 @@ def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse)
     found = other.find("r")
 
     assert phases == [[Phase.QUEUED] * 2, [Phase.RUNNING] * 2]
-    assert (found.document, [job.state for job in found.jobs]) == (
-        "what was asked", [an_answer("r-1"), an_answer("r-2")]
+    assert (found.content, [job.state for job in found.jobs]) == (
+        ASKED, [an_answer("r-1"), an_answer("r-2")]
     )  # fmt: skip
 
 
@@ -234,4 +234,4 @@ def test_a_dead_letter_keeps_what_it_takes_to_answer_for_it(house: RedisHouse, r
 
     with Redis.from_url(redis_url) as client:
         assert client.ttl("miniserve:request:keyed") == client.ttl("rq:job:keyed") > 6 * 86_400
-    assert api.find("keyed").document == "what was asked"
+    assert api.find("keyed").content == ASKED

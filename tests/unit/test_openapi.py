@@ -20,7 +20,8 @@ from api.grammar.reasons import Reason
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.languagetool.form import AUTO, LANGUAGES, CheckForm
 from api.openapi.routes import description
-from api.service.body import MAX_LEARNER_ID_CHARACTERS, BatchBody, CorrectionBody, check_learner_id, check_sentence
+from api.service.batch import BatchBody
+from api.service.body import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES

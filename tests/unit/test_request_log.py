@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
-from api.http import request_input
 from api.service.exchange import Exchange
 from api.site import create_site
 from api.telemetry import request_log
@@ -21,7 +20,7 @@ from tests.fake_corrector import FakeCorrector
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
-EXCHANGE = Exchange("abc", 0.0, "/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
+EXCHANGE = Exchange("abc", route="/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +103,7 @@ def test_every_request_has_one_line_and_none_has_its_text() -> None:
     assert "Zanzibarian" not in "".join(texts)
 
 
-def test_what_waits_to_be_logged_does_not_hold_the_connection_of_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: False)
+def test_what_waits_to_be_logged_holds_neither_the_answer_nor_the_connection_of_its_client() -> None:
     corrector, lines = FakeCorrector(), []
     app = create_site(corrector, Settings())
     app.services.recorder.log = RequestLog(Settings(), lines.append)
@@ -113,7 +111,7 @@ def test_what_waits_to_be_logged_does_not_hold_the_connection_of_its_client(monk
     app.test_client().post("/correct", json={"sentence": "He goed"})
 
     assert len(lines) == 1
-    assert corrector.jobs[0].exchange.has_left is None
+    assert not any(isinstance(part, Exchange) for part in lines[0].args)
 
 
 def test_questions_about_requests_are_no_lines_of_this_log() -> None:

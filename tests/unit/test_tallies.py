@@ -58,7 +58,7 @@ def test_a_latency_is_put_into_the_bucket_it_belongs_to() -> None:
     tallies = Tallies()
 
     for seconds in (0.001, 0.004, 0.004, 11.0):
-        tallies.note_answer(Exchange("id", 0.0), seconds)
+        tallies.note_answer(Exchange("id"), seconds)
 
     totals = tallies.totals()
     assert {name: count for name, count in totals.items() if count} == {
@@ -88,7 +88,7 @@ def test_what_the_queue_refuses_is_left_to_the_queue_to_count(client: FlaskClien
 
 
 def test_threads_that_answer_at_once_lose_no_count() -> None:
-    tallies, exchange = Tallies(), Exchange("id", 0.0, "/correct", status=200)
+    tallies, exchange = Tallies(), Exchange("id", route="/correct", status=200)
 
     def answer() -> None:
         for _ in range(2000):
