@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from api.grammar.correction import Correction
 from api.service.exchange import Exchange
-from api.telemetry.line_writer import STDERR
-from api.telemetry.request_log import RequestLog
+from api.telemetry.line_writer import STDERR, Line
 from scheduler.errors import ServingError
 from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
@@ -22,6 +26,7 @@ KEY, KEY_TOKENS = "key", "key_tokens"  # of fields "key:<name>:<status>", "key_t
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch", "/v2/check")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
+_SHOWN_AT = ("debug", "info")
 logger = logging.getLogger(__name__)
 
 
@@ -77,6 +82,50 @@ class Tallies:
     def totals(self) -> dict[str, float]:
         # No lock: a copy of a dictionary is atomic.
         return dict(self._counts) | self._latency.totals(E2E) | {DROPPED: STDERR.num_dropped}
+
+
+class RequestLog:
+    """One line for each request for a correction, in the form of all others of the log. Any thread may call `note`.
+
+    A line by way of logging takes 40 us, 4 % of a request. Here a request only leaves what is known of it;
+    the thread that writes makes the line. No text of a user is in it.
+    """
+
+    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put_later) -> None:
+        self.is_on = settings.log_level in _SHOWN_AT
+        self._is_json = settings.log_format == "json"
+        self._put = put
+
+    def note(self, exchange: Exchange, elapsed_s: float) -> None:
+        if self.is_on:  # the exchange itself would keep its answers and its connection until the line is written
+            timings, account = exchange.timings, exchange.account
+            fields: dict[str, Any] = {
+                "request_id": exchange.request_id,
+                "route": exchange.route,
+                "status": exchange.status,
+                "outcome": exchange.outcome,
+                "prompt_tokens": exchange.prompt_tokens,
+                "output_tokens": exchange.output_tokens,
+                "queue_ms": timings.queue_s,
+                "prefill_ms": timings.prefill_s,
+                "decode_ms": timings.decode_s,
+                "total_ms": elapsed_s,
+            }
+            if account is not None:
+                fields["key"] = account.name
+            self._put(partial(self._text, fields, exchange.correlation_id, time.time()))
+
+    def _text(self, fields: dict[str, Any], correlation_id: str | None, at_s: float) -> str:
+        for name in ("queue_ms", "prefill_ms", "decode_ms", "total_ms"):
+            fields[name] = round(fields[name] * 1e3, 1)
+        if correlation_id is not None:
+            fields["correlation_id"] = correlation_id if self._is_json else json.dumps(correlation_id)
+        timestamp = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        if self._is_json:
+            fields |= {"event": "request", "process": "api", "level": "info", "timestamp": timestamp}
+            return json.dumps(fields) + "\n"
+        words = " ".join([f"{name}={value}" for name, value in fields.items()])
+        return f"{timestamp} [info     ] {'request':<30} {words} process=api\n"  # as ops/run/logs.py
 
 
 class RequestRecorder:

@@ -10,9 +10,9 @@ from flask.testing import FlaskClient
 
 from api.service.exchange import Exchange
 from api.site import create_site
-from api.telemetry import request_log
+from api.telemetry import recorder
 from api.telemetry.line_writer import Line
-from api.telemetry.request_log import RequestLog
+from api.telemetry.recorder import RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
@@ -25,7 +25,7 @@ EXCHANGE = Exchange("abc", route="/correct", status=200, timings=TIMINGS, prompt
 
 @pytest.fixture(autouse=True)
 def _at_a_known_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log.time, "time", lambda: 1_700_000_000.25)
+    monkeypatch.setattr(recorder.time, "time", lambda: 1_700_000_000.25)
 
 
 class Out:

@@ -9,8 +9,8 @@ from math import isfinite
 
 import pytest
 
+from api.service.exchange import Exchange
 from api.telemetry.recorder import Tallies
-from api.telemetry.request_log import Exchange
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.capacity.measure import Capacity, Goals, measure, measure_pools
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
