@@ -43,7 +43,7 @@ def add(app: Api, services: Services) -> None:
             added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
         return added
 
-    app.corrections.add_headers(added_headers)
+    app.corrections.more_headers.append(added_headers)
 
     @app.before_request
     def answer_preflight() -> Reply | None:

@@ -6,7 +6,8 @@ from flask import g, request
 
 from api.http import request_input
 from api.http.app import Api
-from api.http.replies import Reply, outcome_reply
+from api.http.outcomes import outcome_reply
+from api.http.replies import Reply
 from api.service.batch import correct_batch, parse_batch
 from api.services import Services
 from scheduler.errors import RateLimited

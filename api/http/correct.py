@@ -16,7 +16,6 @@ from scheduler.errors import Overloaded, Unauthorized
 
 Environ = dict[str, Any]
 Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
-Listener = Callable[[Exchange, object, bool], None]  # as `note_outcome`
 
 
 class Client(Protocol):
@@ -41,34 +40,18 @@ class CorrectionEndpoint:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._corrector, self._queue = services.corrector, services.queue
-        self.max_body_bytes = services.settings.max_body_bytes
-        self._has_queue = services.settings.uses_queue
+        self.max_body_bytes, self._has_queue = services.settings.max_body_bytes, services.settings.uses_queue
         self._addresses = ClientAddresses(services.settings.trusted_proxies)
-        self._flask_headers: set[str] = set()
-        self._ways: list[Way] = []
-        self._listeners: list[Listener] = []
-        self._headers: list[Callable[[Environ], list[Header]]] = []
-
-    def add_way(self, way: Way) -> None:
-        """Offer another way to answer than JSON to a client that waits. The first that gives a reply answers."""
-        self._ways.append(way)
-
-    def leave_to_flask(self, header: str) -> None:
-        """The event loop answers no request with this header: what it asks for is for a way, or for Flask's hooks."""
-        self._flask_headers.add(header)
-
-    def add_listener(self, listener: Listener) -> None:
-        """What each learner is given is told to it."""
-        self._listeners.append(listener)
-
-    def add_headers(self, headers: Callable[[Environ], list[Header]]) -> None:
-        """Of all answers but those to probes."""
-        self._headers.append(headers)
+        # Plug-ins add to these.
+        self.ways: list[Way] = []  # to answer other than by JSON to a client that waits; the first reply counts
+        self.flask_headers: set[str] = set()  # a request with one is not for the event loop
+        self.listeners: list[Callable[[Exchange, object, bool], None]] = []  # as `note_outcome`
+        self.more_headers: list[Callable[[Environ], list[Header]]] = []  # of all answers but those to probes
 
     def is_plain(self, environ: Environ) -> bool:
         """Whether the event loop can answer it."""
         is_json = EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
-        return self._has_queue and is_json and environ.keys().isdisjoint(self._flask_headers)
+        return self._has_queue and is_json and environ.keys().isdisjoint(self.flask_headers)
 
     async def answer(self, exchange: Exchange, environ: Environ, client: Client) -> Reply:
         """POST /correct as JSON, from the event loop."""
@@ -95,7 +78,7 @@ class CorrectionEndpoint:
 
     def closing_headers(self, exchange: Exchange, environ: Environ, elapsed_s: float) -> list[Header]:
         """Of every answer, once it is ready."""
-        return closing_headers(exchange, elapsed_s) + [one for headers in self._headers for one in headers(environ)]
+        return closing_headers(exchange, elapsed_s) + [one for headers in self.more_headers for one in headers(environ)]
 
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
@@ -143,7 +126,7 @@ class CorrectionEndpoint:
     def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
         """Note how the answer is wanted; the reply where it is not JSON for a client that waits."""
         self.note_wishes(exchange, environ, body)
-        return next(filter(None, (way(exchange, environ, body) for way in self._ways)), None)
+        return next(filter(None, (way(exchange, environ, body) for way in self.ways)), None)
 
     def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
         exchange.has_left = request_input.hang_up_detector(environ)
@@ -160,5 +143,5 @@ class CorrectionEndpoint:
 
     def note_outcome(self, exchange: Exchange, outcome: object, is_first: bool = True) -> None:
         """What the client is given, if it names a learner. `is_first`: not by GET of a request of before."""
-        for listener in self._listeners if exchange.learner else ():
+        for listener in self.listeners if exchange.learner else ():
             listener(exchange, outcome, is_first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from api.grammar.correction import Correction, Edit
@@ -86,19 +86,3 @@ def edit_document(edit: Edit) -> dict[str, Any]:
         "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
         "reason": edit.reason.value, "explanation": edit.explanation, "confidence": edit.confidence,
     }  # fmt: skip
-
-
-def outcome_reply(outcome: Correction | Sequence[Correction | ServingError], request_id: str) -> Reply:
-    """The answer to one text, or to each of a batch."""
-    if isinstance(outcome, Correction):
-        return json_reply(correction_document(outcome, request_id))
-    results = [_item_document(each, f"{request_id}-{number}") for number, each in enumerate(outcome, start=1)]
-    return json_reply({"results": results, "request_id": request_id})
-
-
-def _item_document(outcome: Correction | ServingError, request_id: str) -> dict[str, Any]:
-    if isinstance(outcome, Correction):
-        return correction_document(outcome, request_id)
-    if outcome.status >= 500:
-        logger.info("item failed", extra={"request_id": request_id, "slug": outcome.slug})
-    return problems.problem(outcome, request_id)

@@ -8,7 +8,8 @@ from werkzeug.http import parse_list_header
 from api.grammar.correction import Correction
 from api.http.app import Api
 from api.http.correct import Environ
-from api.http.replies import Reply, json_reply, outcome_reply
+from api.http.outcomes import outcome_reply
+from api.http.replies import Reply, json_reply
 from api.kept.requests import KeptRequests
 from api.service.batch import BatchBody, BatchOutcome
 from api.service.body import CorrectionBody
@@ -34,8 +35,8 @@ def add(app: Api, services: Services) -> None:
         reply.headers.extend([location, ("Preference-Applied", "respond-async")])
         return reply
 
-    endpoint.add_way(start)
-    endpoint.leave_to_flask("HTTP_PREFER")
+    endpoint.ways.append(start)
+    endpoint.flask_headers.add("HTTP_PREFER")
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:

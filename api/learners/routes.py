@@ -37,7 +37,7 @@ def add(app: Api, services: Services) -> None:
             about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
-    app.corrections.add_listener(note)
+    app.corrections.listeners.append(note)
 
     @app.get("/learners/<path:learner_id>")
     def show(learner_id: str) -> Reply:

@@ -68,8 +68,7 @@ class Corrector:
         return draft
 
     def requests_of(self, draft: TextDraft, answer_id: str) -> list[CorrectionRequest]:
-        """One for each sentence, in order. A single sentence runs under the id of its answer; of several,
-        number 2 runs under `<id of the answer>-2`."""
+        """One for each sentence: a single one under the id of its answer, of several number 2 under `<that id>-2`."""
         fingerprint, is_alone = self.pipeline.tokenizer_fingerprint, len(draft.sentences) == 1
         return [
             CorrectionRequest(
@@ -116,8 +115,7 @@ def text_of(body: CorrectionBody) -> dict[str, Any]:
 
 def options_of(body: RequestOptions) -> dict[str, Any]:
     """What is kept of a body besides its texts."""
-    options = {"learner_id": body.learner_id}
-    return {"min_confidence": body.min_confidence} | options if body.min_confidence else options
+    return {"learner_id": body.learner_id} | ({"min_confidence": body.min_confidence} if body.min_confidence else {})
 
 
 def note_content(exchange: Exchange, content: dict[str, Any]) -> None:

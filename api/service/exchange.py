@@ -17,9 +17,8 @@ from worker.mailbox.protocol import Submission
 class Exchange(Submission):
     """What is known of one HTTP request, filled in on its way; where it asks for corrections, its mailbox is given it.
 
-    Its id is that of its job, too: nobody can guess the id of another's request. Points of time are by
-    time.perf_counter(); 0: it never came to that. Those but the first, and all below them, are of a request for a
-    correction.
+    Its id is that of its job, too: nobody can guess another's. Points of time are by time.perf_counter(); 0: it never
+    came to that. Those but the first, and all below them, are of a request for a correction.
     """
 
     received_s: float = 0.0

@@ -36,7 +36,7 @@ def add(app: Api, services: Services) -> None:
         exchange.is_stream = True
         return Reply(stream, 200, [*EVENT_HEADERS])
 
-    app.corrections.add_way(reply)
+    app.corrections.ways.append(reply)
 
 
 def _preferred(accept: str) -> str | None:

@@ -18,12 +18,12 @@ from scheduler.errors import NotFound
 def add(app: Api, services: Services) -> None:
     """Add it to an application. Opens nothing, but where spans are exported."""
     export = None
-    app.corrections.leave_to_flask("HTTP_X_TRACE")
+    app.corrections.flask_headers.add("HTTP_X_TRACE")
     if services.settings.otel_endpoint:
         from api.tracing.spans import SpanExport
 
         export = SpanExport(services.settings.otel_endpoint)
-        app.corrections.leave_to_flask("HTTP_TRACEPARENT")
+        app.corrections.flask_headers.add("HTTP_TRACEPARENT")
 
     @app.before_request
     def begin() -> None:
