@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import request
+from flask import Response, request
 
 from api.http.app import Api
 from api.http.replies import Header, Reply
-from api.services import Services
 from scheduler.web_urls import ANY_ORIGIN, origins_of
 
 _METHODS = "GET, POST, DELETE"
@@ -29,9 +28,9 @@ _PREFLIGHT_HEADERS = [
 ]
 
 
-def add(app: Api, services: Services) -> None:
+def add_cross_origin(app: Api) -> None:
     """Answer preflights before anything asks for a key, and name the allowed origin in every answer to it."""
-    origins = origins_of(services.settings.cors_origins)
+    origins = origins_of(app.settings.cors_origins)
     if not origins:
         return
 
@@ -43,7 +42,12 @@ def add(app: Api, services: Services) -> None:
             added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
         return added
 
-    app.corrections.more_headers.append(added_headers)
+    app.corrections.added_headers = added_headers
+
+    @app.after_request
+    def name_origin(response: Response) -> Response:
+        response.headers.extend(added_headers(request.environ))
+        return response
 
     @app.before_request
     def answer_preflight() -> Reply | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import ServingError
@@ -24,7 +23,7 @@ class FoundJob:
 class Found:
     """A recorded request and what became of it."""
 
-    content: Mapping[str, Any]  # as the API has kept it
+    document: str
     tokenizer_fingerprint: str
     jobs: tuple[FoundJob, ...]
 
