@@ -59,7 +59,7 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	  install --quiet --disable-pip-version-check language_tool_python==3.3.1 pylanguagetool==0.11.0; }
 	@rm -rf $(VENV)/tried-clients
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
-	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract -k redis
+	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract
 	@# RQ's tools on our queue, in the oldest and the newest release that we allow.
 	@for version in 2.12.0 3.0.0; do $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps \
 	  --target $(VENV)/rq-$$version rq==$$version && PYTHONPATH=$(VENV)/rq-$$version TEST_RQ_VERSION=$$version $(PYTEST_PARALLEL) \

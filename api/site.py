@@ -1,40 +1,57 @@
 """The whole application that a server loads: corrections, and what is for people and other programs around them.
 
-What is added here is not on the way of POST /correct: its package is imported by nobody else.
+A plug-in is a package with one `add(app, services)`. Nobody else imports it, and without it all others work.
 """
 
 from __future__ import annotations
 
-from api.access.cross_origin import add_cross_origin
-from api.access.gate import add_access
-from api.batch.routes import add_batches
+from typing import cast
+
+from api.access import cross_origin, gate
+from api.batch import routes as batches
 from api.http.app import Api, create_app
-from api.kept.routes import add_kept_requests
-from api.languagetool.routes import add_languagetool
-from api.learners.routes import add_learners
-from api.live.routes import add_live_view
-from api.observe.routes import add_observing
-from api.openapi.routes import add_openapi
-from api.pages.files import add_pages
+from api.kept import routes as kept_requests
+from api.languagetool import routes as languagetool
+from api.learners import routes as learners
+from api.live import routes as live_view
+from api.observe import routes as observing
+from api.openapi import routes as openapi
+from api.pages import files as pages
 from api.service.corrector import Corrector
-from api.streams.routes import add_streams
-from api.tracing.plugin import add_tracing
+from api.services import Services
+from api.streams import routes as streams
+from api.telemetry.recorder import RequestRecorder
+from api.tracing import plugin as tracing
 from scheduler.settings import Settings
+from worker.mailbox.observing import Observer
+from worker.mailbox.protocol import ApiMailbox
+
+# In this order each looks at a request, and offers its way to answer one.
+PLUGINS = (
+    cross_origin, gate, tracing, learners, batches, kept_requests, streams, observing, live_view, languagetool, openapi,
+    pages,
+)  # fmt: skip
 
 
 def create_site(corrector: Corrector, settings: Settings) -> Api:
-    """The application around a corrector; opens nothing by itself."""
-    app = create_app(corrector, settings)
-    add_cross_origin(app)
-    add_access(app)
-    add_tracing(app)
-    add_learners(app)
-    add_batches(app, corrector)
-    add_kept_requests(app, corrector)
-    add_streams(app, corrector)
-    add_observing(app)
-    add_live_view(app)
-    add_languagetool(app, corrector)
-    add_openapi(app)
-    add_pages(app)
+    """The application around a corrector. Opens nothing but the file of keys, where the settings name one."""
+    services = services_of(corrector, settings)
+    app = create_app(services)
+    for plugin in PLUGINS:
+        plugin.add(app, services)
     return app
+
+
+def services_of(corrector: Corrector, settings: Settings) -> Services:
+    """Of one process. Raises KeyFileFault."""
+    queue, recorder = corrector.mailbox, RequestRecorder(settings)
+    return Services(settings, corrector, queue, _observer_of(queue), recorder, gate.admit_of(settings))
+
+
+def _observer_of(queue: ApiMailbox) -> Observer:
+    """In the modes without a queue the engines that take its place are observed."""
+    if queue.ask is None:
+        return cast(Observer, queue)
+    from worker.mailbox.redis_observer import RedisObserver  # those modes load no redis
+
+    return RedisObserver(queue.ask)

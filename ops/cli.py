@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from difflib import get_close_matches
+from importlib import import_module
 
 import click
 from click.core import ParameterSource
@@ -156,12 +157,7 @@ def worker(settings: Settings, role: str) -> None:
     from worker import process
     from worker.model.self_test import run_self_test
 
-    if role == "all":
-        prepare = fault_of(settings).worker
-    else:
-        from worker.pools import roles  # seldom needed
-
-        prepare = roles.prefill if role == "prefill" else roles.decode
+    prepare = fault_of(settings).worker if role == "all" else import_module(f"worker.pools.{role}").prepare
     tokenizer = tokenizer_file.fingerprint(tokenizer_file.SHIPPED.read_bytes())
     process.serve(broken(settings), tokenizer, prepare, run_self_test)
 

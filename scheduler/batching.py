@@ -3,7 +3,7 @@
 Each iteration is `plan -> forward pass -> commit`. `plan` admits waiting requests in their order; `commit` takes one
 new token per running sequence and retires those that ended. Nothing here reads a clock, a queue or an array: time comes
 as an argument, which is why the same class serves, is tested with seeded random workloads and can be simulated. Nothing
-is counted either: plans and sequences are the facts that an observer counts.
+is counted either: plans and sequences are the facts that `Observations` counts.
 
 The unit is the token. A request reserves KV memory for its prompt and its greatest output when it is admitted; the
 budget is what the KV cache holds, so a running sequence never needs to be preempted. Slots (row numbers of the batch)

@@ -41,6 +41,11 @@ class FinishReason(Enum):
     EXPIRED = "expired"
     ERROR = "error"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python
+
+
+_REASONS = {reason.value: reason for reason in FinishReason}
+
 
 class WireError(ValueError):
     """A message that cannot be read; it fails its own request and nothing else."""
@@ -125,7 +130,7 @@ class Completion:
         try:
             return cls(
                 request_id=str(wire["request_id"]),
-                finish_reason=FinishReason(wire["finish_reason"]),
+                finish_reason=_REASONS[wire["finish_reason"]],
                 output_ids=_unpacked("H", wire["output"]),
                 timings=Timings(**wire["timings"]),
                 error=wire.get("error"),
@@ -237,7 +242,7 @@ def _little_endian(ids: array[int]) -> array[int]:
 
 
 def _check_version(wire: Mapping[str, Any]) -> None:
-    if not isinstance(wire, Mapping):
+    if not isinstance(wire, dict):
         raise WireError(f"a {type(wire).__name__} is no message")
     if (version := wire.get("version")) != WIRE_VERSION:
         raise WireError(f"message version {version!r}; this process reads {WIRE_VERSION}")

@@ -9,8 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from scheduler.messages import Completion, CorrectionRequest, Timings
+from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Timings
+
+if TYPE_CHECKING:
+    from scheduler.batching import ContinuousBatching, StepPlan
 
 # In steps of a half, about: a median read from them is off by a quarter at most. Sizes end between whole numbers.
 TIME_BUCKETS_S = (
@@ -119,21 +123,39 @@ class EngineHistograms:
 
 
 class Observations:
-    """All that one engine counts. Written by its thread; `totals` may be read by others, the last iteration in part."""
+    """All that one engine counts: the policy and the model know of no metrics.
+
+    Written by the engine's thread, once an iteration and once a sequence that ends; `totals` may be read by others, the
+    last iteration in part.
+    """
 
     def __init__(self) -> None:
         self.counters = Counters()
         self.sums = IterationSums()
         self.histograms = EngineHistograms()
+        self.live: Any = None  # a worker.live.LiveLog, while somebody watches; set by the heartbeat's thread
+        self._committed_s = 0.0
+        self._deferred_id = ""
 
     @property
     def generated_tokens(self) -> int:
         """One for each prompt that was read and each decode step."""
         return self.counters.prefills + self.sums.d
 
-    def note_iteration(self, prompt_tokens: int, num_prefills: int, num_decodes: int, seconds: float) -> None:
-        """One plan -> forward -> commit; the time is since the commit before, where something ran on from there."""
+    def note_held(self, policy: ContinuousBatching) -> None:
+        """Count what runs in the iteration that was just planned; its commit retires some of it."""
+        counters = self.counters
+        counters.peak_running = max(counters.peak_running, len(policy.running))
+        counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
+
+    def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
+        """Count an iteration that was planned at `planned_s` and ended now."""
+        # A decoding sequence has run without a break since the last commit: the time between is part of its latency.
+        seconds = now - (self._committed_s if plan.decodes else planned_s)
+        self._committed_s = now
         counters, histograms = self.counters, self.histograms
+        num_prefills, num_decodes = len(plan.prefills), len(plan.decodes)
+        prompt_tokens = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         counters.prefill_iterations += num_prefills > 0
         counters.prefills += num_prefills
         counters.decode_iterations += num_decodes > 0
@@ -142,17 +164,28 @@ class Observations:
             histograms.inter_token_latency.observe(seconds, num_decodes)
         histograms.iteration_tokens.observe(prompt_tokens + num_decodes)
         histograms.batch_size.observe(num_prefills + num_decodes)
+        for sequence in plan.prefills:
+            histograms.request_queue_time.observe(sequence.queue_s)
+            histograms.request_prefill_time.observe(now - sequence.admitted_s)
+            histograms.time_to_first_token.observe(sequence.queue_s + now - sequence.admitted_s)
+        if (live := self.live) is not None:
+            live.note(plan, policy.running, seconds)
+        self.note_deferred(plan.deferred_id)
 
-    def note_first_token(self, queue_s: float, prefill_s: float) -> None:
-        histograms = self.histograms
-        histograms.request_queue_time.observe(queue_s)
-        histograms.request_prefill_time.observe(prefill_s)
-        histograms.time_to_first_token.observe(queue_s + prefill_s)
+    def note_deferred(self, request_id: str) -> None:
+        """Count a request that is first in line and does not fit, once."""
+        if request_id and request_id != self._deferred_id:
+            self.counters.deferred_for_budget += 1
+            self._deferred_id = request_id
 
-    def note_end(self, request: CorrectionRequest, completion: Completion) -> None:
-        """It came to its own end, and was not called off."""
-        self.histograms.request_decode_time.observe(completion.timings.decode_s)
-        self.sums.add_request(request, len(completion.output_ids), completion.timings)
+    def completion(self, sequence: Delivery, reason: FinishReason, now: float) -> Completion:
+        """The completion of a sequence that ended; counts it, unless it was cancelled."""
+        first_token_s = sequence.first_token_s if sequence.output_ids else now
+        timings = Timings(sequence.queue_s, first_token_s - sequence.admitted_s, now - first_token_s)
+        if reason in (FinishReason.STOP, FinishReason.LENGTH):
+            self.histograms.request_decode_time.observe(timings.decode_s)
+            self.sums.add_request(sequence.request, len(sequence.output_ids), timings)
+        return Completion(sequence.request_id, reason, tuple(sequence.output_ids), timings)
 
     def summary(self) -> dict[str, float]:
         """All counts and the mean batches, for the log."""

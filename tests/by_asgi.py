@@ -45,12 +45,13 @@ def _scope_of(environ: dict[str, Any]) -> dict[str, Any]:
     client = environ.get("REMOTE_ADDR", "127.0.0.1"), 1
     connection = SimpleNamespace(
         address=client[0], cycle=SimpleNamespace(), is_broken=False, is_cut=False, is_too_long=False,
-        has_left=lambda: False, when_left=Mock(), before_answer=Mock(),
+        has_left=lambda: False, when_left=Mock(), before_answer=Mock(), release=Mock(),
+        takes_whole_answers=False,
     )  # fmt: skip
     return {
         "type": "http", "method": environ["REQUEST_METHOD"], "headers": headers, "client": client,
         "path": environ["PATH_INFO"].encode("latin-1").decode(errors="replace"), "root_path": "",
         "scheme": environ["wsgi.url_scheme"],
         "query_string": environ.get("QUERY_STRING", "").encode("latin-1"), "http_version": "1.1",
-        "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])), "state": {"connections": {client: connection}},
+        "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])), "state": {"connection": connection},
     }  # fmt: skip

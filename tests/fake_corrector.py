@@ -16,18 +16,18 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
+from api.http.app import Api
 from api.http.asgi import AsgiApi
-from api.http.schema import CorrectionBody
+from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import QueueFull
 from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.by_asgi import ByAsgi
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus, ReplyMode, Submission
+from worker.mailbox.protocol import MailboxStatus, Submission
 
 
 @dataclass
@@ -55,18 +55,16 @@ class FakeCorrector(Corrector):
     def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
-    def enqueue(
-        self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest], mode: ReplyMode
-    ) -> Submission:
+    def enqueue(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
         self.jobs.append(Asked(exchange, content))
         if self.error:
             raise self.error
-        return Submission(exchange.request_id, manner=mode, requests=tuple(requests))
+        exchange.requests = tuple(requests)
 
-    def wait(self, exchange: Exchange, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
-        ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
+        ids = [request.request_id for request in exchange.requests] if job_ids is None else job_ids
         times = Timings(0.0012, 0.0034, 0.0056)
         completions = [Completion(job_id, FinishReason.STOP, tuple(output), times) for job_id in ids]
         exchange.note_answers(completions)
@@ -96,7 +94,12 @@ WAYS = ("plain", "flask")  # of POST /correct through the API: in the event loop
 
 def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
     """A client of the application around a corrector."""
-    app = create_site(corrector, settings or Settings())
+    from api.site import create_site  # with all plug-ins
+
+    return client_around(create_site(corrector, settings or Settings()), way)
+
+
+def client_around(app: Api, way: str = "plain") -> FlaskClient:
     if way == "plain":
         app.wsgi_app = ByAsgi(AsgiApi(app))
     return app.test_client()

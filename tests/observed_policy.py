@@ -1,4 +1,4 @@
-"""A batching policy with an observer next to it, joined as the engine joins them."""
+"""A batching policy with its observations next to it, joined as the engine joins them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Completion, Delivery
 from scheduler.observations import Counters, Observations
-from worker.observer import EngineObserver
 
 
 class ObservedPolicy:
@@ -15,15 +14,11 @@ class ObservedPolicy:
 
     def __init__(self, policy: ContinuousBatching) -> None:
         self.policy = policy
-        self.observer = EngineObserver()
+        self.observations = Observations()
         self._planned_s = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.policy, name)
-
-    @property
-    def observations(self) -> Observations:
-        return self.observer.observations
 
     @property
     def counters(self) -> Counters:
@@ -32,10 +27,10 @@ class ObservedPolicy:
     def plan(self, now: float) -> StepPlan:
         self._planned_s = now
         plan = self.policy.plan(now)
-        self.observer.note_held(self.policy)
+        self.observations.note_held(self.policy)
         return plan
 
     def commit(self, plan: StepPlan, tokens: list[int], now: float) -> list[tuple[Delivery, Completion]]:
         finished = self.policy.commit(plan, tokens, now)
-        self.observer.note_iteration(plan, self.policy, self._planned_s, now)
-        return [(sequence, self.observer.completion(sequence, reason, now)) for sequence, reason in finished]
+        self.observations.note_iteration(plan, self.policy, self._planned_s, now)
+        return [(sequence, self.observations.completion(sequence, reason, now)) for sequence, reason in finished]

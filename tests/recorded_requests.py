@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from redis import Redis
 
 from worker.mailbox.protocol import ReplyMode, Submission
 
+ASKED = {"sentence": "what was asked"}
 _OTHERS = (
     "stay_us", "law_us", "reserved_tokens", "reserved_requests", "service_rate", "refused_sentences",
     "used_memory", "max_memory", "takers",
@@ -23,7 +26,7 @@ def a_record(
     limits: str = "",
 ) -> Submission:
     manner = ReplyMode.ASYNC if is_async else ReplyMode.FOLLOW if is_followed else ReplyMode.WAIT
-    document = "what was asked" if key or is_async else ""
+    document = json.dumps(ASKED) if key or is_async else ""
     return Submission(request_id, document, "maker", digest, key, manner, client, limits)
 
 

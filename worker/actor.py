@@ -123,7 +123,7 @@ class Actor:
             if cancelled is not None:
                 self._completions.append(cancelled)
         if inbox.deferred_id:
-            self._engine.observer.note_deferred(inbox.deferred_id)
+            self._engine.observations.note_deferred(inbox.deferred_id)
 
     def _step(self) -> None:
         try:
@@ -150,9 +150,7 @@ class Actor:
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # what is still held goes back to the front of the queue
-        logger.info(
-            "worker stopped", extra={"num_handed_back": len(left), **self._engine.observer.observations.summary()}
-        )
+        logger.info("worker stopped", extra={"num_handed_back": len(left), **self._engine.observations.summary()})
 
     def is_fresh(self) -> bool:
         """Whether the loop still iterates; the heartbeat's thread asks at every beat.

@@ -25,12 +25,12 @@ from scheduler.messages import (
     FinishReason,
     Progress,
 )
+from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.model.attention import context_width
 from worker.model.decoding import GreedyDecoder
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import Weights, load_weights
-from worker.observer import EngineObserver
 
 WARM_UP_PROMPTS, WARM_UP_TOKENS = 8, 16  # each
 _WARM_UPS = 3
@@ -43,7 +43,7 @@ class Engine:
         limits, num_positions = policy.limits, model.config.num_positions
         self.model = model
         self.policy = policy
-        self.observer = EngineObserver()
+        self.observations = Observations()
         self._clock = clock
         self._token_rows = np.zeros((limits.max_slots, context_width(num_positions)), dtype=np.intp)  # by position
         self._num_tokens = np.zeros(limits.max_slots, dtype=np.intp)  # cached at the end of the next iteration
@@ -72,7 +72,7 @@ class Engine:
         if sequence is None:
             return Completion(request_id, reason)
         self._free(sequence)
-        return self.observer.completion(sequence, reason, self._clock())
+        return self.observations.completion(sequence, reason, self._clock())
 
     def progress(self) -> list[Progress]:
         """What the running sequences have written, of those that somebody follows."""
@@ -87,7 +87,7 @@ class Engine:
         if late and self.policy.due_in_s(planned_s) != 0.0:
             return late
         plan = self._placed(self.policy.plan(planned_s))
-        self.observer.note_held(self.policy)
+        self.observations.note_held(self.policy)
         slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
         logits = self.model.forward(self._pack(plan, slots))
         lengths = self._num_tokens[slots[: len(plan.prefills)]]
@@ -96,10 +96,10 @@ class Engine:
         self._num_tokens[slots] += 1
         now = self._clock()
         finished = self.policy.commit(plan, output_ids.tolist(), now)
-        self.observer.note_iteration(plan, self.policy, planned_s, now)
+        self.observations.note_iteration(plan, self.policy, planned_s, now)
         for sequence, _ in finished:
             self._free(sequence)
-        return late + [self.observer.completion(sequence, reason, now) for sequence, reason in finished]
+        return late + [self.observations.completion(sequence, reason, now) for sequence, reason in finished]
 
     def drop_all(self) -> None:
         """Forget everything held: after an exception in `step` the arrays cannot be trusted."""
@@ -209,5 +209,5 @@ def _prompt_rows_per_s(engine: Engine) -> float:
         seconds = min(seconds, thread_time() - begun_s)
         while engine.policy.has_work:
             engine.step()
-    engine.observer = EngineObserver()
+    engine.observations = Observations()
     return number * len(prompt) / max(seconds, 1e-6)

@@ -25,8 +25,7 @@ class WorkerStatus:
 
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         self._policy = engine.policy
-        self._observer = engine.observer
-        self._observations = engine.observer.observations
+        self._observations = engine.observations
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()} {engine.policy.limits.role}".removesuffix(" all")
         self._computed: deque[tuple[float, int]] = deque(maxlen=_SPEED_REPORTS + 1)  # time, tokens by then
@@ -49,14 +48,14 @@ class WorkerStatus:
 
     def _live(self, is_watched: bool) -> str:
         if not is_watched:
-            self._observer.live = None
-        elif self._observer.live is None:
+            self._observations.live = None
+        elif self._observations.live is None:
             from worker.live import LiveLog  # seldom needed
 
-            self._observer.live = LiveLog()
+            self._observations.live = LiveLog()
         else:
             policy = self._policy
-            return self._observer.live.take(self._name, policy.limits.max_slots, len(policy.waiting))
+            return self._observations.live.take(self._name, policy.limits.max_slots, len(policy.waiting))
         return ""
 
     def _computed_tokens_per_s(self, now: float) -> float:

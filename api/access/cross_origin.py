@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response, request
+from flask import request
 
 from api.http.app import Api
 from api.http.replies import Header, Reply
+from api.services import Services
 from scheduler.web_urls import ANY_ORIGIN, origins_of
 
 _METHODS = "GET, POST, DELETE"
@@ -28,9 +29,9 @@ _PREFLIGHT_HEADERS = [
 ]
 
 
-def add_cross_origin(app: Api) -> None:
+def add(app: Api, services: Services) -> None:
     """Answer preflights before anything asks for a key, and name the allowed origin in every answer to it."""
-    origins = origins_of(app.settings.cors_origins)
+    origins = origins_of(services.settings.cors_origins)
     if not origins:
         return
 
@@ -42,12 +43,7 @@ def add_cross_origin(app: Api) -> None:
             added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
         return added
 
-    app.corrections.added_headers = added_headers
-
-    @app.after_request
-    def name_origin(response: Response) -> Response:
-        response.headers.extend(added_headers(request.environ))
-        return response
+    app.corrections.more_headers.append(added_headers)
 
     @app.before_request
     def answer_preflight() -> Reply | None:

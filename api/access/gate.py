@@ -9,8 +9,11 @@ from flask import g, request
 
 from api.access.keys import KeyFile
 from api.http.app import Api
+from api.http.request_input import bearer_of
+from api.services import Admit, Services, admit_all
 from scheduler.accounts import Account
 from scheduler.errors import Unauthorized
+from scheduler.settings import Settings
 
 # Pages and their files, what probes and programs read before they have a key, and what looks at the key itself.
 OPEN_ROUTES = frozenset(
@@ -18,16 +21,15 @@ OPEN_ROUTES = frozenset(
 )
 
 
-def add_access(app: Api) -> None:
-    """Where the settings name a file of keys, nearly all routes ask for one. Raises KeyFileFault."""
-    if not app.settings.api_keys_file:
-        return
-    keys = KeyFile(app.settings.api_keys_file)
+def admit_of(settings: Settings) -> Admit:
+    """Where the settings name a file of keys, requests need one. Raises KeyFileFault."""
+    if not settings.api_keys_file:
+        return admit_all
+    keys = KeyFile(settings.api_keys_file)
     keys.watch()
 
-    def admit(environ: Mapping[str, Any], api_key: str = "") -> Account:
-        """Whose request it is. `api_key`: of a form that has one. Any thread may ask. Raises Unauthorized."""
-        key = bearer_of(environ) or api_key
+    def admit(environ: Mapping[str, Any], form_key: str = "") -> Account:
+        key = bearer_of(environ) or form_key
         if not key:
             field = ", or in the field apiKey" if environ.get("PATH_INFO") == "/v2/check" else ""
             raise Unauthorized(f"This server asks for an API key: send it as Authorization: Bearer <key>{field}.")
@@ -35,15 +37,13 @@ def add_access(app: Api) -> None:
             raise Unauthorized("The API key is not valid, or not any more; ask the operator for a key.")
         return account
 
-    app.corrections.admit = admit
+    return admit
+
+
+def add(app: Api, services: Services) -> None:
+    """Nearly all of Flask's routes ask who comes."""
 
     @app.before_request
     def check_key() -> None:
         if g.exchange.route not in OPEN_ROUTES:
-            g.exchange.account = admit(request.environ)
-
-
-def bearer_of(environ: Mapping[str, Any]) -> str:
-    """The key of the header; '' without."""
-    scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+            g.exchange.account = services.admit(request.environ)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 from flask import g, request
 
-from api.batch.body import parse_batch
-from api.batch.corrector import BatchOutcome, correct_batch
-from api.grammar.correction import Correction
-from api.http import problems, request_input
+from api.http import request_input
 from api.http.app import Api
-from api.http.replies import Reply, correction_document, json_reply
-from api.service.corrector import Corrector
-from scheduler.errors import RateLimited, ServingError
+from api.http.outcomes import outcome_reply
+from api.http.replies import Reply
+from api.service.batch import correct_batch, parse_batch
+from api.services import Services
+from scheduler.errors import RateLimited
 
-logger = logging.getLogger(__name__)
 
-
-def add_batches(app: Api, corrector: Corrector) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the route."""
     endpoint = app.corrections
 
@@ -30,19 +24,6 @@ def add_batches(app: Api, corrector: Corrector) -> None:
         body = parse_batch(request_input.read_json(environ, endpoint.max_body_bytes))
         if (reply := endpoint.begin(exchange, environ, body)) is not None:
             return reply
-        outcomes = correct_batch(corrector, exchange, body)
+        outcomes = correct_batch(services.corrector, exchange, body)
         endpoint.note_answer(exchange, outcomes)
-        return batch_reply(outcomes, exchange.request_id)
-
-
-def batch_reply(outcomes: BatchOutcome, request_id: str) -> Reply:
-    results = [_document(outcome, f"{request_id}-{number}") for number, outcome in enumerate(outcomes, start=1)]
-    return json_reply({"results": results, "request_id": request_id})
-
-
-def _document(outcome: Correction | ServingError, request_id: str) -> dict[str, Any]:
-    if isinstance(outcome, Correction):
-        return correction_document(outcome, request_id)
-    if outcome.status >= 500:
-        logger.info("item failed", extra={"request_id": request_id, "slug": outcome.slug})
-    return problems.problem(outcome, request_id)
+        return outcome_reply(outcomes, exchange.request_id)

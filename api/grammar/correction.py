@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -83,11 +83,9 @@ class Part:
     start: int
     sentence: str
     language: Language
-    edits: tuple[Edit, ...]
-    notes: tuple[Note, ...]
-    num_dropped: int
-    num_malformed: int
-    num_tokens: int
+    edits: Sequence[Edit]
+    notes: Sequence[Note]
+    counts: tuple[int, int, int]  # edits dropped, those of them that were malformed, tokens
 
 
 _Steps = Callable[[Sequence[Note]], Iterable[Note]]
@@ -102,7 +100,7 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     is_doubtful = not language.is_english
     if is_doubtful and edits:  # what was corrected is English
         language = language_of(" ".join([part.sentence for part in parts if part.edits]))
-    notes = [*skipped, *_moved(parts)]
+    notes = [*skipped, *[_moved(note, part.start) for part in parts for note in part.notes]]
     if are_noted or is_doubtful:
         places = [(start, start + len(text)) for start, text in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
@@ -116,15 +114,16 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     if (are_noted or is_doubtful) and said != [NOT_ENGLISH]:
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
+    num_dropped, num_malformed, num_tokens = map(sum, zip((0, 0, 0), *[part.counts for part in parts], strict=True))
     return Correction(
         _applied(reading.sent, edits),
         edits,
         " ".join(said),
-        num_dropped=sum([part.num_dropped for part in parts]),
-        num_malformed=sum([part.num_malformed for part in parts]),
-        num_tokens=sum([part.num_tokens for part in parts]),
-        language=language,
-        notes=tuple(notes),
+        num_dropped,
+        num_malformed,
+        num_tokens,
+        language,
+        tuple(notes),
     )
 
 
@@ -139,7 +138,7 @@ def _doubtful(
     unread = [(note.start, reading.text[note.start : note.end]) for note in in_steps(skipped)]
     doubtful = [(part.start, part.sentence) for part in foreign]
     doubtful += [(start, text) for start, text in unread if not seems_english(text)]
-    are_noted = any(part.num_dropped for part in foreign) or are_foreign([text for _, text in doubtful])
+    are_noted = any(part.counts[0] for part in foreign) or are_foreign([text for _, text in doubtful])
     return doubtful, are_noted
 
 
@@ -166,10 +165,8 @@ def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:
     return tuple([Note(NoteCode.LINK_SKIPPED, word.start, word.end, _LINK_IS_SKIPPED) for word in long])
 
 
-def _moved(parts: Sequence[Part]) -> Iterator[Note]:
-    for part in parts:
-        for note in part.notes:
-            yield note._replace(start=note.start + part.start, end=note.end + part.start)
+def _moved(note: Note, by: int) -> Note:
+    return note._replace(start=note.start + by, end=note.end + by)
 
 
 def _unread(num_skipped: int) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
-_LONGEST_KEY = 48  # characters, in all words of the key; longer ones are computed each time
+_LONGEST_KEY = 48  # characters, in all words of the key, or numbers; longer ones are computed each time
 _MOST_ENTRIES = 4_096  # of each of two generations
 
 
@@ -43,4 +43,4 @@ class _Memo(dict[Any, Any]):
 def _num_characters(key: Any) -> int:
     if isinstance(key, str):
         return len(key)
-    return sum(map(_num_characters, key)) if isinstance(key, tuple) else 0
+    return sum(map(_num_characters, key)) if isinstance(key, tuple) else 1

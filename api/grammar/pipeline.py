@@ -157,17 +157,16 @@ class TextPipeline:
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         language = language_of(draft.sentence)
         found = self._found(draft, _proposals(draft, script.edits), language.is_english)
-        possible = [edit for _, edit in found if edit is not None]
-        least = draft.min_confidence
-        edits = tuple([edit for edit in possible if edit.confidence >= least])
+        edits = possible = [edit for _, edit in found if edit is not None]
         notes = [*draft.notes]
-        if len(edits) < len(possible):
+        if least := draft.min_confidence:
+            edits = [edit for edit in possible if edit.confidence >= least]
             notes += [left_out(edit, least) for edit in possible if edit.confidence < least]
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
         num_senseless = len(found) - len(possible)
         counts = script.num_dropped + num_senseless, script.num_dropped, len(output_ids)
-        return Part(draft.start, draft.sentence, language, edits, tuple(notes), *counts)
+        return Part(draft.start, draft.sentence, language, edits, notes, counts)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.

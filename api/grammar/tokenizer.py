@@ -71,6 +71,7 @@ class Tokenizer:
         self._token_bytes = _read_token_bytes(self._tokenizer)
         self._most_characters = MAX_PROMPT_TOKENS * max(map(len, self._token_bytes))  # no token stands for more
         self._chunk = memo(self._encode_chunk)
+        self._decode = memo(self._text_of)
         self._encode_cached = lru_cache(_CACHED_PIECES)(self._encode_piece)
 
     @classmethod
@@ -121,6 +122,9 @@ class Tokenizer:
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of the tokens. Special tokens and ids outside the vocabulary have none."""
+        return self._decode(tuple(token_ids))
+
+    def _text_of(self, token_ids: tuple[int, ...]) -> str:
         known = range(len(self._token_bytes))
         text = b"".join([self._token_bytes[token_id] for token_id in token_ids if token_id in known])
         return text.decode("utf-8", errors="replace")

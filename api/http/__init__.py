@@ -1,1 +1,1 @@
-"""The HTTP face: routes, what a request may contain, documents, problems and streams of events."""
+"""The HTTP face: routes, what is read of a request, and replies."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from functools import partial
 from typing import Any
 
 from flask import Flask, Response, g, request
@@ -17,43 +18,38 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from api.http import request_input
 from api.http.correct import CorrectionEndpoint
-from api.http.replies import Reply, closing_headers, error_reply, json_reply
-from api.service.corrector import Corrector
+from api.http.replies import Reply, error_reply, json_reply
 from api.service.exchange import Exchange
 from api.service.readiness import Readiness, check_status, ready_document
-from api.telemetry.recorder import RequestRecorder
+from api.services import Services
 from scheduler.errors import MethodNotAllowed, NotFound
-from scheduler.settings import Settings
-from worker.mailbox.protocol import ApiMailbox, Reports
+from worker.mailbox.protocol import Reports
 
 
 class Api(Flask):
     """The application, with what a server needs of it."""
 
-    settings: Settings
-    mailbox: ApiMailbox  # to be closed in the end
+    services: Services
     corrections: CorrectionEndpoint
-    recorder: RequestRecorder  # what it records is for the server to write and report
-    reports: Reports | None = None  # of learners, for the server to send with those of the recorder
+    reports: list[Reports]  # for the server to send with those of the recorder; plug-ins add theirs
     readiness: Readiness | None = None  # of a server that watches the queue itself
 
     def ready_document(self) -> dict[str, Any]:
         """The body of GET /readyz. Raises NotReady, ShuttingDown."""
         if self.readiness is not None:
             return self.readiness.document()
-        return ready_document(check_status(self.mailbox.status()))
+        return ready_document(check_status(self.services.queue.status()))
 
 
-def create_app(corrector: Corrector, settings: Settings) -> Api:
-    """The application around a corrector; opens nothing by itself."""
+def create_app(services: Services) -> Api:
+    """The application without plug-ins; opens nothing by itself."""
     app = Api("api", static_folder=None)
-    app.settings, app.mailbox = settings, corrector.mailbox
-    app.recorder = RequestRecorder(settings)
-    endpoint = app.corrections = CorrectionEndpoint(corrector, app.recorder, settings)
+    app.services, app.reports = services, []
+    endpoint = app.corrections = CorrectionEndpoint(services)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names
     app.before_request(_begin)
-    app.after_request(lambda response: _finish(response, app.recorder))
+    app.after_request(partial(_finish, app))
     app.register_error_handler(Exception, _error_reply)
 
     @app.post("/correct")
@@ -72,17 +68,17 @@ def create_app(corrector: Corrector, settings: Settings) -> Api:
 
 
 def _begin() -> None:
-    exchange = g.exchange = Exchange(secrets.token_hex(16), time.perf_counter())
+    exchange = g.exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
     if request.url_rule:
         exchange.route = request.url_rule.rule
     request_input.check_headers(request.environ)
     exchange.correlation_id = request_input.correlation_id(request.environ)
 
 
-def _finish(response: Response, recorder: RequestRecorder) -> Response:
+def _finish(app: Api, response: Response) -> Response:
     g.exchange.status = response.status_code
-    elapsed_s = recorder.finish(g.exchange, request.method)
-    response.headers.extend(closing_headers(g.exchange, elapsed_s))
+    elapsed_s = app.services.recorder.finish(g.exchange, request.method)
+    response.headers.extend(app.corrections.closing_headers(g.exchange, request.environ, elapsed_s))
     return response
 
 

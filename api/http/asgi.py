@@ -10,11 +10,13 @@ import asyncio
 import math
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from a2wsgi import WSGIMiddleware
+from werkzeug.http import HTTP_STATUS_CODES
 
 from api.http import request_input
 from api.http.app import Api
@@ -25,8 +27,9 @@ from scheduler.errors import BodyTooLarge, InvalidHeader, ServingError
 BODY_S = 30.0  # from the end of a head to the end of its body
 MAX_FIELD_BYTES = 8190  # of a header
 _THREADS = 256  # requests of Flask at once
-_MOST_TOO_LONG = 1  # bodies that are declared too long, refused at once
-_REFUSAL_EVERY_S = 0.004
+_REFUSAL_EVERY_S = 0.001  # one takes a fifth of it
+_MOST_REFUSED = 8  # in one iteration of the loop
+_TOO_LONG_EVERY_S = 0.004  # of a body declared too long: it is lingered on
 _ROUTE = "/correct"
 _READING = ("/correct", "/correct/batch", "/v2/check")
 _NATIVE_PROBES = ("/healthz", "/readyz")
@@ -41,6 +44,7 @@ def _raw(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 _SECURITY = _raw(SECURITY_HEADERS)
+_STARTS = {code: f"HTTP/1.1 {code} {phrase}\r\n".encode() for code, phrase in HTTP_STATUS_CODES.items()}
 _KEPT = _raw([KEPT_BY_BROWSERS])[0]
 
 
@@ -58,7 +62,10 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     }  # fmt: skip
     if (client := scope["client"]) is not None:
         environ["REMOTE_ADDR"] = client[0]
-    for name, value in scope["headers"]:
+    for at, (name, value) in enumerate(scope["headers"]):
+        if value[-1:].isspace():  # httptools leaves it
+            value = value.rstrip()
+            scope["headers"][at] = (name, value)
         if len(value) > MAX_FIELD_BYTES:
             raise InvalidHeader("The request line or a header cannot be read, or is too long.")
         key = _environ_name(name)
@@ -67,26 +74,65 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     return environ
 
 
+class Turns:
+    """Refused requests one after the other, so that they take a bounded part of this process: to send one again at once
+    costs a client nothing, and its refusal takes CPU from those that are answered.
+    """
+
+    def __init__(self) -> None:
+        self._free_s = 0.0
+        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+
+    async def wait(self, cost_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if not self._waiting and now >= self._free_s:
+            self._free_s = now + cost_s
+            return
+        if not self._waiting:
+            loop.call_at(self._free_s, self._go_on, loop)
+        future = loop.create_future()
+        self._waiting.append((future, cost_s))
+        await future
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Where this comes late the loop has much to do: a few catch up."""
+        now = loop.time()
+        for _ in range(_MOST_REFUSED):
+            if not self._waiting or now < self._free_s:
+                break
+            future, cost_s = self._waiting.popleft()
+            self._free_s += cost_s
+            if not future.done():
+                future.set_result(None)
+        else:
+            self._free_s = max(self._free_s, now)
+        if self._waiting:
+            loop.call_at(self._free_s, self._go_on, loop)
+
+
 class _Client:
     """Keeps the protocol `Client` of api/http/correct.py."""
 
-    __slots__ = ("_connection", "_receive", "_too_long", "when_left")
+    __slots__ = ("_connection", "_receive", "_turns", "when_left")
 
-    def __init__(self, connection: Any, receive: Receive, too_long: asyncio.Semaphore) -> None:
+    def __init__(self, connection: Any, receive: Receive, turns: Turns) -> None:
         self._connection = connection
         self._receive = receive
-        self._too_long = too_long
+        self._turns = turns
         self.when_left = connection.when_left
+
+    async def wait_for_refusal(self) -> None:
+        await self._turns.wait(_REFUSAL_EVERY_S)
 
     async def read_body(self, environ: dict[str, Any], limit_bytes: int) -> bytes:
         try:
-            request_input.check_length(environ, limit_bytes)
+            declared = request_input.check_length(environ, limit_bytes)
         except ServingError:
-            async with self._too_long:  # each costs as much as an answer, and its client nothing
-                await asyncio.sleep(_REFUSAL_EVERY_S)
+            await self._turns.wait(_TOO_LONG_EVERY_S)
             raise
         body = await self.read(limit_bytes)
-        request_input.check_body(environ, body, limit_bytes)
+        request_input.check_body(environ, body, declared, limit_bytes)
         return body
 
     async def read(self, limit_bytes: int) -> bytes:
@@ -101,7 +147,7 @@ class _Client:
         try:
             async with asyncio.timeout(BODY_S):
                 while message.get("more_body") and size <= limit_bytes:
-                    if self._connection.is_cut and not message["body"]:
+                    if self._connection.is_cut:
                         is_too_long = self._connection.is_too_long
                         raise request_input.body_too_large(limit_bytes) if is_too_long else request_input.incomplete()
                     message = await self._receive()
@@ -121,15 +167,14 @@ class AsgiApi:
         self._api = api
         flask: Any = api.wsgi_app
         self._flask: Any = WSGIMiddleware(flask, workers=_THREADS)
-        self._too_long = asyncio.Semaphore(_MOST_TOO_LONG)
+        self._turns = Turns()
         self.num_in_flight = 0
         self.closes: Callable[[], bool] = lambda: False  # whether connections are to be closed behind their answers
         # Before anything of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
         self.enter: Callable[[Any, dict[str, Any]], Callable[[], None] | None] = lambda *_: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, method, connection = scope["path"], scope["method"], scope["state"]["connections"][scope["client"]]
-        scope["state"]["connection"] = connection
+        path, method, connection = scope["path"], scope["method"], scope["state"]["connection"]
         self.num_in_flight += 1
         leave = None
         try:
@@ -143,9 +188,9 @@ class AsgiApi:
                 connection.cycle.keep_alive = False
                 await self._send(connection, {}, self._refusal(error, path), send)
                 return
-            client = _Client(connection, receive, self._too_long)
+            client = _Client(connection, receive, self._turns)
             if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
-                exchange = Exchange(secrets.token_hex(16), time.perf_counter(), _ROUTE)
+                exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
                 await self._send(
                     connection, environ, await self._api.corrections.answer(exchange, environ, client), send
                 )
@@ -157,7 +202,7 @@ class AsgiApi:
             self.num_in_flight -= 1
 
     def probe(self, path: str) -> Reply:
-        exchange = Exchange(secrets.token_hex(16), 0.0)
+        exchange = Exchange(secrets.token_hex(16))
         try:
             reply = json_reply({"status": "ok"} if path == "/healthz" else self._api.ready_document())
         except ServingError as error:
@@ -170,22 +215,25 @@ class AsgiApi:
 
     async def _send(self, connection: Any, environ: dict[str, Any], reply: Reply, send: Send) -> None:
         connection.before_answer(self.closes(), request_input.declared_length(environ))
+        if connection.takes_whole_answers:
+            connection.answer(written(reply, connection.server_state.default_headers, connection.cycle.keep_alive))
+            return
         headers = [*_raw(reply.headers), *_SECURITY]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
+        connection.release()
 
     async def _pass_on(
         self, scope: Scope, environ: dict[str, Any], client: _Client, receive: Receive, send: Send
     ) -> None:
         """To Flask."""
         connection = scope["state"]["connection"]
-        declared, limit_bytes = request_input.declared_length(environ), self._api.settings.max_body_bytes
+        declared, limit_bytes = request_input.declared_length(environ), self._api.services.settings.max_body_bytes
         body: bytes | Exception | None = None
         # Who asks whether to send a body is told by the view that reads it.
         path_reads = scope["path"] in _READING and "HTTP_EXPECT" not in environ
         if declared is not None and declared > limit_bytes:
-            async with self._too_long:
-                await asyncio.sleep(_REFUSAL_EVERY_S)
+            await self._turns.wait(_TOO_LONG_EVERY_S)
         elif path_reads and declared != 0 and not self._api.corrections.may_refuse_unread(environ):
             try:
                 body = await client.read(limit_bytes)
@@ -201,32 +249,37 @@ class AsgiApi:
                 return {"type": "http.request", "body": await client.read(limit_bytes) if declared != 0 else b""}
             return {"type": "http.request", "body": body}
 
-        head: list[dict[str, Any]] = []
-
         async def send_with_headers(message: dict[str, Any]) -> None:
             """The head leaves with the first bytes of the body, in one packet."""
             if message["type"] == "http.response.start":
                 connection.before_answer(self.closes(), declared)
                 headers = message["headers"]
                 headers.extend(_SECURITY[:1] if _KEPT in headers else _SECURITY)
-                head.append(message)
-                return
-            while head:
-                await send(head.pop())
-            await send(message)
+                await send(message)
+            else:
+                await send(message)
+                connection.release()
 
         await self._flask(scope, give_body, send_with_headers)
 
 
 def refusal(api: Api, error: ServingError, is_of_languagetool: bool = False) -> Reply:
     """Of what comes to no handler; it is logged and counted as what does."""
-    exchange = Exchange(secrets.token_hex(16), time.perf_counter(), status=error.status)
+    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), status=error.status)
     exchange.is_shed = math.isfinite(getattr(error, "retry_after_s", math.inf))
     reply = error_reply(exchange, error)
-    api.recorder.finish(exchange, "-")
+    api.services.recorder.finish(exchange, "-")
     if is_of_languagetool:  # its clients show it as it comes
         body = f"Error: {error}".encode()
         about = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
         reply = Reply(body, reply.status, list((dict(reply.headers) | about).items()))
     reply.headers.append(("X-Request-ID", exchange.request_id))
     return reply
+
+
+def written(reply: Reply, first: list[tuple[bytes, bytes]], keeps_alive: bool) -> bytes:
+    """A whole answer as it goes over the wire; `first`: headers in front of its own."""
+    assert isinstance(reply.body, bytes)  # it is no stream
+    headers = reply.headers + SECURITY_HEADERS + ([] if keeps_alive else [("connection", "close")])
+    lines = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers]).encode("latin-1")
+    return b"".join([_STARTS[reply.status], *[b"%s: %s\r\n" % header for header in first], lines, b"\r\n", reply.body])

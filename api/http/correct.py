@@ -7,16 +7,15 @@ from typing import Any, Protocol
 
 from api.http import request_input
 from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_document, error_reply, json_reply
-from api.http.schema import CorrectionBody, RequestOptions, parse_body
-from api.service.corrector import Corrector, learner_of
+from api.service.body import RequestOptions, parse_body
+from api.service.corrector import learner_of
 from api.service.exchange import Exchange
-from api.telemetry.recorder import RequestRecorder
-from scheduler.accounts import Account
+from api.services import Services
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, Unauthorized
-from scheduler.settings import Settings
 
 Environ = dict[str, Any]
+Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
 
 
 class Client(Protocol):
@@ -24,6 +23,9 @@ class Client(Protocol):
 
     async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
         """Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
+
+    async def wait_for_refusal(self) -> None:
+        """Until a refusal that asked nobody may go out."""
 
     def when_left(self, call: Callable[[], None] | None) -> None:
         """What to call when the client leaves."""
@@ -35,19 +37,16 @@ class CorrectionEndpoint:
     The views raise a ServingError where they give no reply.
     """
 
-    def __init__(self, corrector: Corrector, recorder: RequestRecorder, settings: Settings) -> None:
-        self._corrector = corrector
-        self._recorder = recorder
-        self.max_body_bytes = settings.max_body_bytes
-        self._has_queue = settings.uses_queue
-        self._addresses = ClientAddresses(settings.trusted_proxies)
-        self.flask_headers = {"HTTP_PREFER"}  # with one of these a request is no plain one
-        self.note_learner: Callable[[Exchange, object, bool], None] | None = None
-        self.admit: Callable[..., Account] | None = None  # where keys are asked for; raises Unauthorized
-        self.added_headers: Callable[[Environ], list[Header]] = lambda _: []
-        # For a client that does not wait, and for one that wants each edit as it is decoded; None: it is neither.
-        self.start: Callable[[Exchange, Environ, Any], Reply | None] = lambda *_: None
-        self.stream: Callable[[Exchange, Environ, CorrectionBody], Reply | None] = lambda *_: None
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._corrector, self._queue = services.corrector, services.queue
+        self.max_body_bytes, self._has_queue = services.settings.max_body_bytes, services.settings.uses_queue
+        self._addresses = ClientAddresses(services.settings.trusted_proxies)
+        # Plug-ins add to these.
+        self.ways: list[Way] = []  # to answer other than by JSON to a client that waits; the first reply counts
+        self.flask_headers: set[str] = set()  # a request with one is not for the event loop
+        self.listeners: list[Callable[[Exchange, object, bool], None]] = []  # as `note_outcome`
+        self.more_headers: list[Callable[[Environ], list[Header]]] = []  # of all answers but those to probes
 
     def is_plain(self, environ: Environ) -> bool:
         """Whether the event loop can answer it."""
@@ -59,8 +58,7 @@ class CorrectionEndpoint:
         try:
             request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
-            if self.admit is not None:
-                exchange.account = self.admit(environ)
+            exchange.account = self._services.admit(environ)
             self.shed_load(exchange, environ)
             raw = await client.read_body(environ, self.max_body_bytes)
             request_input.check_media_type(environ)
@@ -70,17 +68,23 @@ class CorrectionEndpoint:
             self.note_answer(exchange, correction)
             reply = json_reply(correction_document(correction, exchange.request_id))
         except Exception as error:
+            if exchange.is_shed:
+                await client.wait_for_refusal()
             reply = error_reply(exchange, error)
         exchange.status = reply.status
-        elapsed_s = self._recorder.finish(exchange, "POST")
-        reply.headers.extend(closing_headers(exchange, elapsed_s) + self.added_headers(environ))
+        elapsed_s = self._services.recorder.finish(exchange, "POST")
+        reply.headers.extend(self.closing_headers(exchange, environ, elapsed_s))
         return reply
+
+    def closing_headers(self, exchange: Exchange, environ: Environ, elapsed_s: float) -> list[Header]:
+        """Of every answer, once it is ready."""
+        return closing_headers(exchange, elapsed_s) + [one for headers in self.more_headers for one in headers(environ)]
 
     def correct(self, exchange: Exchange, environ: Environ) -> Reply:
         """POST /correct, as JSON or as a stream of events."""
         self.shed_load(exchange, environ)
         body = parse_body(request_input.read_json(environ, self.max_body_bytes))
-        if (reply := self.begin(exchange, environ, body) or self.stream(exchange, environ, body)) is not None:
+        if (reply := self.begin(exchange, environ, body)) is not None:
             return reply
         correction = self._corrector.correct(exchange, body)
         self.note_answer(exchange, correction)
@@ -94,7 +98,7 @@ class CorrectionEndpoint:
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
         exchange.client = self.client_of(exchange, environ)
-        refusal = self._corrector.mailbox.known_refusal(exchange.client)
+        refusal = self._queue.known_refusal(exchange.client)
         if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
             return
         length = environ.get("CONTENT_LENGTH") or ""
@@ -104,12 +108,11 @@ class CorrectionEndpoint:
 
     def may_refuse_unread(self, environ: Environ) -> bool:
         """Whether a view may refuse the request before it reads the body."""
-        if self.admit is not None:
-            try:
-                self.admit(environ)
-            except Unauthorized:
-                return True
-        return self._corrector.mailbox.known_refusal(self._number_of(environ)) is not None
+        try:
+            self._services.admit(environ)
+        except Unauthorized:
+            return True
+        return self._queue.known_refusal(self._number_of(environ)) is not None
 
     def client_of(self, exchange: Exchange, environ: Environ) -> str:
         if exchange.account is not None:
@@ -121,13 +124,13 @@ class CorrectionEndpoint:
         return request_input.client_number(named)
 
     def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
-        """Note how the answer is wanted; the reply to a client that does not wait."""
+        """Note how the answer is wanted; the reply where it is not JSON for a client that waits."""
         self.note_wishes(exchange, environ, body)
-        return self.start(exchange, environ, body)
+        return next(filter(None, (way(exchange, environ, body) for way in self.ways)), None)
 
     def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
         exchange.has_left = request_input.hang_up_detector(environ)
-        exchange.within_s = request_input.deadline_s(environ)
+        exchange.allowed_s = request_input.deadline_s(environ)
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
@@ -140,5 +143,5 @@ class CorrectionEndpoint:
 
     def note_outcome(self, exchange: Exchange, outcome: object, is_first: bool = True) -> None:
         """What the client is given, if it names a learner. `is_first`: not by GET of a request of before."""
-        if exchange.learner and self.note_learner is not None:
-            self.note_learner(exchange, outcome, is_first)
+        for listener in self.listeners if exchange.learner else ():
+            listener(exchange, outcome, is_first)

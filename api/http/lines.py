@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from api.http.problems import to_json
 from api.http.replies import EVENTS
+from api.service.problems import to_json
 
 # Without a charset some clients read text as Latin-1. The second header tells nginx to pass each event on at once.
 EVENT_HEADERS = [("Content-Type", f"{EVENTS}; charset=utf-8"), ("X-Accel-Buffering", "no")]

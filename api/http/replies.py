@@ -7,16 +7,13 @@ import traceback
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from werkzeug.http import HTTP_STATUS_CODES
-
 from api.grammar.correction import Correction, Edit
-from api.http import problems
+from api.service import problems
 from api.service.exchange import Exchange
 from scheduler.errors import Overloaded, ServingError, Unauthorized
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
-STATUS_LINES = {code: f"{code} {phrase.upper()}" for code, phrase in HTTP_STATUS_CODES.items()}  # as Flask writes them
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
 KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again
@@ -60,10 +57,10 @@ def internal_error(error: Exception, request_id: str) -> ServingError:
 def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
     """The headers of every response that are its own. An answer that is found again has the times of its run."""
     timings = exchange.timings
-    total_s = elapsed_s if exchange.job_ids else max(elapsed_s, timings.queue_s + timings.prefill_s + timings.decode_s)
+    run_s = 0.0 if exchange.has_own_jobs else timings.queue_s + timings.prefill_s + timings.decode_s
     timing = (
         f"queue;dur={timings.queue_s * 1e3:.1f}, prefill;dur={timings.prefill_s * 1e3:.1f}, "
-        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={total_s * 1e3:.1f}"
+        f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={max(elapsed_s, run_s) * 1e3:.1f}"
     )
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
 

@@ -32,26 +32,25 @@ def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
 
 def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """The whole body, chunked ones too. Raises as `read_json`; too large a one is unread if declared."""
-    check_length(environ, limit_bytes)
-    stream, declared = environ["wsgi.input"], declared_length(environ)
+    declared = check_length(environ, limit_bytes)
     try:
-        body = stream.read(limit_bytes + 1 if declared is None else declared)
+        body = environ["wsgi.input"].read(limit_bytes + 1 if declared is None else declared)
     except OSError as error:  # the client left, stalled, or sent broken chunks
         raise incomplete() from error
-    check_body(environ, body, limit_bytes)
+    check_body(environ, body, declared, limit_bytes)
     return bytes(body)
 
 
-def check_length(environ: Mapping[str, Any], limit_bytes: int) -> None:
-    """Raises BodyTooLarge where the body is declared longer, so that nothing of it is read."""
+def check_length(environ: Mapping[str, Any], limit_bytes: int) -> int | None:
+    """The declared length. Raises BodyTooLarge where it is over the limit, so that nothing of the body is read."""
     declared = declared_length(environ)
     if declared is not None and declared > limit_bytes:
         raise body_too_large(limit_bytes, declared)
+    return declared
 
 
-def check_body(environ: Mapping[str, Any], body: bytes, limit_bytes: int) -> None:
+def check_body(environ: Mapping[str, Any], body: bytes, declared: int | None, limit_bytes: int) -> None:
     """Raises as `read_body`."""
-    declared = declared_length(environ)
     if len(body) > limit_bytes:
         raise body_too_large(limit_bytes, declared)
     if declared is not None and len(body) < declared:
@@ -135,6 +134,12 @@ def idempotency_digest(environ: Mapping[str, Any], account: Account | None = Non
         raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
     tenant = "default" if account is None else f"key {account.name}"
     return hashlib.blake2b(header.encode(), key=tenant.encode(), digest_size=16).hexdigest()
+
+
+def bearer_of(environ: Mapping[str, Any]) -> str:
+    """The key of the header Authorization; '' without."""
+    scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
 
 
 @lru_cache(4096)

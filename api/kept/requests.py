@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from api.batch.body import BatchBody
-from api.batch.corrector import BatchOutcome, drafts_of, outcomes_of, submit_batch
 from api.grammar.correction import Correction
-from api.grammar.pipeline import TextDraft
-from api.http.problems import TYPE_PREFIX
-from api.http.schema import CorrectionBody
-from api.observe.observer import find_own, observer_of
-from api.service.corrector import Corrector, learner_of
+from api.service import batch
+from api.service.batch import BatchBody, BatchOutcome
+from api.service.body import CorrectionBody
+from api.service.corrector import learner_of
 from api.service.exchange import Exchange
+from api.service.problems import TYPE_PREFIX
+from api.services import Services
+from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
@@ -26,30 +25,23 @@ from worker.mailbox.waiters import completion_of
 
 
 class KeptRequests:
-    """Those of a corrector's mailbox, of whichever replica."""
+    """Those of the queue, of whichever replica."""
 
-    def __init__(self, corrector: Corrector) -> None:
-        self._corrector = corrector
-        self._observer = observer_of(corrector.mailbox)
+    def __init__(self, services: Services) -> None:
+        self._corrector, self._queue, self._observer = services.corrector, services.queue, services.observer
 
     def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
         """Submit the request and wait for nothing. Raises a ServingError."""
         exchange.limit_wait(KEPT_TTL_S)
-        if isinstance(body, BatchBody):
-            drafts = drafts_of(self._corrector, body)
-            wanted = submit_batch(self._corrector, exchange, body, drafts, ReplyMode.ASYNC)
-        else:
-            draft, wanted = self._corrector.submit(exchange, body, ReplyMode.ASYNC)
-            if not draft.sentences:
-                return self._corrector.conclude(draft, ())
-        exchange.accepted_s = wanted.accepted_s
-        if wanted.request_id != exchange.request_id:  # an earlier request with the same key
-            outcome = self.find(wanted.request_id, exchange)
-            exchange.request_id = wanted.request_id
-            return outcome
-        if wanted.requests:
+        exchange.manner = ReplyMode.ASYNC
+        drafts = batch.drafts_of(self._corrector, body)
+        batch.submit_drafts(self._corrector, exchange, drafts, batch.content_of(body, drafts))
+        if exchange.is_joined:
+            return self.find(exchange.request_id, exchange)
+        if exchange.requests:
             return Phase.QUEUED
-        return list(outcomes_of(self._corrector, drafts, (), list))  # no sentence of any text can be read
+        # No sentence of any text can be read.
+        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, (), list))
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
@@ -58,19 +50,17 @@ class KeptRequests:
         if phase is not None:
             return phase
         self._count_tokens(exchange, request_id, found)
-        body = body_of(exchange, found.document)
-        if isinstance(body, CorrectionBody):
-            draft = self._corrector.pipeline.prepare_text(body.sentence, body.min_confidence)
-            _check_number(len(draft.sentences), found)
-            return self._corrector.conclude(draft, _completions(exchange, found.jobs))
-        drafts = drafts_of(self._corrector, body)
-        _check_number(sum(len(draft.sentences) for draft in drafts if isinstance(draft, TextDraft)), found)
-        return list(outcomes_of(self._corrector, drafts, found.jobs, partial(_completions, exchange)))
+        body = body_of(exchange, found.content)
+        drafts = batch.drafts_of(self._corrector, body)
+        if sum(map(batch.num_sentences_of, drafts)) != len(found.jobs):
+            raise NotFound("The request was taken by another version of this server; send it again.")
+        completions = partial(_completions, exchange)
+        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, found.jobs, completions))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
         jobs = self._found(request_id, exchange).jobs
-        results = set(self._corrector.mailbox.cancel_all([job.job_id for job in jobs if isinstance(job.state, Phase)]))
+        results = set(self._queue.cancel_all([job.job_id for job in jobs if isinstance(job.state, Phase)]))
         if any(isinstance(job.state, Completion) and job.state.finish_reason is FinishReason.CANCELLED for job in jobs):
             results.add(CancelResult.CANCELLED)
         order = (CancelResult.CANCELLING, CancelResult.CANCELLED, CancelResult.DONE)
@@ -78,14 +68,14 @@ class KeptRequests:
 
     def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
         """Of an asynchronous request nobody has counted those of its answers before they are asked for."""
-        ask = self._corrector.mailbox.ask
+        ask = self._queue.ask
         if exchange.account is not None and ask is not None and ask(script("first", request_id)):
             ends = [job.state for job in found.jobs if isinstance(job.state, Completion)]
             exchange.more_tokens = sum([len(completion.output_ids) for completion in ends])
 
     def _found(self, request_id: str, exchange: Exchange) -> Found:
-        found = find_own(self._observer, request_id, exchange.account)
-        if found is None or found.tokenizer_fingerprint != self._corrector.pipeline.tokenizer_fingerprint:
+        found, fingerprint = self._observer.find(request_id), self._corrector.pipeline.tokenizer_fingerprint
+        if found is None or not _is_own(found, exchange.account) or found.tokenizer_fingerprint != fingerprint:
             raise NotFound(
                 "No request with this id is kept. Those with `Prefer: respond-async` or an `Idempotency-Key` are, for "
                 "ten minutes; the answers of others are given once."
@@ -93,9 +83,13 @@ class KeptRequests:
         return found
 
 
-def body_of(exchange: Exchange, document: str) -> CorrectionBody | BatchBody:
+def _is_own(found: Found, account: Account | None) -> bool:
+    """Another's is not found. Where no keys are asked for, every request belongs to whoever knows its id."""
+    return account is None or found.content.get("account") == account.name
+
+
+def body_of(exchange: Exchange, content: Mapping[str, Any]) -> CorrectionBody | BatchBody:
     """The body that a submission has kept, for an exchange that asks for its answer."""
-    content = json.loads(document)
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
     min_confidence = content.get("min_confidence", 0.0)
@@ -103,12 +97,6 @@ def body_of(exchange: Exchange, document: str) -> CorrectionBody | BatchBody:
         return CorrectionBody(sentence=content["sentence"], learner_id=None, min_confidence=min_confidence)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
     return BatchBody(sentences=texts, learner_id=None, min_confidence=min_confidence)
-
-
-def _check_number(num_sentences: int, found: Found) -> None:
-    """Raises NotFound."""
-    if num_sentences != len(found.jobs):
-        raise NotFound("The request was taken by another version of this server; send it again.")
 
 
 def _completions(exchange: Exchange, jobs: Sequence[FoundJob]) -> list[Completion]:

@@ -5,24 +5,23 @@ from __future__ import annotations
 from flask import g, request
 from werkzeug.http import parse_list_header
 
-from api.batch.body import BatchBody
-from api.batch.corrector import BatchOutcome
-from api.batch.routes import batch_reply
 from api.grammar.correction import Correction
 from api.http.app import Api
 from api.http.correct import Environ
-from api.http.replies import Reply, correction_document, json_reply
-from api.http.schema import CorrectionBody
+from api.http.outcomes import outcome_reply
+from api.http.replies import Reply, json_reply
 from api.kept.requests import KeptRequests
-from api.service.corrector import Corrector
+from api.service.batch import BatchBody, BatchOutcome
+from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
+from api.services import Services
 from scheduler.phases import Phase
 from worker.mailbox.formats import is_request_id
 
 
-def add_kept_requests(app: Api, corrector: Corrector) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the two routes, and let POST /correct answer at once."""
-    kept, endpoint = KeptRequests(corrector), app.corrections
+    kept, endpoint = KeptRequests(services), app.corrections
 
     def start(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
         if not _prefers_async(environ.get("HTTP_PREFER", "")):
@@ -36,7 +35,8 @@ def add_kept_requests(app: Api, corrector: Corrector) -> None:
         reply.headers.extend([location, ("Preference-Applied", "respond-async")])
         return reply
 
-    endpoint.start = start
+    endpoint.ways.append(start)
+    endpoint.flask_headers.add("HTTP_PREFER")
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
@@ -67,6 +67,4 @@ def _prefers_async(header: str) -> bool:
 def _reply(outcome: Correction | BatchOutcome | Phase, request_id: str) -> Reply:
     if isinstance(outcome, Phase):
         return json_reply({"request_id": request_id, "status": outcome.value}, 202, ("Retry-After", "1"))
-    if isinstance(outcome, Correction):
-        return json_reply(correction_document(outcome, request_id))
-    return batch_reply(outcome, request_id)
+    return outcome_reply(outcome, request_id)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.grammar.correction import Correction, Edit, NoteCode
+from api.grammar.correction import Correction, NoteCode
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
-from api.http.large_documents import EncodedList
+from api.http.replies import JSON, Reply
 from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES, CheckForm
 from api.languagetool.rules import OF_REASON, TOO_LONG, Rule
+from api.service.problems import to_json
 from api.version import package_version
 from scheduler.errors import InvalidRequest, SentenceTooLong, ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
-_API_VERSION = 1
+_PIECE_BYTES = 65_536
 MOST_BYTES = 4 * 1024 * 1024  # of matches: some 6,000, of a form of at most 40,000 words
 _TOO_MANY = "There are more mistakes than one answer holds, and the rest is not checked. Send the document in parts."
 
@@ -28,8 +29,8 @@ class Answer:
         self.is_english = not form.is_auto or seems_english(document.plain)
         self._is_auto = form.is_auto
         self._code = form.code()
-        self._choice = form.rules()
-        self._matches, self._sentence_ranges = EncodedList(), EncodedList()  # of a long document they are megabytes
+        self._rules = form.rules()
+        self._matches, self._sentence_ranges = bytearray(), bytearray()  # as JSON: of a long document megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
         self.has_checked = self.is_cut = False  # is_cut: it ended before all sentences were added
@@ -43,14 +44,15 @@ class Answer:
         self._num_sentences, self.has_checked = self._num_sentences + 1, True
         place = self.document.span(start, start + len(sentence))
         if place:
-            self._sentence_ranges.append(self._utf16(place))
+            _append(self._sentence_ranges, self._utf16(place))
         if isinstance(outcome, Correction):
             if not outcome.language.is_english:
                 self._doubtful.append(sentence)
             for edit in outcome.edits:
                 rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
-                if span and self._choice.has(rule):
-                    self._matches.append(self._match(span, rule, sentence) | _correction(edit))
+                if span and rule in self._rules:
+                    offer = [{"value": edit.replacement, "confidence": edit.confidence}]
+                    self._add_match(span, rule, sentence, {"message": edit.explanation, "replacements": offer})
             for note in outcome.notes:  # of a sentence that by itself is cut once more
                 if note.code is NoteCode.TOO_LONG:
                     self._skip(self.document.span(start + note.start, start + note.end), sentence, note.detail)
@@ -59,25 +61,28 @@ class Answer:
 
     def _skip(self, place: Span | None, sentence: str, why: str) -> None:
         self._num_skipped += 1
-        if place and self._choice.has(TOO_LONG):
-            self._matches.append(self._match(place, TOO_LONG, sentence) | {"message": f"Not checked. {why}"})
+        if place and TOO_LONG in self._rules:
+            self._add_match(place, TOO_LONG, sentence, {"message": f"Not checked. {why}"})
 
     @property
     def is_full(self) -> bool:
         """Whether no further batch of sentences is to be added."""
-        return self._matches.num_bytes >= MOST_BYTES
+        return len(self._matches) >= MOST_BYTES
 
-    def members(self) -> dict[str, Any]:
-        """Of the JSON object; to be encoded by `fragments_of`."""
-        language = {"name": LANGUAGES[self._code], "code": self._code}
+    def reply(self) -> Reply:
+        """The JSON object; a long one goes out in pieces, so that it is in memory once."""
+        language: dict[str, Any] = {"name": LANGUAGES[self._code], "code": self._code}
         detected = language | {"confidence": 1.0 if self.is_english else 0.0, "source": "words"}
-        return {
-            "software": _software(),
-            "warnings": self._warnings(),
-            "language": language | {"detectedLanguage": detected},
-            "matches": self._matches,
-            "sentenceRanges": self._sentence_ranges,
-        }
+        software = {
+            "name": "miniserve", "version": package_version(), "buildDate": "", "apiVersion": 1,
+            "premium": False, "status": "",
+        }  # fmt: skip
+        language |= {"detectedLanguage": detected}
+        about = {"software": software, "warnings": self._warnings(), "language": language}
+        head = to_json(about)[:-1].encode() + b', "matches": ['
+        parts = head, self._matches, b'], "sentenceRanges": [', self._sentence_ranges, b"]}\n"
+        pieces = (bytes(part[at : at + _PIECE_BYTES]) for part in parts for at in range(0, len(part), _PIECE_BYTES))
+        return Reply(pieces, 200, [("Content-Type", JSON), ("Content-Length", str(sum(map(len, parts))))])
 
     def _warnings(self) -> dict[str, Any]:
         if not self.is_english:
@@ -94,14 +99,15 @@ class Answer:
             return _incomplete(PARTLY_ENGLISH)
         return {"incompleteResults": False}
 
-    def _match(self, span: Span, rule: Rule, sentence: str) -> dict[str, Any]:
+    def _add_match(self, span: Span, rule: Rule, sentence: str, more: dict[str, Any]) -> None:
         offset, end = self._utf16(span)
-        return {
+        match = {
             "message": "", "shortMessage": rule.description, "replacements": [],
             "offset": offset, "length": end - offset, "context": self._context(span), "sentence": sentence,
             "type": {"typeName": "Other"}, "rule": rule.document(),
             "ignoreForIncompleteSentence": False, "contextForSureMatch": 0,
         }  # fmt: skip
+        _append(self._matches, match | more)
 
     def _context(self, span: Span) -> dict[str, Any]:
         """The neighbourhood of a match, in one line; its offset counts code units, too."""
@@ -116,19 +122,9 @@ class Answer:
         return Span(self.document.utf16(span.start), self.document.utf16(span.end))
 
 
-def _correction(edit: Edit) -> dict[str, Any]:
-    return {
-        "message": edit.explanation,
-        "replacements": [{"value": edit.replacement, "confidence": edit.confidence}],
-    }
+def _append(items: bytearray, item: object) -> None:
+    items += f"{', ' if items else ''}{to_json(item)}".encode()
 
 
 def _incomplete(reason: str) -> dict[str, Any]:
     return {"incompleteResults": True, "incompleteResultsReason": reason}
-
-
-def _software() -> dict[str, Any]:
-    return {
-        "name": "miniserve", "version": package_version(), "buildDate": "", "apiVersion": _API_VERSION,
-        "premium": False, "status": "",
-    }  # fmt: skip

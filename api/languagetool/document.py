@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
-
-from api.grammar.sentences import go_on
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 # What POST /correct refuses and editors have in their texts: form feeds, NULs, halves of a surrogate pair. Each becomes
 # one character, so that all places stay.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_HALF = re.compile("[\ud800-\udfff]")
-_STEP_CHARACTERS, _STEP_PARTS = 8192, 1024  # between two pauses: 1 ms at most
+_UNUSUAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_HALVES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_CONTROLS = dict.fromkeys([*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)], " ")
 
 
 class Part(NamedTuple):
@@ -38,33 +37,20 @@ class Span(NamedTuple):
 class Document:
     """Maps places of the plain text to places of the original."""
 
-    def __init__(self, parts: Iterable[Part], pause: Callable[[], None] = go_on) -> None:
-        """`pause` is called now and then, for documents may be long."""
+    def __init__(self, parts: Iterable[Part]) -> None:
         shown = [part for part in parts if part.original or part.plain]
-        whole = _steps("".join([part.original for part in shown]), pause)
-        self.original = "".join([_HALF.sub("\ufffd", step) for step in whole])
-        plain = _steps("".join([part.plain for part in shown]), pause)
-        self.plain = "".join([_CONTROL.sub(" ", _HALF.sub("\ufffd", step)) for step in plain])
-        self._parts: list[Part] = []  # those with plain text, and where each begins
-        self._plain_starts: list[int] = []
-        self._original_starts: list[int] = []
-        plain_start = original_start = 0
-        for number, part in enumerate(shown, start=1):
-            if number % _STEP_PARTS == 0:
-                pause()
-            if part.plain:
-                self._parts.append(part)
-                self._plain_starts.append(plain_start)
-                self._original_starts.append(original_start)
-            plain_start += len(part.plain)
-            original_start += len(part.original)
-        self._astral: list[int] = []  # their places
-        for at, step in enumerate(_steps(self.original, pause)):
-            self._astral += [at * _STEP_CHARACTERS + match.start() for match in _ASTRAL.finditer(step)]
-
-    @classmethod
-    def of_text(cls, text: str, pause: Callable[[], None] = go_on) -> Document:
-        return cls([Part(text, text, True)], pause)
+        self.original = "".join([part.original for part in shown])
+        self.plain = "".join([part.plain for part in shown])
+        if _UNUSUAL.search(self.original + self.plain):
+            self.original, self.plain = self.original.translate(_HALVES), self.plain.translate(_HALVES | _CONTROLS)
+        begins = accumulate(
+            shown, lambda at, part: (at[0] + len(part.plain), at[1] + len(part.original)), initial=(0, 0)
+        )
+        read = [(begin, part) for begin, part in zip(begins, shown, strict=False) if part.plain]
+        self._parts = [part for _, part in read]  # those with plain text, and where each begins
+        self._plain_starts = [begin[0] for begin, _ in read]
+        self._original_starts = [begin[1] for begin, _ in read]
+        self._astral = [match.start() for match in _ASTRAL.finditer(self.original)]
 
     def span(self, start: int, end: int) -> Span | None:
         """Where [start, end) of the plain text stands in the original; None where all of it is markup."""
@@ -87,11 +73,3 @@ class Document:
             return Span(start, start + len(part.original))
         start += place - self._plain_starts[number]
         return Span(start, start + 1)
-
-
-def _steps(text: str, pause: Callable[[], None]) -> Iterator[str]:
-    """The text in pieces, with a pause between them."""
-    for at in range(0, len(text), _STEP_CHARACTERS):
-        if at:
-            pause()
-        yield text[at : at + _STEP_CHARACTERS]

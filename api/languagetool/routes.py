@@ -13,42 +13,38 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Response, g, request
 
-from api.access.gate import bearer_of
-from api.batch.body import BatchBody
-from api.batch.corrector import BatchOutcome, correct_batch
-from api.grammar.pipeline import MAX_CHARACTERS, MAX_TEXT_CHARACTERS
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
-from api.http import problems, request_input
+from api.http import request_input
 from api.http.app import Api
-from api.http.large_documents import fragments_of, large_reply
 from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
+from api.service import problems
+from api.service.batch import BatchOutcome, correct_drafts, draft_of, num_sentences_of
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, SentenceTooLong, ShuttingDown
+from api.services import Services
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
 from worker.mailbox.waiters import Patience
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse
-
-Sentence = tuple[int, str]  # where it begins in the plain text, and itself
+Sentence = tuple[int, str, TextDraft | ServingError]  # where it begins in the plain text
 _FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
 _BASE = re.compile("^/+v2/+")
 _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
 
 
-def add_languagetool(app: Api, corrector: Corrector) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the two routes, and lines of text for the errors of every path below /v2."""
     flask = app.wsgi_app
 
-    def merge_slashes(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+    def merge_slashes(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Clients append `/check` to a base URL that may end with a slash."""
         environ["PATH_INFO"] = _BASE.sub("/v2/", environ["PATH_INFO"])
         return flask(environ, start_response)
@@ -59,26 +55,25 @@ def add_languagetool(app: Api, corrector: Corrector) -> None:
     @app.route("/v2/check", methods=["GET", "POST"])
     def check() -> Reply:
         environ, exchange = request.environ, g.exchange
-        endpoint, admit = app.corrections, app.corrections.admit
-        if admit is not None and bearer_of(environ):
-            exchange.account = admit(environ)
+        endpoint = app.corrections
+        if request_input.bearer_of(environ):
+            exchange.account = services.admit(environ)
         endpoint.shed_load(exchange, environ)
-        body = request_input.read_body(environ, app.settings.max_body_bytes)
+        body = request_input.read_body(environ, services.settings.max_body_bytes)
         query = environ.get("QUERY_STRING", "").encode("latin-1")
-        form = parse_form(query, body, environ.get("CONTENT_TYPE", ""), corrector.pause)
-        if admit is not None and exchange.account is None:
-            exchange.account = admit(environ, form.api_key)
+        form = parse_form(query, body, environ.get("CONTENT_TYPE", ""))
+        if exchange.account is None:
+            exchange.account = services.admit(environ, form.api_key)
             endpoint.shed_load(exchange, environ)  # now that it is known whose it is
-        answer = Answer(form.document(corrector.pause), form)
+        answer = Answer(form.document(), form)
         exchange.is_read = True
-        if answer.is_english and form.looks_at_sentences:
-            timeout_s, asked_s = app.settings.request_timeout_s, request_input.deadline_s(environ)
+        if answer.is_english and form.mode != "textLevelOnly":
             exchange.has_left = request_input.hang_up_detector(environ)
-            exchange.within_s = timeout_s if asked_s is None else min(asked_s, timeout_s)
-            exchange.has_own_deadline = exchange.within_s < timeout_s
-            _check(app, corrector, exchange, answer)
+            exchange.allowed_s = request_input.deadline_s(environ)
+            exchange.limit_wait(services.settings.request_timeout_s)
+            _check(services, exchange, answer)
         exchange.is_answer = True
-        return large_reply(fragments_of(answer.members(), corrector.pause), corrector.pause)
+        return answer.reply()
 
     @app.get("/v2/languages")
     def languages() -> Reply:
@@ -100,50 +95,45 @@ def _as_line(response: Response) -> Response:
     return response
 
 
-def _check(app: Api, corrector: Corrector, whole: Exchange, answer: Answer) -> None:
+def _check(services: Services, whole: Exchange, answer: Answer) -> None:
     """Add the sentences of the document to the answer until it is full, or the time is over.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange. Raises the ServingError that left nothing to answer.
     """
-    within_s = whole.within_s or 0.0
-    until_s = time.monotonic() + within_s
-    for number, batch in enumerate(_batches(corrector, answer.document.plain)):
+    for number, batch in enumerate(_batches(services.corrector, answer.document.plain)):
         if answer.is_full or isinstance(answer.failure, _ENDS):
             answer.is_cut = True
             break
         exchange = whole
         if number:
-            exchange = Exchange(secrets.token_hex(16), time.perf_counter(), whole.route, whole.correlation_id)
+            exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=whole.route)
             exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
-        exchange.until_s, exchange.has_own_deadline = until_s, whole.has_own_deadline
-        outcomes = _outcomes(corrector, exchange, [sentence for _, sentence in batch], is_first=not number)
-        app.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
+            exchange.allowed_s, exchange.until_s = whole.allowed_s, whole.until_s
+        outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
+        services.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:
             _add(whole, exchange)
-        for (start, sentence), outcome in corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
+        for (start, sentence, _), outcome in services.corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
             answer.add(start, sentence, outcome)
-    if isinstance(answer.failure, DeadlineExceeded) and time.monotonic() >= until_s:
+    if isinstance(answer.failure, DeadlineExceeded) and not whole.left_s():
         remedy = "Send the document in parts, or try again later."
-        answer.failure = DeadlineExceeded(f"The time was over after {within_s:g} s. {remedy}")
+        answer.failure = DeadlineExceeded(f"The time was over after {whole.allowed_s:g} s. {remedy}")
     if answer.failure and not answer.has_checked:
         raise answer.failure
 
 
-def _outcomes(corrector: Corrector, exchange: Exchange, sentences: list[str], is_first: bool) -> BatchOutcome:
+def _outcomes(corrector: Corrector, exchange: Exchange, batch: list[Sentence], is_first: bool) -> BatchOutcome:
     """Correct one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
-    texts = [SentenceTooLong(len(text.split())) if len(text) > MAX_CHARACTERS else text for text in sentences]
-    until_s = exchange.until_s
     while True:
-        exchange.within_s = max(0.0, until_s - time.monotonic())
         try:
-            return correct_batch(corrector, exchange, BatchBody(sentences=texts, learner_id=None, min_confidence=0.0))
+            return correct_drafts(corrector, exchange, [draft for _, _, draft in batch], {})
         except ShuttingDown:
             raise  # another replica has the time for all of it
         except (DeadlineExceeded, Overloaded) as error:
             retry_after_s = getattr(error, "retry_after_s", math.inf)
-            if is_first or retry_after_s >= until_s - time.monotonic():
-                return [error] * len(texts)  # the answer has what was checked before
+            if is_first or retry_after_s >= exchange.left_s():
+                return [error] * len(batch)  # the answer has what was checked before
             with suppress(DeadlineExceeded):
                 Patience(retry_after_s, exchange.has_left).wait(threading.Event())
 
@@ -152,32 +142,31 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
     """The sentences in order, as many at once as a request may hold."""
     batch: list[Sentence] = []
     num_sentences = num_characters = 0
-    for start, sentence in _sentences(corrector, text):
+    for start, end in _places(corrector, text):
         # By itself a sentence may be cut once more: what came after it is not there to speak against it.
-        is_read = len(sentence) <= MAX_CHARACTERS
-        num_cut = len(find_sentences(read(sentence).text, MAX_SENTENCES, corrector.pause)) if is_read else 0
-        size = len(sentence) if num_cut else 0
+        sentence = start, text[start:end], draft_of(corrector, text[start:end])
+        num_cut = num_sentences_of(sentence[2])
+        size = end - start if num_cut else 0
         if num_sentences + num_cut > MAX_SENTENCES or num_characters + size > MAX_TEXT_CHARACTERS:
             yield batch
             batch, num_sentences, num_characters = [], 0, 0
-        batch.append((start, sentence))
+        batch.append(sentence)
         num_sentences, num_characters = num_sentences + num_cut, num_characters + size
     if batch:
         yield batch
 
 
-def _sentences(corrector: Corrector, text: str) -> Iterator[Sentence]:
-    """Cut a few at a time, so that others go first in between. The last of them may go on, so it is found again."""
-    at, reading = 0, read(text, corrector.pause)
-    while places := find_sentences(reading.text[at:], MAX_SENTENCES, corrector.pause):
+def _places(corrector: Corrector, text: str) -> Iterator[tuple[int, int]]:
+    """Cut a few sentences at a time: most of a long document may go unread. The last may go on: it is found again."""
+    pause = corrector.pipeline.pause
+    at, reading = 0, read(text, pause)
+    while places := find_sentences(reading.text[at:], MAX_SENTENCES, pause):
         is_last = len(places) <= MAX_SENTENCES
         for start, end in places if is_last else places[:-1]:
-            sent = reading.place(at + start)
-            yield sent, text[sent : reading.end(at + end)]
+            yield reading.place(at + start), reading.end(at + end)
         if is_last:
             return
         at += places[-1][0]
-        corrector.pause()
 
 
 def _add(whole: Exchange, part: Exchange) -> None:
@@ -185,6 +174,6 @@ def _add(whole: Exchange, part: Exchange) -> None:
     if part.accepted_s:  # else the queue has refused it
         whole.prompt_tokens += part.prompt_tokens
         whole.output_tokens += part.output_tokens
-        whole.job_ids, whole.accepted_s = whole.job_ids or part.job_ids, whole.accepted_s or part.accepted_s
+        whole.requests, whole.accepted_s = whole.requests or part.requests, whole.accepted_s or part.accepted_s
     one, other = whole.timings, part.timings
     whole.timings = Timings(one.queue_s + other.queue_s, one.prefill_s + other.prefill_s, one.decode_s + other.decode_s)

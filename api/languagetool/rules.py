@@ -31,23 +31,4 @@ class Rule:
 
 OF_REASON = {reason: Rule(reason.value, "TYPOS" if reason in _SPELLING else "GRAMMAR") for reason in Reason}
 TOO_LONG = Rule("sentence_too_long", "STYLE")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleChoice:
-    """Which rules a client wants. What it enables by name counts more than what it disables."""
-
-    enabled: frozenset[str]
-    disabled: frozenset[str]
-    enabled_categories: frozenset[str]
-    disabled_categories: frozenset[str]
-    is_closed: bool  # nothing but what is enabled by name
-
-    def has(self, rule: Rule) -> bool:
-        if rule.id in self.enabled:
-            return True
-        if rule.id in self.disabled:
-            return False
-        if rule.category in self.enabled_categories:
-            return True
-        return not self.is_closed and rule.category not in self.disabled_categories
+RULES = *OF_REASON.values(), TOO_LONG

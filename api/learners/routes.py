@@ -12,30 +12,32 @@ from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
 from api.http.app import Api
 from api.http.replies import Reply, json_reply
-from api.http.schema import check_learner_id
+from api.service.body import check_learner_id
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
+from api.services import Services
 from scheduler.errors import NotFound
 from worker.mailbox.learners import Answered, InMemoryLearners, Learners, RedisLearners
 from worker.mailbox.protocol import MailboxLimits
 
 
-def add_learners(app: Api) -> None:
+def add(app: Api, services: Services) -> None:
     """Count for learners, and add the two routes."""
     learners: Learners = InMemoryLearners()
-    if (ask := app.mailbox.ask) is not None:
-        app.reports = learners = RedisLearners(ask, MailboxLimits.from_settings(app.settings).max_memory_bytes)
+    if (ask := services.queue.ask) is not None:
+        learners = RedisLearners(ask, MailboxLimits.from_settings(services.settings).max_memory_bytes)
+        app.reports.append(learners)
 
     def note(exchange: Exchange, outcome: object, is_first: bool) -> None:
         texts = [one for one in outcome if isinstance(one, Correction)] if isinstance(outcome, Sequence) else [outcome]
         corrections = [one for one in texts if isinstance(one, Correction)]
         mistakes = [(edit.reason.value, edit.verb) for one in corrections for edit in one.edits]
         if corrections:
-            is_kept = not is_first or exchange.is_kept_longer
+            is_kept = not is_first or exchange.is_kept
             about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
-    app.corrections.note_learner = note
+    app.corrections.listeners.append(note)
 
     @app.get("/learners/<path:learner_id>")
     def show(learner_id: str) -> Reply:

@@ -16,13 +16,12 @@ from queue import Empty, Full, Queue
 from typing import Any
 
 from api.live.figures import figures
-from api.observe.observer import observer_of
-from scheduler.capacity.measure import Goals
+from api.services import Services
+from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Observed
 from scheduler.errors import RateLimited, ServingError
 from worker.mailbox.connection import Command
 from worker.mailbox.heartbeat import LIVE, WATCH
-from worker.mailbox.protocol import ApiMailbox
 
 Ask = Callable[[Command], Any]
 MOST_VIEWERS = 32  # of one process
@@ -38,9 +37,9 @@ logger = logging.getLogger(__name__)
 class Hub:
     """Any thread may watch."""
 
-    def __init__(self, mailbox: ApiMailbox, goals: Goals, ask: Ask | None) -> None:
-        """`ask` sends a command to Redis; None in the local modes, where no worker reports what it does."""
-        self._observer, self._goals, self._ask = observer_of(mailbox), goals, ask
+    def __init__(self, services: Services) -> None:
+        self._observer, self._goals, self._clock = services.observer, goals_of(services.settings), services.clock
+        self._ask = services.queue.ask  # None in the local modes, where no worker reports what it does
         self._lock = threading.Lock()
         self._viewers: dict[Queue[bytes], str] = {}  # and whose each is; oldest first
         self._is_looking = False  # a thread does
@@ -67,11 +66,6 @@ class Hub:
             raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
         del self._viewers[next(queue for queue, each in self._viewers.items() if each == greediest)]
 
-    def snapshot(self) -> bytes:
-        """One event with the figures of now. Raises NotReady."""
-        seen = self._observer.observe()
-        return _event("figures", json.dumps(figures(seen, seen, self._goals)))
-
     def _events(self, queue: Queue[bytes], is_over: Callable[[], bool]) -> Generator[bytes]:
         try:
             yield b"retry: 1000\n\n"
@@ -89,7 +83,7 @@ class Hub:
         self._seen.clear()
         self._last_id = ""
         while self._has_viewers():
-            began_s = time.monotonic()
+            began_s = self._clock()
             try:
                 self._look(number)
             except ServingError as error:
@@ -97,7 +91,7 @@ class Hub:
             except Exception:  # one look that fails must not be the last one
                 logger.exception("a look for the live view failed")
             number += 1
-            time.sleep(max(LOOK_EVERY_S / 5, LOOK_EVERY_S - (time.monotonic() - began_s)))
+            time.sleep(max(LOOK_EVERY_S / 5, LOOK_EVERY_S - (self._clock() - began_s)))
 
     def _has_viewers(self) -> bool:
         """Whether to go on. One that comes after the last look of this thread begins another."""

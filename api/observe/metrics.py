@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import Health, health_of
-from scheduler.capacity.measure import Capacity, Goals, Pool, measure, measure_pools
+from scheduler.capacity.measure import Capacity, Pool, goals_of, measure, measure_pools
 from scheduler.capacity.observed import Observed, WorkerFacts
 from scheduler.capacity.stages import Stage, Stages, stages_of
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
@@ -126,11 +126,6 @@ _POOL_GAUGES: dict[str, tuple[str, Callable[[Pool], float]]] = {
     "pool_utilization": ("Sentences offered per sentence that the pool could serve.", lambda pool: pool.utilization),
     "pool_workers_needed": ("Workers that keep the pool's utilization at 0.8.", lambda pool: pool.workers_needed),
 }
-
-
-def goals_of(settings: Settings) -> Goals:
-    """The targets that capacity is compared with."""
-    return Goals(slo_wait_s=settings.slo_ms / 1e3, deadline_s=settings.request_timeout_s)
 
 
 def metrics_text(seen: Observed, settings: Settings) -> bytes:

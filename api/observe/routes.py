@@ -8,20 +8,19 @@ from api.http.app import Api
 from api.http.replies import Reply
 from api.observe import metrics
 from api.observe.metrics_page import MetricsPage
-from api.observe.observer import observer_of
+from api.services import Services
 
 
-def add_observing(app: Api) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the route."""
-    observer = observer_of(app.mailbox)
 
     def metrics_text() -> bytes:
-        seen = observer.observe()
-        if not app.settings.uses_queue:  # without a queue nobody else adds up what this process counts
-            seen = replace(seen, totals={**seen.totals, **app.recorder.tallies.totals()})
-        return metrics.metrics_text(seen, app.settings)
+        seen = services.observer.observe()
+        if not services.settings.uses_queue:  # without a queue nobody else adds up what this process counts
+            seen = replace(seen, totals={**seen.totals, **services.recorder.tallies.totals()})
+        return metrics.metrics_text(seen, services.settings)
 
-    page = MetricsPage(metrics_text)
+    page = MetricsPage(metrics_text, services.clock)
 
     @app.get("/metrics")
     def show_metrics() -> Reply:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from api.http.app import Api
-from api.http.problems import to_json
 from api.http.replies import JSON, Reply
 from api.openapi.page import docs_page
 from api.pages.files import PageFile
+from api.service.problems import to_json
+from api.services import Services
 from api.version import package_version
 
 _DESCRIPTION = Path(__file__).parents[1] / "openapi.yaml"
@@ -30,9 +31,9 @@ def description() -> dict[str, Any]:
     return document
 
 
-def add_openapi(app: Api) -> None:
+def add(app: Api, services: Services) -> None:
     """Add the two routes to an application."""
-    asks_for_key = bool(app.settings.api_keys_file)
+    asks_for_key = bool(services.settings.api_keys_file)
 
     @cache
     def described() -> PageFile:

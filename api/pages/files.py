@@ -13,6 +13,7 @@ from pathlib import Path
 from flask import Flask, request
 
 from api.http.replies import KEPT_BY_BROWSERS, Header, Reply
+from api.services import Services
 from scheduler.errors import NotFound
 
 STATIC = Path(__file__).parent / "static"
@@ -62,7 +63,7 @@ class PageFile:
         return Reply(self.body, 200, [("Content-Type", self.media_type), size, *headers])
 
 
-def add_pages(app: Flask) -> None:
+def add(app: Flask, services: Services) -> None:
     """Add the page at `/` and the files that pages load to an application."""
     page = PageFile.read(STATIC / "index.html")
     files = {path.name: PageFile.read(path) for path in STATIC.iterdir() if path.suffix != ".html"}

@@ -1,1 +1,1 @@
-"""The gunicorn application and its workers, and the acceptor that answers probes."""
+"""The gunicorn application and its worker, the connections of clients and their bounds."""

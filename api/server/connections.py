@@ -6,22 +6,17 @@ Each is an open file, and shells allow 1,024 of them by default.
 from __future__ import annotations
 
 import resource
-import threading
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
-
-if TYPE_CHECKING:
-    from api.server.protocol import BoundedConnection
 
 _OTHER_FILES = 256
 _SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it likes
 _MANY_FROM = 0.1  # so many are open only where requests wait for their turn in this process
 _SHARE = 0.05  # of the places, for one client from there on
 RETRY_S = 1.0
+_SPARE_PART = 15  # of the places: so many more connections are accepted
 
 
 def num_connections(wanted: int) -> int:
@@ -40,19 +35,20 @@ def allow_connections(number: int) -> None:
 
 
 class Places:
-    """The connections that are served, by client. The acceptor's thread takes them, the event loop gives them back.
+    """The connections that are served, by client. Used in the event loop alone.
 
-    Behind a trusted proxy the client is known with each request: its share bounds the requests that it has at once.
+    A few more are accepted where all places are taken: for probes, and so that others read why they are refused. Behind
+    a trusted proxy the client is known with each request: its share bounds the requests that it has at once.
     """
 
     def __init__(self, number: int, trusted_proxies: str) -> None:
         self.num_taken = 0
         self._number = number
+        self._most = number + number // _SPARE_PART
         self._share = max(1, int(_SHARE * number))
         self._addresses = ClientAddresses(trusted_proxies)
         self.is_proxy = self._addresses.is_proxy
         self._held: Counter[str] = Counter()
-        self._lock = threading.RLock()
 
     @property
     def is_full(self) -> bool:
@@ -66,38 +62,35 @@ class Places:
     def are_scarce(self) -> bool:
         return self.num_taken >= _SCARCE_FROM * self._number
 
-    def take(self, address: str) -> None:
-        """Raises QueueFull, RateLimited."""
-        with self._lock:
-            if self.is_full:
-                raise QueueFull("This replica has as many connections as it may; try again.", RETRY_S)
-            if not self.is_proxy(address):
-                self._hold(self._addresses.of(address))
-            self.num_taken += 1
+    def take(self, address: str) -> bool:
+        """Returns whether it is one of the few more. Raises QueueFull, RateLimited."""
+        if self.num_taken >= self._most:
+            raise _full()
+        if not self.is_proxy(address):
+            self._hold(self._addresses.of(address))
+        self.num_taken += 1
+        return self.num_taken > self._number
 
     def leave(self, address: str) -> None:
-        with self._lock:
-            self.num_taken -= 1
-            if not self.is_proxy(address):
-                self.exit(self._addresses.of(address))
+        self.num_taken -= 1
+        if not self.is_proxy(address):
+            self.exit(self._addresses.of(address))
 
-    def enter(self, address: str, forwarded_for: str) -> str | None:
-        """A request has come; returns whose it is where a trusted proxy names the client. Raises RateLimited."""
+    def enter(self, address: str, forwarded_for: str, is_spare: bool = False) -> str | None:
+        """A request has come; returns whose it is where a trusted proxy names the client. Raises as `take`."""
+        if is_spare and self.num_taken > self._number:
+            raise _full()
         if not self.is_proxy(address):
             return None
         client = self._addresses.of(address, forwarded_for)
-        with self._lock:
-            self._hold(client)
+        self._hold(client)
         return client
 
-    def exit(self, client: str | None) -> None:
+    def exit(self, client: str) -> None:
         """The request that `enter` has returned this for is over."""
-        if client is None:
-            return
-        with self._lock:
-            self._held[client] -= 1
-            if not self._held[client]:
-                del self._held[client]
+        self._held[client] -= 1
+        if not self._held[client]:
+            del self._held[client]
 
     def _hold(self, client: str) -> None:
         if self.are_scarce and self._held[client] >= self._share:
@@ -109,27 +102,5 @@ class Places:
         self._held[client] += 1
 
 
-class Connections:
-    """All that are served, by the address of their clients. Each has a place. Used in the event loop alone."""
-
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        self._open: dict[object, BoundedConnection] = {}
-
-    def __getitem__(self, client: object) -> BoundedConnection:
-        return self._open[client]
-
-    def add(self, connection: BoundedConnection) -> None:
-        self._open[connection.client] = connection
-
-    def remove(self, connection: BoundedConnection) -> None:
-        if self._open.pop(connection.client, None) is not None:
-            self.places.leave(connection.address)
-
-    def look(self, now: float) -> None:
-        """Close those whose time is over."""
-        for connection in self.all():
-            connection.look(now)
-
-    def all(self) -> Sequence[BoundedConnection]:
-        return list(self._open.values())
+def _full() -> QueueFull:
+    return QueueFull("This replica has as many connections as it may; try again.", RETRY_S)

@@ -15,17 +15,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from email.utils import formatdate
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from api.http.app import Api
-from api.http.asgi import AsgiApi, refusal
-from api.http.replies import SECURITY_HEADERS, Reply
-from api.server.connections import RETRY_S, Connections, Places, num_connections
-from api.server.probe_acceptor import ProbeAcceptor
+from api.http.asgi import AsgiApi, refusal, written
+from api.server.acceptor import Acceptor
+from api.server.connections import RETRY_S, Places, num_connections
 from api.service.readiness import Readiness
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull, ServingError
@@ -52,48 +49,38 @@ class Serving:
     """The ASGI application that uvicorn runs."""
 
     def __init__(self, api: Api, max_connections: int) -> None:
-        settings = api.settings
+        settings = api.services.settings
         self.max_body_bytes, self.keep_alive_s = settings.max_body_bytes, settings.keep_alive_s
         self._api = api
         self._asgi = AsgiApi(api)
-        num_allowed = num_connections(max_connections)
-        max_idle = num_allowed // 4  # that have sent nothing yet
-        self._idle_bounds = max_idle, settings.keep_alive_s
-        self._places = Places(num_allowed - max_idle, settings.trusted_proxies)
-        self._connections = Connections(self._places)
+        self.places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
         self._asgi.enter = self._enter
-        self._asgi.closes = lambda: self._readiness.is_stopping or self._places.are_scarce
-        told = api.recorder.tallies.totals, api.reports
+        self._asgi.closes = lambda: self.is_stopping or self.places.are_scarce
+        told = api.services.recorder.tallies.totals, api.reports
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
-        self._readiness = api.readiness = Readiness(self._look, lambda: self._places.is_full)
+        self._readiness = api.readiness = Readiness(self._look, lambda: self.places.is_full)
         self._tasks: set[asyncio.Task[None]] = set()
         self._uvicorns: dict[int, Any] = {}
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await self._asgi(scope, receive, send)
-            return
+    def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Coroutine[Any, Any, None]:
+        return self._asgi(scope, receive, send) if scope["type"] == "http" else self._live(receive, send)
+
+    async def _live(self, receive: Any, send: Any) -> None:
         await receive()
-        await self._start(scope["state"])
+        await self._start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._end()
 
-    async def _start(self, state: dict[str, Any]) -> None:
-        state |= {"connections": self._connections, "limits": self}
-        self._state, self._loop = state, asyncio.get_running_loop()
-        begin = getattr(self._api.mailbox, "begin", None)
-        if begin is not None:
-            begin(asyncio.get_running_loop())
-            threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
+    async def _start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._api.services.queue.begin(self._loop)
+        threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
         _start_thread(self._readiness.watch)
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
-        acceptor = self._acceptor = ProbeAcceptor(
-            self._listeners, self._readiness, self._probe_reply, self._admit, self._idle_bounds
-        )
-        _start_thread(acceptor.run)
+        self._acceptor = Acceptor(self._loop, self._listeners, self._admit)
         sys.setswitchinterval(_SWITCH_S)
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
@@ -104,22 +91,22 @@ class Serving:
 
     def _look(self) -> MailboxStatus:
         """Asks the queue, and reports to it."""
-        mailbox = self._api.mailbox
+        mailbox = self._api.services.queue
         return mailbox.status() if self._status is None else mailbox.check_hearing(self._status.status())
 
     def _run(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        due_s = loop.time()
+        due_s = self._loop.time()
         while True:
-            now = loop.time()
+            now = self._loop.time()
             self._readiness.last_iteration_s = time.monotonic()
-            self._api.recorder.tallies.note_tick(max(0.0, now - due_s))
-            self._connections.look(now)
+            self._api.services.recorder.tallies.note_tick(max(0.0, now - due_s))
+            for connection in list(self._server.server_state.connections):
+                connection.look(now, self.places.are_scarce)
             due_s = now + _TICK_S
             await asyncio.sleep(_TICK_S)
 
@@ -127,43 +114,46 @@ class Serving:
         """uvicorn's server, which accepts nothing itself, and where connections come from."""
         self._server, self._listeners = server, listeners
 
-    def _admit(self, descriptor: int, address: Any) -> Callable[[bytes], bytes] | None:
-        """Take a connection, or return its refusal; called by the acceptor's thread."""
+    def _admit(self, connection: socket.socket, address: str) -> Callable[[bytes], bytes] | None:
         try:
-            if self._readiness.is_stopping:
-                raise shutting_down()
-            self._places.take(address[0])
+            is_spare = self.places.take(address)
         except ServingError as error:
             return partial(self.refusal, error)
-        self._loop.call_soon_threadsafe(self._take, descriptor, address)
+        self._run(self._serve(connection, address, is_spare))
         return None
 
-    def _take(self, descriptor: int, address: Any) -> None:
-        self._run(self._loop.connect_accepted_socket(self._new_protocol, socket.socket(fileno=descriptor)))
+    async def _serve(self, connection: socket.socket, address: str, is_spare: bool) -> None:
+        connection.setblocking(False)
+        config, state = self._server.config, self._server.server_state
+        protocol = config.http_protocol_class(config=config, server_state=state, app_state={"limits": self})
+        protocol.address, protocol.is_spare = address, is_spare
+        try:
+            await self._loop.connect_accepted_socket(lambda: protocol, connection)
+        except OSError:
+            connection.close()
+            if protocol.transport is None:  # nothing was begun, so nothing will end
+                self.places.leave(address)
 
-    def _new_protocol(self) -> asyncio.Protocol:
-        config = self._server.config
-        protocol: asyncio.Protocol = config.http_protocol_class(
-            config=config, server_state=self._server.server_state, app_state=self._state
-        )
-        return protocol
+    @property
+    def is_stopping(self) -> bool:
+        return self._readiness.is_stopping
 
     def _enter(self, connection: Any, environ: dict[str, Any]) -> Callable[[], None] | None:
-        if self._places.are_many and connection.sends_no_more():
+        if connection.came_late:
+            raise shutting_down()
+        if self.places.are_many and connection.sends_no_more():
             # In an overload most of these have left, and answers to nobody would delay those to clients that wait.
             raise QueueFull("This replica is busy, and your side of the connection is closed; try again.", RETRY_S)
-        client = self._places.enter(connection.address, environ.get("HTTP_X_FORWARDED_FOR", ""))
-        return None if client is None else lambda: self._places.exit(client)
-
-    def _probe_reply(self, path: str, keeps_alive: bool) -> bytes:
-        return _written(self._asgi.probe(path), keeps_alive)
+        client = self.places.enter(connection.address, environ.get("HTTP_X_FORWARDED_FOR", ""), connection.is_spare)
+        return None if client is None else lambda: self.places.exit(client)
 
     def refusal(self, error: ServingError, asked: bytes = b"") -> bytes:
         """The whole answer to what comes to no application."""
-        return _written(refusal(self._api, error, b"/v2/" in asked[:20]), keeps_alive=False)
+        reply = refusal(self._api, error, b"/v2/" in asked[:20])
+        return written(reply, self._server.server_state.default_headers, keeps_alive=False)
 
     def _on_signal(self, number: int, frame: Any) -> None:
-        asyncio.get_running_loop().call_soon_threadsafe(self.stop)
+        self._loop.call_soon_threadsafe(self.stop)
 
     def stop(self) -> None:
         """Begin the warm shutdown; once."""
@@ -173,13 +163,13 @@ class Serving:
 
     async def _stop(self) -> None:
         """Requests that wait are answered, and after the grace the rest gets 503; then uvicorn stops."""
-        grace_s = self._api.settings.grace_s
-        await self._wait_while(lambda: self._places.num_taken, min(LINGER_S, grace_s))
+        grace_s = self._api.services.settings.grace_s
+        await self._wait_while(lambda: self.places.num_taken, min(LINGER_S, grace_s))
         await self._wait_while(lambda: self._asgi.num_in_flight, grace_s)
-        self._acceptor.close()
+        self._acceptor.close(partial(self.refusal, shutting_down()))
         await self._wait_while(lambda: self._asgi.num_in_flight, min(LAST_ANSWERS_S, grace_s))
         has_waiters = self._asgi.num_in_flight > 0
-        self._api.mailbox.close()
+        self._api.services.queue.close()
         await self._wait_while(lambda: self._asgi.num_in_flight, LAST_ANSWERS_S)
         if has_waiters:
             await asyncio.sleep(_LAST_CANCELS_S)
@@ -199,18 +189,6 @@ class Serving:
             await asyncio.sleep(0.02)
 
 
-def _written(reply: Reply, keeps_alive: bool) -> bytes:
-    """A reply that goes past uvicorn."""
-    lines = [
-        f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
-        f"Date: {formatdate(usegmt=True)}",
-        *[f"{name}: {value}" for name, value in reply.headers + SECURITY_HEADERS],
-        f"Connection: {'keep-alive' if keeps_alive else 'close'}",
-    ]
-    assert isinstance(reply.body, bytes)  # no stream is given here
-    return "\r\n".join([*lines, "", ""]).encode() + reply.body
-
-
 def let_others_go_first() -> None:
     """Called every millisecond or two by a thread that has much to do: of those one goes on at a time."""
     if threading.current_thread() is not threading.main_thread():  # which has the event loop, and short texts
@@ -219,12 +197,13 @@ def let_others_go_first() -> None:
 
 
 def _warn_if_unreachable(api: Api) -> None:
-    status, about = api.mailbox.status(), {"redis_url": hide_password(api.settings.redis_url)}
+    queue, about = api.services.queue, {"redis_url": hide_password(api.services.settings.redis_url)}
+    status = queue.status()
     if status.redis_ok:
         return
-    problem = status.refusal or api.mailbox.status().refusal or "the Redis of --redis-url does not answer"
+    problem = status.refusal or queue.status().refusal or "the Redis of --redis-url does not answer"
     logger.warning(f"{problem}; POST /correct says 503 until it does", extra=about)
-    while not api.mailbox.status().redis_ok:
+    while not queue.status().redis_ok:
         time.sleep(1.0)
     logger.warning("the Redis of --redis-url answers", extra=about)
 

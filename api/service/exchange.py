@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from scheduler.accounts import Account
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import Completion, Timings
+from worker.mailbox.protocol import Submission
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.
-@dataclass(slots=True)
-class Exchange:
-    """What is known of one HTTP request, filled in on its way. No text of a user is in it.
+@dataclass(slots=True, eq=False)
+class Exchange(Submission):
+    """What is known of one HTTP request, filled in on its way; where it asks for corrections, its mailbox is given it.
 
-    Points of time are by time.perf_counter(); 0: it never came to that. Those but the first, and all below them, are of
-    a request for a correction.
+    Its id is that of its job, too: nobody can guess another's. Points of time are by time.perf_counter(); 0: it never
+    came to that. Those but the first, and all below them, are of a request for a correction.
     """
 
-    request_id: str  # the id of its job, too: nobody can guess the id of another's request
-    received_s: float
+    received_s: float = 0.0
     route: str = "none"  # as in the table of routes; never a path, which may hold anything
     correlation_id: str | None = None
     status: int = 0
@@ -31,24 +31,24 @@ class Exchange:
     is_answer: bool = False  # to a client that waited for it
     is_stream: bool = False  # it is over when its last event is sent
     has_gone: bool = False  # the client of a stream, before its end
-    is_kept_longer: bool = False  # asynchronous, or with an idempotency key
-    client: str = ""  # whom the queue counts it for
     learner: str = ""  # a digest of whom it is counted for; '' for nobody
     account: Account | None = None  # whose key it came with; None where no key is asked for
     has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
-    within_s: float | None = None  # the answer is of no use later
-    has_own_deadline: bool = False  # the client chose that, below what the server allows: a miss is no fault of ours
+    allowed_s: float | None = None  # by the client, and the server: the answer is of no use later
     until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
-    key: str = ""  # digest of the client's idempotency key
-    job_ids: tuple[str, ...] = ()  # empty: nothing of it was accepted under its own id
     prompt_tokens: int = 0
     output_tokens: int = 0
     more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
     is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
-    accepted_s: float = 0.0  # by the queue
     num_answers: int = 0
     stay_s: float = 0.0  # of all answers: from acceptance to the last token, as their workers say
+    on_answers: Callable[[Exchange, Sequence[Completion]], None] | None = None  # some have come
+
+    @property
+    def has_own_jobs(self) -> bool:
+        """Not those of an earlier request with the same key."""
+        return bool(self.requests) and not self.is_joined
 
     @property
     def outcome(self) -> str:
@@ -58,10 +58,8 @@ class Exchange:
 
     def limit_wait(self, timeout_s: float) -> None:
         """The wait begins, and the server allows so much of it."""
-        if not self.until_s:  # of a document the batches share its time
-            self.has_own_deadline = self.within_s is not None and self.within_s < timeout_s
-        self.within_s = timeout_s if self.within_s is None else min(self.within_s, timeout_s)
-        self.until_s = time.monotonic() + self.within_s
+        self.allowed_s = timeout_s if self.allowed_s is None else min(self.allowed_s, timeout_s)
+        self.until_s = time.monotonic() + self.allowed_s
 
     def left_s(self) -> float:
         return max(0.0, self.until_s - time.monotonic())
@@ -70,7 +68,7 @@ class Exchange:
         """Names the time that the client or the server allowed, not what was left of it for the last wait."""
         if self.left_s() > 0.0:  # it was the deadline of the sequence, not ours
             return error
-        reason = f"No answer within {self.within_s:g} s; the request was cancelled."
+        reason = f"No answer within {self.allowed_s:g} s; the request was cancelled."
         return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
 
     def note_answers(self, completions: Sequence[Completion]) -> None:
@@ -79,6 +77,8 @@ class Exchange:
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
         self.stay_s += sum([one.timings.queue_s + one.timings.prefill_s + one.timings.decode_s for one in completions])
         self.note_times(completions)
+        if self.on_answers is not None:
+            self.on_answers(self, completions)
 
     def note_times(self, completions: Sequence[Completion]) -> None:
         """The longest of each time, over all that ran side by side."""

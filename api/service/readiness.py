@@ -1,4 +1,4 @@
-"""Whether this API process is ready: one rule for the application's route and for the acceptor that answers probes.
+"""Whether this API process is ready: one rule for the event loop, which answers plain probes, and for Flask's route.
 
 Over a queue `Readiness` asks for the state of the queue again and again in a thread of the operating system, so that an
 answer waits for nothing: what it knows is a quarter of a second old, and too old is not ready. In the local modes the

@@ -10,19 +10,20 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from itertools import chain
+from math import inf
 from typing import Any
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
 from api.grammar.pipeline import TextDraft, TextPipeline
-from api.http import problems
 from api.http.lines import to_json_line
 from api.http.replies import correction_document, edit_document, internal_error
-from api.http.schema import CorrectionBody
+from api.service import problems
+from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, ServingError
 from scheduler.messages import Completion
-from worker.mailbox.protocol import ReplyMode, Submission
+from worker.mailbox.protocol import ReplyMode
 from worker.mailbox.waiters import HEARTBEAT_S
 
 _COMMENT = b": nothing new\n\n"
@@ -36,12 +37,13 @@ def event_stream(
     """The body of a response. Closing it, as servers do when a client has left, abandons the request.
 
     The first value is no part of the body: from there on `on_over` is called once, with what the stream ended in; None:
-    the client left.
+    the client left. What is raised before it is the refusal.
     """
     end: Correction | ServingError | None = None
+    first = next(events)
     try:
         yield b""
-        for event in events:
+        for event in events if first is None else chain((first,), events):
             if isinstance(event, Correction):
                 end = event
                 yield _event("done", correction_document(event, exchange.request_id))
@@ -60,40 +62,26 @@ def _event(name: str, document: dict[str, Any]) -> bytes:
 
 
 def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Generator[Edit | Correction | None]:
-    """The edits as they are decoded, and then the correction; None while there is nothing new.
+    """The edits as they are decoded, and then the correction; None while there is nothing new, and first of all.
 
-    Raises a ServingError, and so does the generator. The caller has to close it.
+    Raises a ServingError; before the first value the request is not accepted. The caller has to close it.
     """
     exchange.limit_wait(corrector.timeout_s)
-    draft, wanted = corrector.submit(exchange, body, ReplyMode.FOLLOW)
-    if not draft.sentences:
-        return (event for event in (corrector.conclude(draft, ()),))
-    events = _events(corrector, exchange, wanted, draft)
-    next(events)  # from here on closing the generator abandons the request
-    exchange.request_id = wanted.request_id
-    return events
-
-
-def _events(
-    corrector: Corrector, exchange: Exchange, wanted: Submission, draft: TextDraft
-) -> Generator[Edit | Correction | None]:
-    states = corrector.mailbox.follow(wanted, exchange.left_s(), exchange.has_left)
-    with closing(states):
-        try:
-            first = next(states)
-            yield None
-            stream, sent_s = EditStream(corrector.pipeline, draft), time.monotonic()
-            for outputs in chain((first,), states):
-                edits = stream.new_edits(outputs)
-                if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
-                    yield from edits or (None,)
-                    sent_s = time.monotonic()
-        except DeadlineExceeded as error:
-            raise exchange.explained(error) from None
-        finally:
-            exchange.accepted_s = wanted.accepted_s
-    completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
-    exchange.note_answers(completions)
+    exchange.manner = ReplyMode.FOLLOW
+    draft, completions = corrector.submit(exchange, body), []
+    if draft.sentences:
+        stream, sent_s = EditStream(corrector.pipeline, draft), -inf
+        with closing(corrector.mailbox.follow(exchange, exchange.left_s(), exchange.has_left)) as states:
+            try:
+                for outputs in states:
+                    edits = stream.new_edits(outputs)
+                    if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
+                        yield from edits or (None,)
+                        sent_s = time.monotonic()
+            except DeadlineExceeded as error:
+                raise exchange.explained(error) from None
+        completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
+        exchange.note_answers(completions)
     yield corrector.conclude(draft, completions)
 
 

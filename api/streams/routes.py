@@ -11,31 +11,32 @@ from api.http.app import Api
 from api.http.correct import Environ
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
-from api.http.schema import CorrectionBody
-from api.service.corrector import Corrector
+from api.service.batch import BatchBody
+from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
+from api.services import Services
 from api.streams.events import event_stream, follow
 from scheduler.errors import ServingError
 
 
-def add_streams(app: Api, corrector: Corrector) -> None:
+def add(app: Api, services: Services) -> None:
     """Answer clients that prefer events to JSON."""
 
     def finish(exchange: Exchange, end: Correction | ServingError | None) -> None:
         app.corrections.note_outcome(exchange, end)
-        app.recorder.finish_stream(exchange, end)
+        services.recorder.finish_stream(exchange, end)
 
-    def reply(exchange: Exchange, environ: Environ, body: CorrectionBody) -> Reply | None:
+    def reply(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
         accept = environ.get("HTTP_ACCEPT", "")
-        if EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
+        if not isinstance(body, CorrectionBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
         exchange.has_left = request_input.hang_up_detector(environ)
-        stream = event_stream(exchange, follow(corrector, exchange, body), finish)
+        stream = event_stream(exchange, follow(services.corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True
         return Reply(stream, 200, [*EVENT_HEADERS])
 
-    app.corrections.stream = reply
+    app.corrections.ways.append(reply)
 
 
 def _preferred(accept: str) -> str | None:

@@ -14,17 +14,18 @@ from functools import cache
 ACCEPT, MODEL = "accept and parse", "model"
 _TABLE = (
     # The API process.
-    ("log", r"api/request_log|logging/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|telemetry/.*log"),
+    ("log", r"api/request_log|logging/|ops/run/logs|api/books\.py:_line|:Books\._log|:_log$|:RequestLog\."),
     ("metrics", r"api/(tallies|metrics)|scheduler/observ|:Reporter\."
                 r"|worker/observer|:\w+\._observe|telemetry/"),
-    ("validate", r"api/(http/)?schema|pydantic/|request_input\.py:_?(read_json|check|deadline|idemp|correl|prefers)"),
+    ("validate", r"schema\.py|service/body|pydantic/"
+                 r"|request_input\.py:_?(read_json|check|deadline|idemp|correl|prefers)"),
     ("split", r"(api|grammar)/sentences|:\w+\.prepare_text"),
     ("tokenize", r":Tokenizer\.encode|:\w+\.(prepare|_encode)$"),
     ("conclude", r"api/grammar/(?!words|memo)|api/(edit_|guard|explanations|surface|verb|subjects|noun_|following_)"
                  r"|:Agent\.|:Drafting\.answer|Corrector\._?conclude"),
     ("serialise", r"api/documents|api/http/replies|:_(json|outcome)_response"),
     ("send", r"worker/mailbox/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
-             r"|:Sender\.|:enqueue_|:Drafting\.|:(submission_of|options_of)$"
+             r"|:Sender\.|:enqueue_|:Drafting\.|:(submission_of|note_content|options_of)$"
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),

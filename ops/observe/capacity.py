@@ -11,14 +11,13 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from api.observe.metrics import goals_of
 from ops.observe import stage_table
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.top import words
 from ops.observe.top.alarms import alerts_of
 from ops.options import option, with_settings
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, measure, measure_pools
+from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, goals_of, measure, measure_pools
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
 from scheduler.capacity.stages import NO_STAGES, Stages, busiest, stages_of

@@ -16,13 +16,12 @@ from typing import Any, Protocol
 
 import click
 
-from api.observe.metrics import goals_of
 from ops.observe.heartbeat_file import HeartbeatFile
 from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
-from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.measure import Capacity, Goals, goals_of, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password

@@ -23,12 +23,12 @@ from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.mix import sized_texts
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
+from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
 from worker.mailbox.redis_observer import SystemReader
 from worker.mailbox.redis_py import connect
 from worker.model.weights import load_weights
-from worker.observer import EngineObserver
 
 SLOTS = (1, 4, 16, 64)
 _HANDOFF_TOKENS, _HANDOFF_REPEATS = (16, 128), 50
@@ -41,7 +41,7 @@ _WARM_UP_S = 1.5
 _WARM_UP_CLIENTS = 16
 
 
-class _PlanKeeper(EngineObserver):
+class _PlanKeeper(Observations):
     """Keeps the last plan."""
 
     plan: StepPlan
@@ -56,7 +56,7 @@ def measure_iterations(texts: Sequence[str], seconds: float, seed: int) -> Itera
     weights = load_weights()
     for number in SLOTS:
         engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
-        engine.observer = _PlanKeeper()
+        engine.observations = _PlanKeeper()
         yield list(_iterations(engine, iter(requests * 1000), seconds, random.Random(seed)))
 
 
@@ -73,7 +73,7 @@ def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random
         started_s = time.thread_time()
         engine.step()
         spent_s = time.thread_time() - started_s
-        plan = engine.observer.plan
+        plan = engine.observations.plan
         prompts = [len(one.request.prompt_ids) for one in plan.prefills]
         context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
         yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)

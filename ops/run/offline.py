@@ -24,9 +24,9 @@ import click
 from api.grammar.correction import Correction
 from api.grammar.pipeline import Draft, TextDraft, TextPipeline
 from api.http.lines import to_json_line
-from api.http.problems import problem
 from api.http.replies import answer_document
-from api.http.schema import check_sentence
+from api.service.body import check_sentence
+from api.service.problems import problem
 from api.tracing.waterfall import Waterfall
 from ops.run.trace_picture import trace_picture
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError

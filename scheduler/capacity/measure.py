@@ -16,6 +16,7 @@ from scheduler.capacity import queueing
 from scheduler.capacity.fleet import Fleet, shape_of
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.capacity.window import Window, last_seconds, rising
+from scheduler.settings import Settings
 
 Number = TypeVar("Number", int, float)
 AUDIT_S = 60.0  # of Little's law, and of what requests are like: the longer, the less those count that cross its ends
@@ -36,6 +37,11 @@ class Goals:
     slo_wait_s: float  # longest mean wait until first scheduled
     deadline_s: float  # an answer is of no use after it
     max_utilization: float = 0.8
+
+
+def goals_of(settings: Settings) -> Goals:
+    """The targets that capacity is compared with."""
+    return Goals(slo_wait_s=settings.slo_ms / 1e3, deadline_s=settings.request_timeout_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from api.observe.metrics import goals_of
-from scheduler.capacity.measure import measure, measure_pools
+from scheduler.capacity.measure import goals_of, measure, measure_pools
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.stages import busiest, stages_of
 from scheduler.settings import Settings

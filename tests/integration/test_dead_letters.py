@@ -13,7 +13,7 @@ from rq.serializers import JSONSerializer
 from ops.cli import main
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
-from tests.recorded_requests import a_record
+from tests.recorded_requests import ASKED, a_record
 from worker.mailbox.protocol import MailboxLimits
 
 
@@ -90,7 +90,7 @@ def test_the_answer_of_a_dead_letter_put_back_can_be_fetched(house: RedisHouse, 
     answer(worker, *eventually(lambda: take(worker)))
 
     found = api.find("dead")
-    assert found.document == "what was asked"
+    assert found.content == ASKED
     assert found.jobs[0].state == an_answer(ids[0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import signal
 import socket
+import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -265,16 +266,23 @@ def test_a_503_says_why_and_when_to_come_back(api: ApiProcess, redis_url: str) -
     assert reply.headers["Retry-After"] == "1"
 
 
+POST = (
+    b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 28\r\n\r\n"
+    b'{"sentence": "He went home"}'
+)
+
+
 def test_a_replica_without_a_place_for_a_connection_is_not_ready_until_one_is_free(redis_url: str) -> None:
     with ExitStack() as stack:
-        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))  # 108 places
-        held = []
-        for number in range(150):
-            held.append(stack.enter_context(api.connect(f"127.0.1.{1 + number // 5}")))
-            held[-1].sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")  # before the next: few may wait that have sent nothing
+        options = "--api-processes", "1", "--max-queue-requests", "200"
+        api = stack.enter_context(ApiProcess(redis_url, *options, max_files=400))
+        held = [stack.enter_context(api.connect(f"127.0.1.{1 + number // 5}")) for number in range(135)]  # all places
+        for connection in held:
+            connection.sendall(POST)
 
         eventually(lambda: "as many connections" in send(api.url, "GET", "/readyz").body["detail"])
         assert send(api.url, "GET", "/healthz").status == 200
         for connection in held:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
             connection.close()
         eventually(lambda: "as many connections" not in send(api.url, "GET", "/readyz").body["detail"])

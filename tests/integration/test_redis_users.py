@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -250,13 +251,13 @@ def test_rq_info_shows_queue_and_workers_by_the_rights_of_api(house: GuardedHous
 
 def test_no_key_that_the_dashboards_user_may_read_holds_a_text(house: GuardedHouse, server: GuardedRedis) -> None:
     api, worker = house.api(), house.worker()
-    record = replace(a_record("secret", "key of secret"), document="my secret")
+    record = replace(a_record("secret", "key of secret"), document=json.dumps({"sentence": "my secret"}))
     api.submit_recorded(record, [a_request("secret")])
 
     with server.client("dashboard") as client:
         fields = eventually(lambda: client.hgetall("rq:job:secret"))
 
-    assert api.find("secret").document == "my secret"
+    assert api.find("secret").content == {"sentence": "my secret"}
     assert fields[b"status"] == b"queued"
     assert b"my secret" not in b" ".join(fields.values())
     take(worker)

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.messages import Timings
+from scheduler.observations import Observations
 from tests.mailbox_house import RedisHouse, a_request, an_answer
-from worker.observer import EngineObserver
 from worker.status import WorkerStatus
 
 ROOM = 10  # requests of 42 tokens that run at once
@@ -20,17 +21,17 @@ class SimulatedWorker:
     def __init__(self) -> None:
         self.now_s = 0.0
         policy = ContinuousBatching(BatchLimits(kv_budget_tokens=42 * ROOM, max_slots=64, max_iteration_tokens=512))
-        self._engine = SimpleNamespace(policy=policy, observer=EngineObserver())
+        self._engine = SimpleNamespace(policy=policy, observations=Observations())
         self.status = WorkerStatus(self._engine, lambda: self.now_s)
         self.status.report()
 
     def work(self, seconds: float, iteration_s: float) -> None:
-        observations = self._engine.observer.observations
+        observations = self._engine.observations
         until_s = self.now_s + seconds
         while self.now_s < until_s:
-            observations.note_iteration(10, 1, 0, iteration_s)
-            observations.note_iteration(0, 0, 1, iteration_s)
-            observations.note_end(a_request("a"), an_answer("a"))
+            observations.sums.add_iteration(10, 0, iteration_s)
+            observations.sums.add_iteration(0, 1, iteration_s)
+            observations.sums.add_request(a_request("a"), len(an_answer("a").output_ids), Timings())
             self._pass(2 * iteration_s)
 
     def rest(self, seconds: float) -> None:

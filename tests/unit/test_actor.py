@@ -182,7 +182,7 @@ def test_requests_that_come_together_are_decoded_together(mailbox: Mailbox):
         for ticket in tickets:
             mailbox.wait(ticket)
 
-    assert subject.observer.observations.summary()["mean_decode_batch"] > 1
+    assert subject.observations.summary()["mean_decode_batch"] > 1
 
 
 def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud(mailbox: Mailbox):
@@ -220,7 +220,7 @@ def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time(mail
     with running(actor(subject, mailbox, grace_s=1.0)):
         mailbox.wait_all(mailbox.submit_all([request(f"r{i}") for i in range(3)]))
 
-    assert subject.observer.observations.counters.prefill_iterations == 1
+    assert subject.observations.counters.prefill_iterations == 1
 
 
 def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over(mailbox: Mailbox) -> None:

@@ -186,7 +186,7 @@ def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: Fake
     for headers in ({}, {"X-Deadline-Ms": "1500"}, {"X-Deadline-Ms": "600000"}):
         assert client.post("/correct", json=GOED, headers=headers).status_code == 200
 
-    assert [job.exchange.within_s for job in corrector.jobs] == [inf, 1.5, 600.0]
+    assert [job.exchange.allowed_s for job in corrector.jobs] == [inf, 1.5, 600.0]
 
 
 def test_an_asynchronous_request_is_accepted_and_says_where_its_answer_will_be(

@@ -7,7 +7,7 @@ import json
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.schema import parse_body
+from api.service.body import parse_body
 from api.site import create_site
 from scheduler.errors import MalformedJson, SentenceTooLong
 from scheduler.settings import Settings

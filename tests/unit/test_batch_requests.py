@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from flask.testing import FlaskClient
 
-from api.batch.body import BatchBody
-from api.batch.corrector import correct_batch
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER, TextPipeline
 from api.grammar.verbs import VerbTable
+from api.service.batch import BatchBody, correct_batch
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from api.site import create_site
@@ -117,7 +116,7 @@ class FailingMailbox(FakeMailbox):
 
 
 def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None) -> tuple[Exchange, BatchBody]:
-    return Exchange("id", 0.0, has_left=has_left), BatchBody(sentences=list(items), learner_id="anna")
+    return Exchange("id", has_left=has_left), BatchBody(sentences=list(items), learner_id="anna")
 
 
 def run(mailbox: FakeMailbox, asked: tuple[Exchange, BatchBody]) -> Sequence[Correction | ServingError]:

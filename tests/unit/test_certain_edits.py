@@ -71,7 +71,7 @@ def test_the_first_of_two_plain_edits_is_told_early() -> None:
 def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
     correction = Correction(f"He went.{end_of_line}She left.", (), "", 0)
 
-    stream = event_stream(Exchange("id1", 0.0), (event for event in (correction,)), lambda *_: None)
+    stream = event_stream(Exchange("id1"), (event for event in (correction,)), lambda *_: None)
 
     name, data, blank = b"".join(stream).decode().splitlines()
     assert (name, blank) == ("event: done", "")

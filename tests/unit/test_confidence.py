@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,14 +10,13 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID, FIRST_POSITION_ID, TAG_IDS, ScriptEdit, parse_script
 from api.grammar.reasons import Reason
-from api.http.schema import CorrectionBody
 from api.kept.requests import body_of
-from api.service.corrector import options_of, submission_of
+from api.service.body import CorrectionBody
+from api.service.corrector import note_content, options_of
 from api.service.exchange import Exchange
 from scheduler.messages import ID_BITS, ID_MASK, WITHDRAWN_ID
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.small_model import CONFIG
-from worker.mailbox.protocol import ReplyMode
 from worker.model.decoding import GreedyDecoder
 
 PLACE, WORD, SURE_TAG, DOUBTED_TAG = 5, 60, 70, 71
@@ -110,13 +110,10 @@ def test_a_withdrawn_edit_is_no_fault_of_the_output() -> None:
 
 def test_the_queue_keeps_what_a_request_asks_for_and_tells_two_apart() -> None:
     def record(min_confidence: float) -> tuple[str, str]:
-        exchange, body = (
-            Exchange("id1", 0.0, key="key"),
-            CorrectionBody(sentence="He goed", min_confidence=min_confidence),
-        )
-        kept = submission_of(exchange, {"sentence": body.sentence} | options_of(body), "fake", ReplyMode.ASYNC)
-        assert body_of(exchange, kept.document) == body
-        return kept.document, kept.digest
+        exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", min_confidence=min_confidence)
+        note_content(exchange, {"sentence": body.sentence} | options_of(body))
+        assert body_of(exchange, json.loads(exchange.document)) == body
+        return exchange.document, exchange.digest
 
     assert record(0.0)[1] != record(0.9)[1]
     assert "min_confidence" not in record(0.0)[0], "a record stays as earlier versions write it"

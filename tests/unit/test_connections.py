@@ -15,7 +15,7 @@ import uvicorn
 
 from api.server import protocol
 from api.server.application import bind
-from api.server.connections import Connections, Places
+from api.server.connections import Places
 from api.server.protocol import BoundedConnection
 from scheduler.errors import ServingError
 from tests.mailbox_house import eventually
@@ -30,6 +30,7 @@ class Limits(SimpleNamespace):
 
     max_body_bytes = MAX_BODY_BYTES
     keep_alive_s = 75.0
+    is_stopping = are_scarce = False
 
     def refusal(self, error: ServingError) -> bytes:
         return b"HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % error.status
@@ -41,17 +42,18 @@ class Site:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.is_held = False
+        self.num_looks = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await receive()
-            scope["state"] |= {"connections": self.limits.connections, "limits": self.limits}
+            scope["state"] |= {"limits": self.limits}
             self.looking = asyncio.get_running_loop().create_task(self._look())
             await send({"type": "lifespan.startup.complete"})
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        connection = self.limits.connections[scope["client"]]
+        connection = scope["state"]["connection"]
         more, size = True, 0
         while more and not connection.is_cut:
             message = await receive()
@@ -59,14 +61,26 @@ class Site:
         while self.is_held and not connection.has_left():
             await asyncio.sleep(0.01)
         status = 413 if connection.is_too_long else 400 if connection.is_cut and more else 200
-        length = (b"content-length", b"0")
+        answer = b"%d bytes" % size
+        length = (b"content-length", b"%d" % len(answer))
         await send({"type": "http.response.start", "status": status, "headers": [length]})
-        await send({"type": "http.response.body"})
+        await send({"type": "http.response.body", "body": answer})
 
     async def _look(self) -> None:
         while True:
-            self.limits.connections.look(asyncio.get_running_loop().time())
+            for connection in self.all():
+                self.num_looks += 1
+                connection.look(asyncio.get_running_loop().time(), self.limits.are_scarce)
             await asyncio.sleep(0.02)
+
+    def all(self) -> list[BoundedConnection]:
+        return list(self.server.server_state.connections)
+
+
+class Known(BoundedConnection):
+    """Of a client that the acceptor has seen."""
+
+    address = "127.0.0.1"
 
 
 Connect = Callable[..., socket.socket]
@@ -74,12 +88,9 @@ Connect = Callable[..., socket.socket]
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    limits = Limits(connections=Connections(Places(4096, "")))
-    site, listener = Site(limits), bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        site, http=BoundedConnection, ws="none", lifespan="on", log_config=None, proxy_headers=False
-    )
-    server = uvicorn.Server(config)
+    site, listener = Site(Limits(places=Places(4096, ""))), bind("127.0.0.1", 0)
+    config = uvicorn.Config(site, http=Known, ws="none", lifespan="on", log_config=None, proxy_headers=False)
+    server = site.server = uvicorn.Server(config)
     site.address = listener.getsockname()
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
@@ -135,15 +146,47 @@ def test_a_connection_that_sends_nothing_is_closed_when_its_time_is_over(connect
     assert connect().recv(1) == b""
 
 
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX: ", HEALTHZ], ids=["silent", "in a head", "idle again"])
+def test_where_connections_are_scarce_those_that_send_no_request_are_closed_early(
+    connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "SCARCE_S", 0.2)
+    client = connect()
+    client.sendall(begun)
+    answered = client.recv(4096) if begun == HEALTHZ else b""
+
+    site.limits.are_scarce = True
+
+    assert answered.startswith(b"HTTP/1.1 200 ") is (begun == HEALTHZ)
+    assert client.recv(1) == b""
+
+
+def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
+    connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "SCARCE_S", 0.0)
+    site.is_held = site.limits.are_scarce = True
+    client = connect()
+    client.sendall(POST % 2 + b"{}")
+    eventually(lambda: [connection.is_open for connection in site.all()] == [True])
+    num_looks = site.num_looks
+
+    eventually(lambda: site.num_looks > num_looks + 3)
+    site.is_held = False
+
+    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
         (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * protocol.MAX_HEAD_BYTES, b"400"),
         (b"nonsense\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 30_000, b"413"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_500, b"413"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", b"400"),
     ],
-    ids=["a long head", "no head", "a long body", "a broken body"],
+    ids=["a long head", "no head", "a long body", "many chunks", "a broken body"],
 )
 def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
     connect: Connect, request_bytes: bytes, status: bytes
@@ -152,6 +195,19 @@ def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
     client.sendall(request_bytes)
 
     assert read_all(client).startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.parametrize("name", [b"Upgrade", b"upgrade", b"UPGRADE"])
+def test_a_request_that_offers_an_upgrade_keeps_its_body(connect: Connect, name: bytes) -> None:
+    """Java's HttpClient offers h2c with each request; httptools would take what follows for another protocol."""
+    body = b"\r\nUpgrade: h2c"
+    client = connect()
+
+    for _ in range(2):
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n" + name + b": h2c\r\n")
+        client.sendall(b"HTTP2-Settings: AAEAAEAAAAIAAAAB\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+        assert next(part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part).endswith(b"14 bytes")
 
 
 def test_a_client_that_has_closed_its_sending_side_is_answered_and_then_let_go(connect: Connect) -> None:
@@ -174,9 +230,9 @@ def test_a_place_is_given_back_with_its_connection(connect: Connect, site: Site)
     client = connect()
     client.sendall(POST % 2 + b"{}")
     assert client.recv(4096)
-    assert len(site.limits.connections.all()) == 1
+    assert len(site.all()) == 1
 
     client.close()
 
-    eventually(lambda: site.limits.connections.all() == [])
-    assert site.limits.connections.places.num_taken == -1  # the acceptor, which takes them, is not here
+    eventually(lambda: site.all() == [])
+    assert site.limits.places.num_taken == -1  # the acceptor, which takes them, is not here

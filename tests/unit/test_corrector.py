@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from api.batch.body import BatchBody
-from api.batch.corrector import correct_batch
 from api.grammar.edit_script import EOS_ID
 from api.grammar.pipeline import TextPipeline
 from api.grammar.verbs import VerbTable
-from api.http.schema import CorrectionBody
+from api.service.batch import BatchBody, correct_batch
+from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from api.service.readiness import check_status
@@ -62,7 +61,7 @@ def corrector(mailbox: FakeMailbox) -> Corrector:
 
 
 def asked(text: str, **facts: object) -> tuple[Exchange, CorrectionBody]:
-    return Exchange("id1", time.perf_counter(), **facts), CorrectionBody(sentence=text, learner_id="anna")
+    return Exchange("id1", received_s=time.perf_counter(), **facts), CorrectionBody(sentence=text, learner_id="anna")
 
 
 def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> None:
@@ -133,7 +132,7 @@ def test_ready_needs_redis_and_a_live_worker() -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(*asked("He went home", within_s=150.0))
+    corrector(mailbox).correct(*asked("He went home", allowed_s=150.0))
 
     assert 50 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 150
 
@@ -141,7 +140,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(*asked("He went home", within_s=600.0))
+    corrector(mailbox).correct(*asked("He went home", allowed_s=600.0))
 
     assert 200 < mailbox.deadlines[0] <= 300
 
@@ -156,7 +155,7 @@ def test_who_gets_no_answer_in_time_is_told_how_long_it_was() -> None:
     mailbox.wait_all = wait_in_vain
 
     with pytest.raises(DeadlineExceeded, match="No answer within 0.02 s; the request was cancelled"):
-        corrector(mailbox).correct(*asked("He went home", within_s=0.02))
+        corrector(mailbox).correct(*asked("He went home", allowed_s=0.02))
 
 
 def test_who_is_told_of_another_deadline_than_its_own_is_not_told_its_own() -> None:
@@ -178,7 +177,7 @@ class RefusingMailbox(FakeMailbox):
 
 def test_a_refusal_that_comes_while_waiting_refuses_a_batch_of_one_sentence_as_a_whole() -> None:
     with pytest.raises(QueueFull):
-        correct_batch(corrector(RefusingMailbox()), Exchange("id1", 0.0), BatchBody(sentences=["He went home"]))
+        correct_batch(corrector(RefusingMailbox()), Exchange("id1"), BatchBody(sentences=["He went home"]))
 
 
 def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:

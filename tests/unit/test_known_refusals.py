@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from scheduler.errors import RateLimited
-from worker.mailbox.admission import KnownRefusals, full_for_s, queue_full
+from worker.mailbox.admission import FULL_HOLDS_S, KnownRefusals, fits_nothing, queue_full
 from worker.mailbox.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=10, max_tokens=1000)
@@ -31,31 +31,60 @@ def known(clock: Clock) -> KnownRefusals:
     return KnownRefusals(clock)
 
 
+def num_asking(known: KnownRefusals, number: int = 1000) -> int:
+    """How many of so many requests go to Redis."""
+    return sum(known.refusal("one") is None for _ in range(number))
+
+
 @pytest.mark.parametrize(
-    ("numbers", "seconds"),
+    ("numbers", "is_full"),
     [
-        ((10, 500, 1000.0), 0.01),  # half a second of work
-        ((10, 500, 50.0), 0.05),  # ten seconds of work
-        ((3, 970, 100.0), 0.05),  # no room beside the tokens, not even for the shortest sentence
-        ((3, 900, 100.0), 0.0),  # what was too long leaves room for what is shorter
-        ((10, 500, 0.0), 0.0),  # no rate is known
+        ((10, 500), True),
+        ((3, 970), True),  # no room beside the tokens, not even for the shortest sentence
+        ((3, 900), False),  # what was too long leaves room for what is shorter
     ],
 )
-def test_a_queue_is_full_for_a_fiftieth_of_its_backlog_and_never_over_50_ms(
-    numbers: tuple[int, int, float], seconds: float
-) -> None:
-    assert full_for_s(*numbers, LIMITS) == pytest.approx(seconds)
+def test_a_queue_is_full_where_not_even_the_shortest_sentence_fits(numbers: tuple[int, int], is_full: bool) -> None:
+    assert fits_nothing(*numbers, LIMITS) is is_full
 
 
 def test_a_full_queue_is_known_to_all_until_its_time_is_over(known: KnownRefusals, clock: Clock) -> None:
     before = known.refusal("one")
-    told = known.note(FULL, 0.05)
+    told = known.note_full(FULL)
     believed = known.refusal("one")
-    clock.now_s += 0.06
+    clock.now_s += FULL_HOLDS_S + 0.01
 
     assert before is None
     assert str(believed).partition("; try")[0] == str(told).partition("; try")[0]
-    assert known.refusal("one") is None
+    assert num_asking(known) == 1000
+
+
+def test_for_each_request_that_has_ended_another_asks_a_full_queue(known: KnownRefusals) -> None:
+    known.note_full(FULL)
+    for _ in range(3):
+        known.note_end()
+
+    assert num_asking(known) == 3
+
+
+def test_the_longer_a_queue_was_not_known_to_be_full_the_more_ask_it(known: KnownRefusals, clock: Clock) -> None:
+    known.note_full(FULL)
+    asking = []
+    for seconds in (0.02, 0.02, 0.06, 0.4):
+        clock.now_s += seconds + 1e-6
+        asking.append(num_asking(known))
+
+    assert asking == [1, 3, 21, 600]  # in all the square of the fiftieths of a second
+
+
+def test_a_queue_that_is_full_again_lets_nobody_ask_at_once(known: KnownRefusals, clock: Clock) -> None:
+    known.note_full(FULL)
+    known.note_end()
+    clock.now_s += 0.1
+
+    known.note_full(FULL)
+
+    assert num_asking(known) == 0
 
 
 def test_what_one_client_was_refused_is_known_of_it_alone(known: KnownRefusals) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.observe.metrics import goals_of
+from scheduler.capacity.measure import goals_of
 from scheduler.settings import Settings
 from tests.kustomize import build, build_with
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from worker.model.kv_cache import KVArena
+from worker.model.memory import KVArena
 
 MIB = 1 << 20
 

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
@@ -14,14 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import api.languagetool.answer as answer_module
-import api.languagetool.form as form_module
 import api.languagetool.routes as routes
 from api.access.keys import new_key
 from api.grammar.pipeline import TextPipeline
 from api.grammar.sentences import find_sentences
 from api.grammar.verbs import VerbTable
 from api.http import request_input
-from api.languagetool.form import parse_form
 from api.service.corrector import Corrector
 from scheduler.errors import DeadlineExceeded, NotReady, RateLimited, RequestFailed, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Completion
@@ -232,7 +229,7 @@ def test_all_batches_of_a_document_share_one_deadline(client: FlaskClient, mailb
 def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
     check(client, "He goed home. " * 70)
 
-    totals = client.application.recorder.tallies.totals()
+    totals = client.application.services.recorder.tallies.totals()
     assert totals["http:/v2/check:200"] == 1
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
 
@@ -245,7 +242,7 @@ def test_every_sentence_of_a_document_counts_with_the_time_of_its_own_batch(
 
     check(client, "He goed home. " * (2 * MAX_SENTENCES))
 
-    totals = client.application.recorder.tallies.totals()
+    totals = client.application.services.recorder.tallies.totals()
     num_ticks = next(ticks)
     assert totals["stage:answered"] == 2 * MAX_SENTENCES
     # Of two batches, one after the other, neither counts with the time of both.
@@ -260,7 +257,7 @@ def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue
         mailbox = LimitedMailbox(*refused, retry_after_s=60.0)
         client = client_of_mailbox(mailbox, Settings(mode="sync", api_keys_file=str(keys)))
         assert check(client, "He goed home. " * num_sentences, apiKey=key).status_code == 200
-        return client.application.recorder.tallies.totals()["key_tokens:school"]
+        return client.application.services.recorder.tallies.totals()["key_tokens:school"]
 
     assert tokens_of(150) == 150 * tokens_of(1)
     assert tokens_of(150, 1) == MAX_SENTENCES * tokens_of(1)
@@ -273,28 +270,6 @@ def test_a_document_that_is_cut_a_few_sentences_at_a_time_is_cut_in_the_same_pla
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "MAX_SENTENCES", 2)
-        found = [(start, start + len(sentence)) for start, sentence in routes._sentences(corrector, text)]
+        found = list(routes._places(corrector, text))
 
     assert found == find_sentences(text, len(text))
-
-
-def test_a_long_form_lets_others_go_first() -> None:
-    items = [{"text": "He goed "}, {"markup": "<b>"}] * 3_000
-    form = urlencode({"language": "en", "data": json.dumps({"annotation": items})}).encode()
-    pauses: list[int] = []
-
-    parsed = parse_form(b"", form, "", lambda: pauses.append(1))
-    num_of_the_form = len(pauses)
-    document = parsed.document(lambda: pauses.append(1))
-
-    assert document.plain == "He goed " * 3_000
-    assert num_of_the_form >= len(form) / 10_000 and len(pauses) - num_of_the_form >= len(items) / 300
-
-
-@given(st.text(max_size=60), st.integers(1, 12))
-def test_a_form_that_is_decoded_in_steps_is_decoded_as_a_whole(text: str, step: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(form_module, "_STEP_BYTES", step + 2)
-        parsed = parse_form(b"", urlencode({"language": "en", "text": text}).encode(), "", lambda: None)
-
-    assert parsed.text == text

@@ -54,7 +54,7 @@ def test_a_form_in_parts_is_read_as_one(client: FlaskClient, as_file: bool) -> N
     ],
 )
 def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> None:
-    form = parse_form(b"", body.format(text).encode(), "", lambda: None)
+    form = parse_form(b"", body.format(text).encode(), "")
 
     assert form.text is not None and form.text.endswith(text)
     assert form.language == "en-US" and (form.api_key == "b") == ("apiKey" in body)
@@ -70,14 +70,14 @@ def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> No
     ],
 )
 def test_a_raw_text_ends_before_the_fields_behind_it(body: str, text: str) -> None:
-    form = parse_form(b"", body.format(text).encode(), "", lambda: None)
+    form = parse_form(b"", body.format(text).encode(), "")
 
     assert form.text == text
     assert (form.language, form.disabled_rules, form.api_key) == ("en-US", "irregular_past", "k")
 
 
 def test_an_encoded_form_without_a_blank_is_no_raw_one() -> None:
-    assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en", "", lambda: None).text == "caf\u00e9 goed+x"
+    assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en", "").text == "caf\u00e9 goed+x"
 
 
 def test_the_query_goes_before_the_body_and_is_enough_by_itself(client: FlaskClient) -> None:

@@ -18,13 +18,13 @@ def test_no_token_is_spent_on_a_request_past_its_deadline() -> None:
     subject.accept(Delivery(request("late"), 1, 0.0, left_s=1.0))
     subject.accept(Delivery(request("other"), 1, 0.0))
     subject.step()
-    spent = subject.observer.observations.generated_tokens
+    spent = subject.observations.generated_tokens
 
     time_s = 1.0
     (ended,) = subject.step()
 
     assert (ended.request_id, ended.finish_reason) == ("late", FinishReason.EXPIRED)
-    assert subject.observer.observations.generated_tokens == spent + 1
+    assert subject.observations.generated_tokens == spent + 1
     assert subject.policy.held_ids() == ["other"]
 
 

@@ -177,7 +177,7 @@ def test_a_learner_is_held_by_who_asks(
     monkeypatch.setattr(KeptRequests, "find", found)
     for keys_file, senders in (("", ("", "")), (path, (one, other))):
         client = client_of(corrector, settings=Settings(mode="sync", api_keys_file=keys_file))
-        client.application.corrections.note_learner = lambda exchange, *_: noted.append(exchange.client)
+        client.application.corrections.listeners.append(lambda exchange, *_: noted.append(exchange.client))
         for number, key in enumerate(senders):
             client.environ_base["REMOTE_ADDR"] = f"10.0.0.{number}"
             headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -189,7 +189,7 @@ def test_a_learner_is_held_by_who_asks(
 def test_a_learner_is_held_by_the_network_of_an_ipv6_address(corrector: FakeCorrector) -> None:
     noted: list[str] = []
     client = client_of(corrector)
-    client.application.corrections.note_learner = lambda exchange, *_: noted.append(exchange.client)
+    client.application.corrections.listeners.append(lambda exchange, *_: noted.append(exchange.client))
     for address in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"):
         client.environ_base["REMOTE_ADDR"] = address
         correct(client)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -11,6 +12,7 @@ from flask.testing import FlaskClient
 
 from api.live.figures import figures
 from api.live.hub import MOST_VIEWERS, Hub
+from api.site import services_of
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import RateLimited
@@ -56,7 +58,7 @@ def test_a_system_without_workers_shows_the_alert() -> None:
 
 
 def test_so_many_may_watch_and_no_more() -> None:
-    hub = Hub(FakeCorrector(), GOALS, None)
+    hub = Hub(services_of(FakeCorrector(), Settings()))
     streams = [hub.watch(lambda: False) for _ in range(MOST_VIEWERS)]
     with pytest.raises(RateLimited):
         hub.watch(lambda: False)
@@ -68,7 +70,7 @@ def test_so_many_may_watch_and_no_more() -> None:
 
 
 def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> None:
-    hub = Hub(FakeCorrector(), GOALS, None)
+    hub = Hub(services_of(FakeCorrector(), Settings()))
     streams = [hub.watch(lambda: False, "greedy") for _ in range(MOST_VIEWERS)]
     next(streams[0])
 
@@ -81,7 +83,7 @@ def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> Non
 
 
 def test_one_thread_looks_however_often_the_last_viewer_leaves_and_another_comes() -> None:
-    hub, before = Hub(FakeCorrector(), GOALS, None), set(threading.enumerate())
+    hub, before = Hub(services_of(FakeCorrector(), Settings())), set(threading.enumerate())
     for _ in range(5):
         stream = hub.watch(lambda: False)
         next(stream)
@@ -94,7 +96,7 @@ def test_one_thread_looks_however_often_the_last_viewer_leaves_and_another_comes
 
 
 def test_a_viewer_gets_figures_and_an_end() -> None:
-    hub, is_over = Hub(FakeCorrector(), GOALS, None), []
+    hub, is_over = Hub(services_of(FakeCorrector(), Settings())), []
     stream = hub.watch(lambda: bool(is_over))
 
     assert next(stream) == b"retry: 1000\n\n"
@@ -103,14 +105,10 @@ def test_a_viewer_gets_figures_and_an_end() -> None:
     assert list(stream) == []
 
 
-def test_in_mode_sync_a_look_ends_so_that_others_have_their_turn() -> None:
-    client = client_of(FakeCorrector(), settings=Settings(mode="sync"))
+def test_who_asks_for_the_head_of_the_events_gets_no_stream() -> None:
+    response = client_of(FakeCorrector(), settings=Settings(mode="sync")).head("/ops/events")
 
-    assert client.head("/ops/events").data == b""
-    response = client.get("/ops/events")
-
-    assert response.data.startswith(b"retry: 1000\n\nevent: figures\ndata: {") and response.data.endswith(b"\n\n")
-    assert response.content_type == "text/event-stream; charset=utf-8"
+    assert (response.data, response.content_type) == (b"", "text/event-stream; charset=utf-8")
 
 
 def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient) -> None:
@@ -123,9 +121,9 @@ def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient
 class Stream:
     """Stands for Redis: a stream of what workers have sent."""
 
-    def __init__(self, mailbox: object) -> None:
+    def __init__(self) -> None:
         self.entries: list[tuple[bytes, list[bytes]]] = []
-        self.hub = Hub(mailbox, GOALS, self.ask)  # type: ignore[arg-type]
+        self.hub = Hub(replace(services_of(FakeCorrector(), Settings()), queue=self))
 
     def tell(self, number: int, worker: str = "w") -> None:
         news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
@@ -141,7 +139,7 @@ class Stream:
 
 
 def test_what_was_told_before_the_first_look_is_no_news() -> None:
-    stream = Stream(FakeCorrector().mailbox)
+    stream = Stream()
     for number in range(1, 200):
         stream.tell(number)
 
@@ -154,7 +152,7 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
 
 def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "Thread", Mock())
-    stream = Stream(FakeCorrector().mailbox)
+    stream = Stream()
     stream.hub._last_id = "0-0"
     viewer = stream.hub.watch(lambda: False)
     next(viewer)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
 import pytest
 from flask.testing import FlaskClient
 
+from api.http.asgi import Turns
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull
 from scheduler.settings import Settings
@@ -85,7 +87,42 @@ def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
 ) -> None:
     client.post("/correct", json=GOED)
 
-    totals = client.application.recorder.tallies.totals()
+    totals = client.application.services.recorder.tallies.totals()
     assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
     STDERR.flush(5.0)
     assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)
+
+
+def test_refusals_take_turns_however_many_wait() -> None:
+    async def refuse(turns: Turns, gone: list[float]) -> None:
+        await turns.wait(0.01)
+        gone.append(asyncio.get_running_loop().time())
+
+    async def refuse_all() -> tuple[float, list[float]]:
+        turns, gone = Turns(), []
+        began_s = asyncio.get_running_loop().time()
+        await asyncio.gather(*[refuse(turns, gone) for _ in range(50)])
+        return began_s, gone
+
+    began_s, gone = asyncio.run(refuse_all())
+
+    assert len(gone) == 50
+    # Later on a busy machine, and never earlier; a millisecond is how exact the clock of an event loop is.
+    assert all(each >= began_s + 0.01 * at - 0.001 for at, each in enumerate(gone))
+
+
+def test_who_leaves_while_it_waits_for_its_refusal_holds_nobody_up() -> None:
+    async def leave() -> int:
+        turns, gone = Turns(), []
+
+        async def refuse(number: int) -> None:
+            await turns.wait(0.01)
+            gone.append(number)
+
+        first, second, third = [asyncio.ensure_future(refuse(number)) for number in range(3)]
+        await first
+        second.cancel()
+        await third
+        return gone
+
+    assert asyncio.run(leave()) == [0, 2]

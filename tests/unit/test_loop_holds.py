@@ -14,20 +14,22 @@ from typing import Any
 
 import pytest
 
-from api.http import problems
+from api.service import problems
 from tests.loop_holds import BODY_BYTES, REQUESTS, run, site
 
 MOST_LINES = 40_000  # of Python in a row: some three milliseconds
 MOST_CHARACTERS = 400_000  # of JSON: two; the answer of 64 sentences with 20 edits each has 330,000
 LONG = {  # of which a short one would show nothing
-    "sentences", "sentences, as a stream", "an editor's parts", "an editor's empty parts", "an editor's emoji",
-    "an editor's form feeds", "a batch of rare words",
-}  # fmt: skip
+    "sentences",
+    "sentences, as a stream",
+    "a batch of rare words",
+}
+# Read by Python in a thread, which the interpreter interrupts, and by calls of some milliseconds.
+PREEMPTED = {"an editor's parts", "an editor's empty parts", "an editor's emoji", "an editor's form feeds"}
 SHORT_BYTES = BODY_BYTES // 32
 # These statuses are not 200, and the refusal may come before the first pause.
 REFUSED = {
     "marks": "422", "blanks": "422", "escapes": "422", "objects": "422", "lists of a batch": "422",
-    "an editor's empty parts": "400",
 }  # fmt: skip
 
 
@@ -80,7 +82,7 @@ def app(work: Work) -> Any:
     return site(work.pause)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", sorted(REQUESTS.keys() - PREEMPTED))
 def test_between_two_pauses_any_request_does_a_bounded_amount_of_work(
     name: str, app: Any, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

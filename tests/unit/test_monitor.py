@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from api.observe.metrics import goals_of
 from ops.observe import heartbeat_file
 from ops.observe.heartbeat_file import HeartbeatFile, is_fresh
 from ops.observe.monitor import Watch, payload_of
 from scheduler.capacity.alerts import Alerts
+from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 from tests.log_lines import capture_logs

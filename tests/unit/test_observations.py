@@ -66,7 +66,7 @@ def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token(
 
     ended = engine.step()
 
-    counters = engine.observer.observations.counters
+    counters = engine.observations.counters
     assert (len(ended), counters.peak_running, counters.peak_reserved_tokens) == (5, 5, 10)
 
 

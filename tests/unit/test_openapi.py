@@ -15,13 +15,13 @@ from pydantic import BaseModel
 
 from api.access.gate import OPEN_ROUTES
 from api.access.keys import new_key
-from api.batch.body import BatchBody
 from api.grammar.correction import NoteCode
 from api.grammar.reasons import Reason
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
-from api.http.schema import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
 from api.languagetool.form import AUTO, LANGUAGES, CheckForm
 from api.openapi.routes import description
+from api.service.batch import BatchBody
+from api.service.body import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
@@ -105,7 +105,7 @@ def test_the_schema_of_a_body_is_that_of_the_model_that_checks_it(model: type[Ba
     """It may say more of a member: what is checked beside the model, and what it is for."""
     schema, checked = description()["components"]["schemas"][model.__name__], model.model_json_schema()
 
-    assert (list(schema["properties"]), schema["required"]) == (list(checked["properties"]), checked["required"])
+    assert (set(schema["properties"]), schema["required"]) == (set(checked["properties"]), checked["required"])
     for name, member in checked["properties"].items():
         said = {key: value for key, value in member.items() if key != "title" and value != {}}
         assert said.items() <= schema["properties"][name].items(), name

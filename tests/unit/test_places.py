@@ -50,6 +50,21 @@ def test_a_full_replica_refuses_whoever_comes() -> None:
     assert places.is_full
 
 
+def test_a_few_more_are_accepted_where_all_places_are_taken_and_their_requests_are_refused() -> None:
+    places = Places(30, "")
+    spare = [places.take(f"192.0.2.{number}") for number in range(31)]
+
+    assert spare == [False] * 30 + [True]
+    assert places.enter("192.0.2.1", "") is None
+    with pytest.raises(QueueFull):
+        places.enter("192.0.2.30", "", is_spare=True)
+    places.leave("192.0.2.0")
+    assert places.enter("192.0.2.30", "", is_spare=True) is None
+    assert taken(places, "192.0.2.31", 1) == taken(places, "192.0.2.32", 1) == 1
+    with pytest.raises(QueueFull):
+        places.take("192.0.2.33")
+
+
 def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> None:
     places = Places(100, "10.0.0.0/8")
     rude, good = "192.0.2.1", "192.0.2.2"

@@ -45,12 +45,12 @@ def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_
         writer.accept(replace(delivery, waited_s=0.25))
         run(writer)
 
-    histograms = writer.observer.observations.histograms
+    histograms = writer.observations.histograms
 
     assert histograms.request_handoff_time.sum == pytest.approx(0.5)
     assert sum(histograms.request_handoff_time.counts) == 2
     assert histograms.inter_token_latency.sum == pytest.approx(0.0)
-    assert writer.observer.observations.sums.t == pytest.approx(0.0)
+    assert writer.observations.sums.t == pytest.approx(0.0)
 
 
 def test_what_is_taken_from_a_prefill_worker_and_what_ends_there_frees_its_tokens() -> None:
@@ -72,13 +72,13 @@ def test_a_decode_worker_shows_where_a_request_began_there() -> None:
     clock = Clock()
     requests = [request("a", 10, 4)]
     writer = decode(clock)
-    writer.observer.live = LiveLog()
+    writer.observations.live = LiveLog()
     for delivery in handed_over(requests, offers_of(requests, clock)):
         writer.accept(replace(delivery, waited_s=0.5))
 
     writer.step()
     writer.step()
-    document = writer.observer.live.take("w", 4, 0)
+    document = writer.observations.live.take("w", 4, 0)
 
     assert '"iterations":[[0.0,[[0,0,10,0]],[],[]],[0.0,[],[0,0],' in document
 

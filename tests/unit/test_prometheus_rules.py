@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from api.observe.metrics import goals_of
 from ops.observe.capacity import METRICS
 from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
-from scheduler.capacity.measure import AUDIT_S
+from scheduler.capacity.measure import AUDIT_S, goals_of
 from scheduler.capacity.rules import (
     ASSUMED_MAX_MEMORY_BYTES,
     Rule,

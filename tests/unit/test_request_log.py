@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
-from api.http import request_input
 from api.service.exchange import Exchange
 from api.site import create_site
-from api.telemetry import request_log
+from api.telemetry import recorder
 from api.telemetry.line_writer import Line
-from api.telemetry.request_log import RequestLog
+from api.telemetry.recorder import RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
@@ -21,12 +20,12 @@ from tests.fake_corrector import FakeCorrector
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
-EXCHANGE = Exchange("abc", 0.0, "/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
+EXCHANGE = Exchange("abc", route="/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
 
 
 @pytest.fixture(autouse=True)
 def _at_a_known_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log.time, "time", lambda: 1_700_000_000.25)
+    monkeypatch.setattr(recorder.time, "time", lambda: 1_700_000_000.25)
 
 
 class Out:
@@ -82,7 +81,7 @@ def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
     app, out = create_site(corrector, settings), Out()
-    app.recorder.log = RequestLog(settings, out.put)
+    app.services.recorder.log = RequestLog(settings, out.put)
     return app.test_client(), out.texts
 
 
@@ -104,16 +103,15 @@ def test_every_request_has_one_line_and_none_has_its_text() -> None:
     assert "Zanzibarian" not in "".join(texts)
 
 
-def test_what_waits_to_be_logged_does_not_hold_the_connection_of_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: False)
+def test_what_waits_to_be_logged_holds_neither_the_answer_nor_the_connection_of_its_client() -> None:
     corrector, lines = FakeCorrector(), []
     app = create_site(corrector, Settings())
-    app.recorder.log = RequestLog(Settings(), lines.append)
+    app.services.recorder.log = RequestLog(Settings(), lines.append)
 
     app.test_client().post("/correct", json={"sentence": "He goed"})
 
     assert len(lines) == 1
-    assert corrector.jobs[0].exchange.has_left is None
+    assert not any(isinstance(part, Exchange) for part in lines[0].args)
 
 
 def test_questions_about_requests_are_no_lines_of_this_log() -> None:

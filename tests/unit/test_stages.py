@@ -9,8 +9,8 @@ from math import isfinite
 
 import pytest
 
+from api.service.exchange import Exchange
 from api.telemetry.recorder import Tallies
-from api.telemetry.request_log import Exchange
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.capacity.measure import Capacity, Goals, measure, measure_pools
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -229,7 +229,8 @@ def test_a_worker_counts_the_stages_of_what_comes_to_its_own_end() -> None:
 
 
 def test_a_replica_counts_an_answer_once_for_each_sentence_and_leaves_the_workers_times_out() -> None:
-    tallies, exchange = Tallies(), Exchange("abc", received_s=10.0, sent_s=10.1, job_ids=("abc-1", "abc-2"))
+    requests = tuple(CorrectionRequest(name, (5,), (0,), 4, "t") for name in ("abc-1", "abc-2"))
+    tallies, exchange = Tallies(), Exchange("abc", received_s=10.0, sent_s=10.1, requests=requests)
     texts = (Timings(0.1, 0.05, 0.25), Timings(0.1, 0.05, 0.05))
     exchange.note_answers([Completion("abc", FinishReason.STOP, (WORD,), timings) for timings in texts])
 

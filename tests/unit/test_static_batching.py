@@ -185,7 +185,7 @@ def test_an_engine_warms_up_without_waiting_for_a_full_batch():
 
     engine = new_engine(random_weights(), settings, clock=lambda: 0.0)
 
-    assert not engine.policy.has_work and engine.observer.observations.counters == Counters()
+    assert not engine.policy.has_work and engine.observations.counters == Counters()
 
 
 @pytest.mark.parametrize("seed", range(20))

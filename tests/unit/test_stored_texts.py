@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from api.http.schema import parse_body
-from api.service.corrector import submission_of
+from api.service.body import parse_body
+from api.service.corrector import note_content
 from api.service.exchange import Exchange
 from scheduler.accounts import Account
 from worker.mailbox.protocol import ReplyMode
@@ -20,18 +20,25 @@ def test_a_stored_text_takes_at_most_twice_its_body(filling: str) -> None:
     text = "Go." + 30_000 * filling + "Go."
     body = json.dumps({"sentence": text}, ensure_ascii=False).encode()
 
-    wanted = submission_of(Exchange("id", 0.0), {"sentence": parse_body(body).sentence}, "fingerprint", ReplyMode.ASYNC)
+    exchange = Exchange("id", manner=ReplyMode.ASYNC)
 
-    assert len(wanted.document.encode()) <= 2 * len(body)
+    note_content(exchange, {"sentence": parse_body(body).sentence})
+
+    assert len(exchange.document.encode()) <= 2 * len(body)
 
 
 def test_the_text_of_a_request_that_nobody_may_ask_for_again_is_not_kept() -> None:
-    assert submission_of(Exchange("id", 0.0), {"sentence": "Go."}, "fingerprint", ReplyMode.WAIT).document == ""
+    exchange = Exchange("id")
+
+    note_content(exchange, {"sentence": "Go."})
+
+    assert exchange.document == ""
 
 
 def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_account() -> None:
     def digest(account: Account | None) -> str:
-        exchange = Exchange("id", 0.0, account=account, key="lesson 1")
-        return submission_of(exchange, {"sentence": "Go."}, "fingerprint", ReplyMode.WAIT).digest
+        exchange = Exchange("id", account=account, key="lesson 1")
+        note_content(exchange, {"sentence": "Go."})
+        return exchange.digest
 
     assert digest(None) == digest(Account("school"))

@@ -21,23 +21,27 @@ from worker.mailbox.protocol import MailboxLimits
 
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
-_LONGEST_FULL_S = 0.05
+FULL_HOLDS_S = 1.0
+_ASK_AFTER_S = 0.02  # one asks whether others have left room; after twice the time four
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 LONGEST_LIMIT_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_CLIENTS = 1024
-_FULL_SHARE = 0.02  # what has ended meanwhile is at most so much of the queue: it never runs dry for this
 Words = Callable[[], QueueFull | RateLimited]  # drawn anew for each: their times are spread
+_NOTHING: tuple[float, Words] = -math.inf, lambda: QueueFull("", 0.0)
 
 
 class KnownRefusals:
     """Remembers for some ms what Redis has refused, to all or to one client: a flood of refusals costs Redis little.
 
-    One for each process. Threads may share it: each entry is one tuple.
+    Since the queue was full as many requests ask Redis as places have become free by this process, so that the queue
+    never runs dry; and with time some more, for places that others have left. One for each process.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: dict[str, tuple[float, Words]] = {}  # by client, '' for all: until when, and the words
+        self._full_s = 0.0  # when the queue was full
+        self._num_ended = self._num_asked = 0  # since then
 
     def note(self, words: Words, holds_s: float, client: str = "") -> QueueFull | RateLimited:
         """Note that what was just refused to this client, or to all, will be for so long. Return the refusal."""
@@ -46,19 +50,34 @@ class KnownRefusals:
         self._known[client] = self._clock() + holds_s, words
         return words()
 
+    def note_full(self, words: Words) -> QueueFull | RateLimited:
+        """Note that the queue has no room for anything. Return the refusal."""
+        self._num_ended, self._num_asked, self._full_s = 0, 0, self._clock()
+        return self.note(words, FULL_HOLDS_S)
+
+    def note_end(self) -> None:
+        """A request of this process has left the queue."""
+        self._num_ended += 1
+
     def refusal(self, client: str = "") -> QueueFull | RateLimited | None:
-        """The refusal of any request of this client that comes now; None where Redis is to be asked."""
+        """The refusal of a request of this client that comes now; None where this one is to ask Redis."""
         now = self._clock()
-        for until_s, words in filter(None, map(self._known.get, ("", client))):
-            if now < until_s:
+        for whose in (client, "") if client else ("",):
+            until_s, words = self._known.get(whose, _NOTHING)
+            if now < until_s and (whose or not self._may_ask(now)):
                 return words()
         return None
 
+    def _may_ask(self, now: float) -> bool:
+        if self._num_asked >= self._num_ended + int((now - self._full_s) / _ASK_AFTER_S) ** 2:
+            return False
+        self._num_asked += 1
+        return True
 
-def full_for_s(requests: int, tokens: int, tokens_per_s: float, limits: MailboxLimits) -> float:
-    """How long a queue with these numbers has no room for any request: 0 where one may fit, or nothing is known."""
-    fits_nothing = requests >= limits.max_requests or limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
-    return min(_LONGEST_FULL_S, _FULL_SHARE * tokens / tokens_per_s) if fits_nothing and tokens_per_s > 0 else 0.0
+
+def fits_nothing(requests: int, tokens: int, limits: MailboxLimits) -> bool:
+    """Whether a queue with these numbers has no room for any request."""
+    return requests >= limits.max_requests or limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
 
 
 def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:

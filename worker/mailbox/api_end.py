@@ -121,7 +121,7 @@ class RedisApiMailbox(WaitingMailbox):
         self._accept(wanted)
 
     async def enqueue_soon(self, wanted: Submission) -> None:
-        if self._is_plain(wanted) and self._listener.is_subscribed:
+        if self._is_plain(wanted) and self._listener.wait_until_subscribed(0.0):
             self.enqueue(wanted)  # it waits for nothing
         else:
             await asyncio.to_thread(self.enqueue, wanted)
@@ -172,31 +172,34 @@ class RedisApiMailbox(WaitingMailbox):
 
     def _conclude(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
-        client = wanted.client
         if isinstance(reply, Exception):
             raise _not_ready(reply) from reply
-        if reply[0] == b"conflict":
-            raise admission.conflict()
-        if reply[0] == b"full":
-            numbers = reply[1], reply[2], float(reply[3]), self._limits
-            raise self._refusals.note(partial(admission.queue_full, *numbers), admission.full_for_s(*numbers))
-        if reply[0] == b"share":
-            words = partial(admission.over_share, reply[1], reply[2], float(reply[3]), self._limits)
-            raise self._refusals.note(words, admission.SHARE_HOLDS_S, client)
-        if reply[0] == b"limit":
-            words = partial(admission.over_limit, reply[1].decode(), float(reply[2]), reply[3] / 1e3)
-            raise self._refusals.note(words, min(reply[3] / 1e3, admission.LONGEST_LIMIT_S), client)
-        if reply[0] == b"memory":
-            raise admission.memory_full(reply[1], reply[2], self._limits.result_ttl_s)
-        if reply[0] == b"fault":
-            logger.error("the queue cannot read a request: %s", reply[1].decode(errors="replace"))
-            raise RequestFailed("The queue cannot read this request.")
-        if reply[0] == b"late" and wanted.within_s is not None:
-            raise admission.too_late(reply[1], float(reply[2]), wanted.within_s)
+        if reply[0] not in (b"accepted", b"attached"):
+            raise self._refusal(wanted, *reply)
         wanted.accepted_s = time.perf_counter()
-        self._waiters.accept(wanted, run_id)
+        wanted.run_id = run_id
         if reply[0] == b"attached":  # the answer may be older than the subscription
             self._look_for([(job_id, wanted) for job_id in wanted.outcomes])
+
+    def _refusal(self, wanted: Submission, kind: bytes, *facts: Any) -> ServingError:
+        if kind == b"conflict":
+            return admission.conflict()
+        if kind == b"full":
+            full = partial(admission.queue_full, facts[0], facts[1], float(facts[2]), self._limits)
+            is_full = admission.fits_nothing(facts[0], facts[1], self._limits)
+            return self._refusals.note_full(full) if is_full else full()
+        if kind == b"share":
+            words = partial(admission.over_share, facts[0], facts[1], float(facts[2]), self._limits)
+            return self._refusals.note(words, admission.SHARE_HOLDS_S, wanted.client)
+        if kind == b"limit":
+            words = partial(admission.over_limit, facts[0].decode(), float(facts[1]), facts[2] / 1e3)
+            return self._refusals.note(words, min(facts[2] / 1e3, admission.LONGEST_LIMIT_S), wanted.client)
+        if kind == b"memory":
+            return admission.memory_full(facts[0], facts[1], self._limits.result_ttl_s)
+        if kind == b"late":
+            return admission.too_late(facts[0], float(facts[1]), wanted.within_s or 0.0)
+        logger.error("the queue cannot read a request: %s", facts[0].decode(errors="replace"))
+        return RequestFailed("The queue cannot read this request.")
 
     def _hear(self, message: bytes) -> None:
         for line in message.split(b"\n"):
@@ -214,6 +217,7 @@ class RedisApiMailbox(WaitingMailbox):
         if isinstance(news, Progress):
             self._waiters.hear(news)
         else:
+            self._refusals.note_end()
             self._waiters.resolve(news.request_id, news)
 
     def _poll(self, older_than_s: float) -> None:
@@ -250,7 +254,7 @@ class RedisApiMailbox(WaitingMailbox):
         if reply[0] in (b"known", b"conflict"):
             wanted.key = ""  # another request with the same key came first: these jobs run, too
         elif reply[0] in (b"accepted", b"attached"):
-            self._waiters.accept(wanted, run_id)
+            wanted.run_id = run_id
 
 
 def _not_ready(error: Exception) -> NotReady:

@@ -50,12 +50,8 @@ class Listener:
         loop.call_soon_threadsafe(self._begin)
 
     def wait_until_subscribed(self, patience_s: float) -> bool:
-        """Never in the thread of the loop, unless it `is_subscribed`."""
+        """Without a wait in the thread of the loop."""
         return self._subscribed.is_set() or self._subscribed.wait(patience_s)
-
-    @property
-    def is_subscribed(self) -> bool:
-        return self._subscribed.is_set()
 
     @property
     def refusal(self) -> str:

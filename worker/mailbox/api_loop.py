@@ -151,10 +151,10 @@ class Sender:
             return
         commands: list[Command] = []
         groups: list[Sequence[Call | Submission]] = []
-        for kind, some in groupby(packet, key=lambda one: type(one[0])):
+        for are_requests, some in groupby(packet, key=lambda one: isinstance(one[0], Submission)):
             calls, words = zip(*some, strict=True)
-            groups += [calls] if kind is Submission else [(call,) for call in calls]
-            if kind is Submission:
+            groups += [calls] if are_requests else [(call,) for call in calls]
+            if are_requests:
                 words = (enqueue_command(self._channel, self._limits, [packed for (packed,) in words]),)
             commands += words
         self._groups = groups

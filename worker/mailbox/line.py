@@ -116,10 +116,6 @@ class Line:
     def has_data(self, timeout_s: float) -> bool:
         return bool(self._poll.poll(timeout_s * 1e3))
 
-    def wait_without_bound(self) -> None:
-        """No `read` times out any more."""
-        self._open_socket().settimeout(None)
-
     def disconnect(self) -> None:
         sock, self.sock = self.sock, None
         if sock is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from scheduler.capacity.observed import Observed
 from scheduler.errors import ServingError
@@ -23,7 +24,7 @@ class FoundJob:
 class Found:
     """A recorded request and what became of it."""
 
-    document: str
+    content: Mapping[str, Any]  # as the API has kept it
     tokenizer_fingerprint: str
     jobs: tuple[FoundJob, ...]
 

@@ -91,9 +91,9 @@ class Submission:
     limits: str = ""  # of that client: requests and tokens a second, 0 for none; '' without
     requests: tuple[CorrectionRequest, ...] = ()  # its jobs, in order
     within_s: float | None = None  # its answers are of no use later
-    is_own_deadline: bool = False  # the client chose that, below what the server allows
     may_be_known: bool = True  # else all its ids are random and were never sent
 
+    is_joined: bool = field(default=False, init=False)  # to an earlier request with its key
     accepted_s: float = field(default=0.0, init=False)  # by time.perf_counter(); 0 until the queue has confirmed it
     run_id: str = field(default="", init=False)  # of the Redis process that has accepted it
     give_up_at_s: float = field(default=0.0, init=False)  # until then it is sent again where Redis is away
@@ -107,7 +107,7 @@ class Submission:
 
     def join(self, request_id: str) -> None:
         """Become the request that was there before, for the same work."""
-        own, self.request_id, self.may_be_known = self.request_id, request_id, True
+        own, self.request_id, self.may_be_known, self.is_joined = self.request_id, request_id, True, True
         ids = [request_id + one.request_id.removeprefix(own) for one in self.requests]
         self.requests = tuple(replace(one, request_id=each) for one, each in zip(self.requests, ids, strict=True))
 
@@ -180,6 +180,9 @@ class ApiMailbox(Protocol):
 
     # Sends a command to Redis and returns the reply; raises NotReady. None in the modes without a queue.
     ask: Callable[[tuple[Any, ...]], Any] | None = None
+
+    def begin(self, loop: Any = None) -> object:
+        """Work in this event loop from now on. Where nobody calls it, the first use starts one in a thread."""
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""

@@ -107,13 +107,23 @@ def _facts(row: list[bytes]) -> WorkerFacts:
 def _found_of(reply: list[Any]) -> Found | None:
     """Read FIND's reply: the request and what became of its jobs; None if it is unknown, or not known any more."""
     document, tokenizer, num_open, job_ids, states = reply
-    if not document or not tokenizer or not job_ids:
+    content = _content_of(document)
+    if not content or not tokenizer or not job_ids:
         return None
     is_forgotten = number(num_open) <= 0  # an answer that is gone was forgotten, nobody removed it
     if is_forgotten and any(state == b"gone" for state, _ in states):
         return None
     jobs = map(_found_job, job_ids, states)
-    return Found(document.decode(errors="replace"), tokenizer.decode(errors="replace"), tuple(jobs))
+    return Found(content, tokenizer.decode(errors="replace"), tuple(jobs))
+
+
+def _content_of(document: bytes) -> dict[str, Any]:
+    """Empty for what no API process of ours wrote."""
+    try:
+        content = json.loads(document or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _found_job(raw_id: bytes, about: list[bytes]) -> FoundJob:

@@ -61,7 +61,6 @@ class ClientLine(Line):
     def __init__(self, client: Redis) -> None:
         pool = client.connection_pool
         self._connection = pool.connection_class(**(pool.connection_kwargs | {"protocol": 2}))
-        self._bound: dict[str, None] = {}
 
     def connect(self) -> None:
         with _in_our_words():
@@ -75,7 +74,7 @@ class ClientLine(Line):
     def read(self) -> Any:
         try:
             with _in_our_words():
-                return self._connection.read_response(**self._bound)
+                return self._connection.read_response()
         except ResponseError as error:
             return error
 
@@ -88,9 +87,6 @@ class ClientLine(Line):
     def has_data(self, timeout_s: float) -> bool:
         with _in_our_words():
             return self._connection.can_read(timeout_s)
-
-    def wait_without_bound(self) -> None:
-        self._bound = {"timeout": None}
 
     def disconnect(self) -> None:
         self._connection.disconnect()

@@ -7,7 +7,7 @@ turn with all requests, and under an overload that is too late.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from worker.mailbox import replies
@@ -22,7 +22,9 @@ REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, 
 class StatusClient:
     """Reports what `reports` has with every question, and `totals` once a second."""
 
-    def __init__(self, where: Where, totals: Callable[[], Mapping[str, float]], reports: Reports | None = None) -> None:
+    def __init__(
+        self, where: Where, totals: Callable[[], Mapping[str, float]], reports: Sequence[Reports] = ()
+    ) -> None:
         self._connection = RedisConnection(where)
         self._reports = reports
         self._totals = totals
@@ -36,14 +38,14 @@ class StatusClient:
         try:
             is_due = time.monotonic() - self._reported_s >= self.report_every_s
             ours = self._reporter.command(self._totals()) if is_due else None
-            others = None if self._reports is None else self._reports.command()
-            sent = [command for command in (ours, others) if command is not None]
+            others = [(one, command) for one in self._reports if (command := one.command()) is not None]
+            sent = [*([] if ours is None else [ours]), *[command for _, command in others]]
             reply, *taken = self._connection.ask(script("status", READY_WITHIN_S), *sent)
-            if self._reports is not None and others is not None:
-                self._reports.note_reply(taken[-1])
             if ours is not None:
                 self._reported_s = time.monotonic()
-                self._refusal = self._note_reported(taken[0])
+                self._refusal = self._note_reported(taken.pop(0))
+            for (one, _), its_reply in zip(others, taken, strict=True):
+                one.note_reply(its_reply)
             return replace(replies.status_of(checked(reply)), refusal=self._refusal)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))

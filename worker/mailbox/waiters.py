@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -26,6 +27,8 @@ HEARTBEAT_S = 2.0  # between comments of an event stream without events
 class LoopNews:
     """In the place of an event of threads: used in its loop alone."""
 
+    __slots__ = ("future",)
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.future: asyncio.Future[None] = loop.create_future()
 
@@ -33,9 +36,9 @@ class LoopNews:
         if not self.future.done():
             self.future.set_result(None)
 
-    def end(self, error: ServingError) -> None:
+    def end(self, error_of: Callable[..., ServingError], *facts: Any) -> None:
         if not self.future.done():
-            self.future.set_exception(error)
+            self.future.set_exception(error_of(*facts))
 
 
 class Patience:
@@ -99,19 +102,16 @@ class Waiters:
             for job_id in wanted.outcomes:
                 self._by_id.setdefault(job_id, []).append(wanted)
 
-    def accept(self, wanted: Submission, run_id: str) -> None:
-        with self._lock:
-            wanted.run_id = run_id
-
     def begin_wait(self, wanted: Submission, job_ids: Sequence[str], news: Any) -> None:
         """`news` is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
         with self._lock:
             for job_id in job_ids:
                 if wanted not in self._by_id.get(job_id, ()):
                     raise KeyError(f"{job_id} was waited for before")
-            outcomes = [wanted.outcomes[job_id] for job_id in job_ids]
-            has_failed = any(outcome is not None and _is_failure(outcome) for outcome in outcomes)
-            wanted.missing = set() if has_failed else {each for each in job_ids if wanted.outcomes[each] is None}
+            there = [outcome for outcome in map(wanted.outcomes.get, job_ids) if outcome is not None]
+            wanted.missing = (
+                set() if any(map(_is_failure, there)) else {each for each in job_ids if wanted.outcomes[each] is None}
+            )
             wanted.news = news
 
     def remove(self, wanted: Submission, job_ids: Iterable[str] | None = None) -> list[str]:
@@ -212,18 +212,22 @@ class WaitingMailbox(ApiMailbox):
             return completions_of(wanted, job_ids)
 
     async def wait_all_soon(self, wanted: Submission, timeout_s: float, when_left: WhenLeft) -> list[Completion]:
-        loop, job_ids = asyncio.get_running_loop(), list(wanted.outcomes)
+        loop, job_ids, why = asyncio.get_running_loop(), list(wanted.outcomes), FinishReason.CANCELLED
         news = LoopNews(loop)
-        with self.waiting(wanted, job_ids, news):
+        self._waiters.begin_wait(wanted, job_ids, news)
+        timer = loop.call_later(timeout_s, news.end, _late, timeout_s)
+        when_left(partial(news.end, _left))
+        try:
             if wanted.missing:
-                timer = loop.call_later(timeout_s, lambda: news.end(_late(timeout_s)))
-                when_left(lambda: news.end(_left()))
-                try:
-                    await news.future
-                finally:
-                    timer.cancel()
-                    when_left(None)
+                await news.future
             return completions_of(wanted, job_ids)
+        except DeadlineExceeded:
+            why = FinishReason.EXPIRED
+            raise
+        finally:
+            timer.cancel()
+            when_left(None)
+            self._end_wait(wanted, job_ids, why)
 
     def follow(
         self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
@@ -239,10 +243,9 @@ class WaitingMailbox(ApiMailbox):
             yield completions_of(wanted, job_ids)
 
     @contextmanager
-    def waiting(self, wanted: Submission, job_ids: Sequence[str], news: Any = None) -> Iterator[Any]:
-        """Waits for them this once, however it ends; those that have no answer by then, or get none, are abandoned."""
-        why = FinishReason.CANCELLED
-        news = news or threading.Event()
+    def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[Any]:
+        """Waits for them this once, however it ends."""
+        why, news = FinishReason.CANCELLED, threading.Event()
         self._waiters.begin_wait(wanted, job_ids, news)
         try:
             yield news
@@ -250,11 +253,15 @@ class WaitingMailbox(ApiMailbox):
             why = FinishReason.EXPIRED
             raise
         finally:
-            outcomes = wanted.outcomes
-            open_ids = [each for each in job_ids if outcomes[each] is None or isinstance(outcomes[each], ShuttingDown)]
-            if open_ids:
-                self.abandon(wanted, why, open_ids)
-            self._waiters.remove(wanted, job_ids)
+            self._end_wait(wanted, job_ids, why)
+
+    def _end_wait(self, wanted: Submission, job_ids: Sequence[str], why: FinishReason) -> None:
+        """Those that have no answer by then, or get none, are abandoned."""
+        outcomes = wanted.outcomes
+        open_ids = [each for each in job_ids if outcomes[each] is None or isinstance(outcomes[each], ShuttingDown)]
+        if open_ids:
+            self.abandon(wanted, why, open_ids)
+        self._waiters.remove(wanted, job_ids)
 
 
 def completions_of(wanted: Submission, job_ids: Sequence[str]) -> list[Completion]:
@@ -266,13 +273,13 @@ def completion_of(outcome: Outcome) -> Completion:
     """The answer. Raises what the outcome is, where it is a failure."""
     if isinstance(outcome, Exception):
         raise outcome
+    if outcome.finish_reason not in _FAILURES:
+        return outcome
     if outcome.finish_reason is FinishReason.ERROR:
         raise RequestFailed(outcome.error or "The request failed.")
     if outcome.finish_reason is FinishReason.CANCELLED:
         raise Cancelled("The request was cancelled before it had an answer.")
-    if outcome.finish_reason is FinishReason.EXPIRED:
-        raise admission.expired()
-    return outcome
+    raise admission.expired()
 
 
 def _is_failure(outcome: Outcome) -> bool:

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from worker.model.attention import ContextBuffers, ContextGroup, PromptAttention
-from worker.model.kv_cache import KVArena
-from worker.model.memory import RowMemory, Rows, blocks_of
+from worker.model.memory import KVArena, RowMemory, Rows, blocks_of
 from worker.model.weights import BlockedMatrix, LayerWeights, Weights
 
 NORM_EPSILON = 1e-5

@@ -1,4 +1,4 @@
-"""The memory of the model: large arrays of float32, and the rows of a forward pass.
+"""The memory of the model: large arrays of float32, the KV cache, and the rows of a forward pass.
 
 What a pass needs is kept for the next, with views of it for every number of rows that occurred. Three arrays hold one
 thing after the other, so that what a layer works on is still in the processor's cache when it is needed again; making
@@ -25,6 +25,37 @@ def allocate(*shape: int) -> np.ndarray:
     memory = np.empty(size + _ALIGNMENT // 4, dtype=np.float32)
     start = -memory.ctypes.data % _ALIGNMENT // 4
     return memory[start : start + size].reshape(shape)
+
+
+class KVArena:
+    """The KV cache: keys and values of all layers, counted in tokens. Rows are given out last freed, first used.
+
+    A running sequence owns as many rows as it reserved, wherever they lie: nothing is lost to rounding, nothing
+    fragments, and the scheduler's budget in tokens is exactly what fits. Reading is one `np.take` of whole rows (keys
+    and values of one token in one layer are adjacent), which copies at memory speed.
+    """
+
+    def __init__(self, num_layers: int, num_tokens: int, width: int) -> None:
+        self.layers = allocate(num_layers, num_tokens, 2 * width)  # (L, N, 2C)
+        self.layers.fill(0)  # takes all of its memory now: a first burst, whenever it comes, makes no worker grow
+        self._free = np.empty(num_tokens, dtype=np.intp)  # a stack; its top is at num_free
+        self.free_all()
+
+    def allocate(self, num_tokens: int) -> np.ndarray:
+        """Row numbers, one per token. The scheduler's budget makes sure there are enough."""
+        assert num_tokens <= self.num_free, "the scheduler admitted more than the arena holds"
+        self.num_free -= num_tokens
+        return self._free[self.num_free : self.num_free + num_tokens].copy()
+
+    def free_all(self) -> None:
+        """Free every row."""
+        self.num_free = len(self._free)
+        self._free[:] = np.arange(self.num_free - 1, -1, -1)
+
+    def free(self, rows: np.ndarray) -> None:
+        """Give rows back; their contents are overwritten by the next owner."""
+        self._free[self.num_free : self.num_free + len(rows)] = rows
+        self.num_free += len(rows)
 
 
 class Rows:

@@ -4,9 +4,7 @@
 |---|---|
 | the policies of both roles | scheduler/pools |
 | what travels between them: bytes with a version and a checksum | handoff |
-| a worker of each role: its engine, and its end of the mailbox | prefill, decode |
-| counts of what came from another worker | observer |
-| the process of a role | roles |
+| a worker of each role: its engine, its counts, and its end of the mailbox | prefill, decode |
 | how a request moves from one to the other | worker/mailbox/lua: offer, take_over |
 
 The request stays the prefill worker's until a decode worker takes it over, in one script. So leases, recovery,

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
-from scheduler.batching import StepPlan
+from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import ID_MASK, Completion, Delivery
+from scheduler.observations import Observations
 from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
 from worker.engine import Engine
 from worker.mailbox.connection import Command, script
 from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
-from worker.pools.observer import HopObserver
 
 OFFERS = "miniserve:offers"
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class DecodeEngine(Engine):
         """With the model and the limits of `engine`, which is not used any more."""
         self._pool = DecodeBatching(engine.policy.limits)
         super().__init__(engine.model, self._pool, clock)
-        self.observer = HopObserver()
+        self.observations = HopObservations()
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
         self.num_read_again = 0
@@ -67,6 +68,22 @@ class DecodeEngine(Engine):
         return super()._placed(plan)
 
 
+class HopObservations(Observations):
+    """Also counts the time between the first token and the worker that goes on from it."""
+
+    def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
+        assert isinstance(policy, DecodeBatching)
+        if len(policy.joined) == len(plan.decodes):
+            self._committed_s = planned_s  # nobody here has run since the last commit
+        for sequence in policy.joined:
+            hop_s = max(0.0, self._committed_s - sequence.first_token_s)
+            self.histograms.request_handoff_time.observe(hop_s)
+            self.sums.handoff_s += hop_s
+        if (live := self.live) is not None:
+            live.note_joined(policy.joined)
+        super().note_iteration(plan, policy, planned_s, now)
+
+
 class DecodeEnd(WorkerMailbox):
     """Its queue are the offers."""
 
@@ -83,3 +100,8 @@ class DecodeEnd(WorkerMailbox):
     def _with_handoff(self, one: Delivery, handoff: bytes) -> Delivery:
         about = one.attempt, one.waited_s, one.left_s, one.streams, one.is_suspect
         return HandedDelivery(one.request, *about, handoff=handoff)
+
+
+def prepare(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+    """For `worker.process.serve`."""
+    return DecodeEngine(engine, monotonic), DecodeEnd

@@ -128,3 +128,8 @@ class PrefillEnd(WorkerMailbox):
     def _fail(self) -> None:
         super()._fail()
         self._to_offer |= self._offers.keys()
+
+
+def prepare(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+    """For `worker.process.serve`."""
+    return PrefillEngine(engine, time.monotonic), PrefillEnd

@@ -15,7 +15,7 @@ _SENTENCE_END = re.compile("[.!?]")
 
 
 class Context:
-    """Holds an edit with the words and marks before and behind it, in small letters."""
+    """Holds an edit with the words and marks before and behind it, in small letters. Many rules ask for neither."""
 
     def __init__(self, sentence: str, edit: Proposal, words: VerbWords) -> None:
         self.sentence = sentence
@@ -23,13 +23,24 @@ class Context:
         self.words = words
         self.text_before = sentence[max(0, edit.start - NEAR) : edit.start]
         self.text_after = sentence[edit.end : edit.end + NEAR]
-        self.before_as_written: Sequence[str] = TOKEN.findall(self.text_before)
-        self.before: Sequence[str] = [plain(token) for token in self.before_as_written]
+        self._before: Sequence[str] | None = None
         self._after: Sequence[str] | None = None
 
     @property
+    def before_as_written(self) -> Sequence[str]:
+        """Return the words and marks before the edit."""
+        return TOKEN.findall(self.text_before)
+
+    @property
+    def before(self) -> Sequence[str]:
+        """Return them in small letters."""
+        if self._before is None:
+            self._before = [plain(token) for token in self.before_as_written]
+        return self._before
+
+    @property
     def after(self) -> Sequence[str]:
-        """Return the words and marks behind the edit up to the end of the sentence. Few rules ask for them."""
+        """Return the words and marks behind the edit up to the end of the sentence."""
         if self._after is None:
             text = _SENTENCE_END.split(self.text_after, 1)[0]
             self._after = [plain(token) for token in TOKEN.findall(text)]

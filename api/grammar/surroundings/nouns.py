@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from api.grammar import word_sets
 from api.grammar.surroundings.context import Context, is_mark
-from api.grammar.verb_words import parts_of
+from api.grammar.verb_words import parts_of, plain
 
 _ARTICLES = frozenset("a an the my your his her its our their every no".split())
 _NOUNS = frozenset(["can", "will", "might", "must", "may"])
@@ -59,7 +59,7 @@ def is_of_no_modal(context: Context) -> bool:
     if len(written) == 2 and written[0] in _NAMES and written[1].istitle():  # "Will Carter [play] chess."
         return "?" not in context.sentence[context.edit.end :]
     places = [at for at in range(max(0, len(written) - 4), len(written)) if written[at].lower() in _NOUNS]
-    if "not" in context.before[-1:]:  # "his might not [flies]"
+    if written and plain(written[-1]) == "not":  # "his might not [flies]"
         return False
     return bool(places) and _is_noun(written, places[-1], is_last=places[-1] == len(written) - 1)
 

@@ -12,13 +12,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from api.observe.metrics import goals_of
 from ops.observe.scrape import ScrapeError, metrics_url
 from ops.observe.top import screen
 from ops.observe.top.drawing import Picture
 from ops.observe.top.view import document
 from ops.observe.top.watch import Frame, Watch, read_twice
 from ops.options import RangedType, option, with_settings
+from scheduler.capacity.measure import goals_of
 from scheduler.settings import Range, Settings
 
 _SVG_WIDTH = 100

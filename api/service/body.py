@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from scheduler.errors import InvalidRequest, MalformedJson
 
@@ -21,21 +21,17 @@ _PATHS = {"sentence": "/correct", "sentences": "/correct/batch"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class CorrectionBody(BaseModel):
-    """The body of POST /correct. Its texts are checked below: faster than by pydantic, and with more to say."""
+class RequestOptions(BaseModel):
+    """What a body may hold in addition to its texts."""
 
-    model_config = ConfigDict(frozen=True)
-
-    sentence: StrictStr
     learner_id: StrictStr | None = None
     min_confidence: float = Field(0.0, ge=0, le=1, strict=True)
 
 
-class RequestOptions(Protocol):
-    """What a body may hold in addition to its texts."""
+class CorrectionBody(RequestOptions):
+    """The body of POST /correct. Its texts are checked below: faster than by pydantic, and with more to say."""
 
-    learner_id: str | None
-    min_confidence: float
+    sentence: StrictStr
 
 
 _Body = TypeVar("_Body", bound=BaseModel)

@@ -1,0 +1,172 @@
+"""Corrects many texts as one request. What is wrong with one text, or becomes of it, is said in its place.
+
+A request that is kept may be of one text, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, islice
+from typing import Any, TypeVar
+
+from api.grammar.correction import Correction
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
+from api.service import problems
+from api.service.body import CorrectionBody, RequestOptions, check_sentence, validated
+from api.service.corrector import Corrector, options_of, text_of
+from api.service.exchange import Exchange
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
+from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest
+
+Drafts = Sequence[TextDraft | ServingError]  # one for each text; or why it was refused
+BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
+Content = dict[str, Any]
+Part = TypeVar("Part")
+
+
+class BatchBody(RequestOptions):
+    """The body of POST /correct/batch."""
+
+    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
+    sentences: list[Any]
+
+
+def parse_batch(raw: bytes) -> BatchBody:
+    """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
+    body = validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
+    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
+        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
+        raise InvalidRequest("sentences", found)
+    body.sentences = list(map(_checked_item, count(), body.sentences))
+    return body
+
+
+def _checked_item(index: int, item: Any) -> str | InvalidRequest:
+    if not isinstance(item, str):
+        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
+    try:
+        check_sentence(item)
+    except InvalidRequest as error:
+        return error
+    return item
+
+
+def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> BatchOutcome:
+    """Wait for all answers. Raises what concerns all texts."""
+    exchange.limit_wait(corrector.timeout_s)
+    drafts = drafts_of(corrector, body)
+    return correct_drafts(corrector, exchange, drafts, content_of(body, drafts))
+
+
+def correct_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> BatchOutcome:
+    """As `correct_batch`; the wait has begun."""
+    submit_drafts(corrector, exchange, drafts, content)
+
+    def complete(requests: Sequence[CorrectionRequest]) -> list[Completion]:
+        return corrector.wait(exchange, [request.request_id for request in requests]) if requests else []
+
+    outcomes: list[Correction | ServingError] = []
+    try:
+        for outcome in outcomes_of(corrector, drafts, exchange.requests, complete):
+            if isinstance(outcome, ServingError) and _concerns_all(exchange, outcome):
+                raise outcome
+            outcomes.append(outcome)
+    except BaseException:
+        corrector.mailbox.abandon(exchange)
+        raise
+    return outcomes
+
+
+def drafts_of(corrector: Corrector, body: CorrectionBody | BatchBody) -> list[TextDraft | ServingError]:
+    """One for each text. Raises what is wrong with the whole request, and so with its one text."""
+    if isinstance(body, CorrectionBody):
+        return [corrector.pipeline.prepare_text(body.sentence, body.min_confidence)]
+    texts = body.sentences
+    num_characters = sum(len(text) for text in texts if isinstance(text, str))
+    if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
+        raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
+    drafts = [draft_of(corrector, text, body.min_confidence) for text in corrector.pipeline.in_steps(texts)]
+    num_sentences = sum(map(num_sentences_of, drafts))
+    if num_sentences > MAX_SENTENCES:
+        raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
+    return drafts
+
+
+def draft_of(corrector: Corrector, text: str | ServingError, min_confidence: float = 0.0) -> TextDraft | ServingError:
+    """Why a text was refused takes the place of its draft."""
+    if isinstance(text, ServingError):
+        return text
+    try:
+        return corrector.pipeline.prepare_text(text, min_confidence)
+    except ServingError as error:
+        return error
+
+
+def num_sentences_of(draft: TextDraft | ServingError) -> int:
+    """Of a refused text none is read."""
+    return len(draft.sentences) if isinstance(draft, TextDraft) else 0
+
+
+def content_of(body: CorrectionBody | BatchBody, drafts: Drafts) -> Content:
+    """What is kept of a request: its texts, but of a refused one in a batch the refusal only."""
+    if isinstance(body, CorrectionBody):
+        return text_of(body)
+    texts = zip(body.sentences, drafts, strict=True)
+    items = [problems.problem(draft) if isinstance(draft, ServingError) else text for text, draft in texts]
+    return {"items": items} | options_of(body)
+
+
+def submit_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> None:
+    """Give the sentences of all texts to the queue."""
+    requests: list[CorrectionRequest] = []
+    for number, draft in enumerate(drafts, start=1):
+        answer_id = exchange.request_id if "sentence" in content else f"{exchange.request_id}-{number}"
+        if isinstance(draft, TextDraft):
+            requests += corrector.requests_of(draft, answer_id)
+    try:
+        if requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
+            corrector.enqueue(exchange, content, requests)
+    except InvalidRequest as error:
+        raise InvalidRequest("sentences", str(error)) from None
+
+
+def outcome_of(
+    body: CorrectionBody | BatchBody, outcomes: Iterable[Correction | ServingError]
+) -> Correction | BatchOutcome:
+    """Of a batch all, else the one. Raises it where it is an error."""
+    found = list(outcomes)
+    if isinstance(body, BatchBody):
+        return found
+    if isinstance(found[0], ServingError):
+        raise found[0]
+    return found[0]
+
+
+def outcomes_of(
+    corrector: Corrector,
+    drafts: Drafts,
+    parts: Iterable[Part],
+    complete: Callable[[Sequence[Part]], Sequence[Completion]],
+) -> Iterator[Correction | ServingError]:
+    """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
+    rest = iter(parts)
+    for draft in corrector.pipeline.in_steps(drafts):
+        try:
+            if isinstance(draft, ServingError):
+                raise draft
+            yield corrector.conclude(draft, complete(tuple(islice(rest, len(draft.sentences)))))
+        except ServingError as error:
+            yield error
+
+
+def _concerns_all(exchange: Exchange, error: ServingError) -> bool:
+    """Whether the failure of one text is that of the whole batch: nobody waits any more, or the queue refused it."""
+    if isinstance(error, ShuttingDown):
+        return True
+    if isinstance(error, (Overloaded, DeadlineExceeded)) and not exchange.accepted_s:
+        return True  # the refusal of a single sentence comes while it is waited for
+    return exchange.has_left is not None and exchange.has_left()
+
+
+def _too_much(found: str) -> InvalidRequest:
+    return InvalidRequest("sentences", f"The items of `sentences` {found} Send them in parts.")

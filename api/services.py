@@ -1,0 +1,41 @@
+"""What the site makes once in a process, and hands to the application and to each plug-in around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from api.service.corrector import Corrector
+from api.telemetry.recorder import RequestRecorder
+from scheduler.accounts import Account
+from scheduler.settings import Settings
+from worker.mailbox.protocol import ApiMailbox
+
+if TYPE_CHECKING:
+    from worker.mailbox.observing import Observer
+
+
+class Admit(Protocol):
+    """Whose request it is. Any thread may ask."""
+
+    def __call__(self, environ: Mapping[str, Any], form_key: str = "") -> Account | None:
+        """`form_key`: of a form that has one. None where no keys are asked for. Raises Unauthorized."""
+
+
+def admit_all(environ: Mapping[str, Any], form_key: str = "") -> None:
+    """Without a file of keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Nothing here knows a plug-in: each is given this, and adds itself to the application."""
+
+    settings: Settings
+    corrector: Corrector
+    queue: ApiMailbox
+    observer: Observer
+    recorder: RequestRecorder  # what it records is for the server to write and report
+    admit: Admit = admit_all
+    clock: Callable[[], float] = time.perf_counter  # as that of Exchange
