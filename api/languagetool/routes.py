@@ -110,6 +110,7 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
             exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=whole.route)
             exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
             exchange.allowed_s, exchange.until_s = whole.allowed_s, whole.until_s
+            exchange.is_own_deadline = whole.is_own_deadline
         outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
         services.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:

@@ -58,6 +58,7 @@ class Exchange(Submission):
 
     def limit_wait(self, timeout_s: float) -> None:
         """The wait begins, and the server allows so much of it."""
+        self.is_own_deadline = self.allowed_s is not None and self.allowed_s < timeout_s
         self.allowed_s = timeout_s if self.allowed_s is None else min(self.allowed_s, timeout_s)
         self.until_s = time.monotonic() + self.allowed_s
 

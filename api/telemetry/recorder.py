@@ -20,6 +20,7 @@ from scheduler.observations import TIME_BUCKETS_S, Histogram
 from scheduler.settings import Settings
 
 E2E = "e2e_request_latency"
+OWN_DEADLINE = "own_deadline"  # of answers with 504, those of a time that the client chose
 HTTP = "http"  # of fields "http:<route>:<status>"
 DROPPED = "log_lines_dropped"
 KEY, KEY_TOKENS = "key", "key_tokens"  # of fields "key:<name>:<status>", "key_tokens:<name>"
@@ -43,6 +44,8 @@ class Tallies:
         slug, account, status = exchange.slug, exchange.account, exchange.status
         with self._lock:
             self._counts[f"{HTTP}:{exchange.route}:{status}"] += 1
+            if status == 504 and exchange.is_own_deadline:
+                self._counts[OWN_DEADLINE] += 1
             if exchange.is_shed or (slug in _BEFORE_THE_QUEUE and exchange.route in _CORRECTIONS):
                 self._counts[f"{REJECTED}:{slug}"] += 1
             if account is not None:

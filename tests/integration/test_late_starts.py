@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from scheduler.messages import FinishReason, FreeCapacity
+from tests.mailbox_house import a_bare_submission, a_request
 from tests.scripted_queue import ScriptedQueue
+from worker.mailbox.connection import script
+from worker.mailbox.protocol import READY_WITHIN_S
+from worker.mailbox.replies import status_of
 
 
 def counts(queue: ScriptedQueue) -> dict[str, float]:
@@ -38,3 +47,22 @@ def test_a_worker_of_an_earlier_version_says_nothing_of_its_time(queue: Scripted
     queue.accept("tight", within_s=0.9)
 
     assert queue.drain("w", num_held=1, service_s="") == ["tight"]
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["the client's", "the server's"])
+def test_only_a_deadline_that_the_server_set_is_a_failure_when_it_is_missed(queue: ScriptedQueue, is_own: bool) -> None:
+    for name in ("waits", "runs", "is left"):
+        wanted = replace(a_bare_submission([a_request(name.split()[0])], within_s=1.0), may_be_known=False)
+        wanted.is_own_deadline = is_own
+        queue.send([wanted])
+    queue.drain("w", FreeCapacity(50))
+    queue.now_s = 2.0
+    queue.run(script("report", "api", 1, "1", "http:/correct:504", 3, *(("own_deadline", 3) if is_own else ())))
+
+    queue.cancel("is", FinishReason.EXPIRED)
+    queue.finish("w", "waits", reason=FinishReason.EXPIRED)
+    queue.drain("w")
+
+    now, status = queue.observe().now, status_of(queue.run(script("status", READY_WITHIN_S)))
+    assert queue.observe().counts["expired"] == 3
+    assert (now.failed, now.errors, status.num_failed) == ((0, 0, 0) if is_own else (3, 3, 3))

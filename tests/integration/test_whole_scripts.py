@@ -84,15 +84,6 @@ def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fa
     queue.observe()
 
 
-def test_a_report_of_more_numbers_than_lua_unpacks_is_added_up_once(queue: ScriptedQueue) -> None:
-    words = [word for number in range(10_000) for word in (f"field-{number}", number)]
-
-    for _ in range(2):  # the reply to the first was lost
-        queue.run(script("report", "process", 1, "1", *words))
-
-    assert queue.client.hmget("miniserve:totals", "field-1", "field-9999") == [b"1", b"9999"]
-
-
 def packets(worker: str) -> dict[str, Command]:
     """One of each script that writes, and OBSERVE, for the queue of the test below."""
     new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)

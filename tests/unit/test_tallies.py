@@ -134,3 +134,16 @@ def test_metrics_hold_nothing_that_somebody_sent(client: FlaskClient) -> None:
     client.get("/Zanzibar", headers={"X-Request-ID": "Zanzibar"})
 
     assert b"Zanzibar" not in client.get("/metrics").data
+
+
+@pytest.mark.parametrize(("asked_s", "num_own"), [(None, 0), (60.0, 0), (0.001, 1)])
+def test_a_missed_deadline_is_its_clients_own_where_it_is_below_the_servers(
+    asked_s: float | None, num_own: int
+) -> None:
+    tallies, exchange = Tallies(), Exchange("id", route="/correct", allowed_s=asked_s)
+    exchange.limit_wait(30.0)
+    exchange.status = 504
+
+    tallies.note_response(exchange)
+
+    assert tallies.totals().get("own_deadline", 0) == num_own

@@ -32,7 +32,7 @@ WATCH: Command = ("SET", "miniserve:watched", 1, "EX", 3)  # said once a second 
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
 _REGISTER_S = 0.95  # somewhat less than the second that four beats take
-_MOST_FIELDS = 2000  # of a report
+_MOST_FIELDS = 2000  # of a report: Lua's unpack fails near 8,000 words
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 

@@ -91,6 +91,7 @@ class Submission:
     limits: str = ""  # of that client: requests and tokens a second, 0 for none; '' without
     requests: tuple[CorrectionRequest, ...] = ()  # its jobs, in order
     within_s: float | None = None  # its answers are of no use later
+    is_own_deadline: bool = False  # the client chose that, below what the server allows
     may_be_known: bool = True  # else all its ids are random and were never sent
 
     is_joined: bool = field(default=False, init=False)  # to an earlier request with its key

@@ -23,9 +23,9 @@ local function store(id, payload, ttl)
     call('DEL', 'rq:job:' .. id)
     return false
   end
-  call('EXPIRE', 'rq:job:' .. id, ttl)
+  call('EXPIRE', 'rq:job:' .. id, ttl + SPARE_S)
   call('XADD', 'rq:results:' .. id, '*', 'type', 1, 'worker_name', worker, 'return_value', payload)
-  call('EXPIRE', 'rq:results:' .. id, ttl)
+  call('EXPIRE', 'rq:results:' .. id, ttl + SPARE_S)
   local entries = ended.finished or {}
   ended.finished, entries[#entries + 1] = entries, until_s(ttl)
   entries[#entries + 1] = id

@@ -1,4 +1,4 @@
--- BEAT: renew this worker's lease, and take the work of dead workers back.
+-- BEAT: renew this worker's lease, take the work of dead workers back, and forget the answers whose time is over.
 -- ARGV: worker, lease s, seconds since its last iteration.
 -- Returns { lost lease, number of requests taken back, somebody watches, suspended }
 local worker, lease_s, idle_s = unpack(ARGV)
@@ -16,6 +16,17 @@ if had_lease and tonumber(had_lease) > now then
     taken_back = taken_back + take_from(dead, true)
     unregister(dead)
   end
+end
+
+local MOST_OVER = 2000 -- of one beat: some ms
+local over, keys = call('ZRANGEBYSCORE', registry_of('finished'), '-inf', now, 'LIMIT', 0, MOST_OVER), {}
+for _, id in ipairs(over) do
+  keys[#keys + 1] = job_key(id)
+  keys[#keys + 1] = 'rq:results:' .. id
+end
+if #over > 0 then
+  in_slices('DEL', 'miniserve:nothing', keys)
+  call('ZREMRANGEBYRANK', registry_of('finished'), 0, #over - 1)
 end
 close()
 return { had_lease and 0 or 1, taken_back, call('EXISTS', 'miniserve:watched'), call('EXISTS', SUSPENDED) }

@@ -18,7 +18,8 @@
 --                                       limited); its length is the number of accepted, unfinished requests
 --   miniserve:rates               HASH  worker -> reserved tokens/s that it can finish, and its role
 --   miniserve:counts              HASH  of all time: accepted, and how they ended (done, failed, cancelled, expired,
---                                       removed); the difference is the length of the reservations. done_length: those of
+--                                       removed); the difference is the length of the reservations. expired_own: of the expired, by a
+--                                       time that their client chose. done_length: those of
 --                                       the done that were cut. stay_us: the time all that ended had been in the system.
 --                                       refused_full, refused_late, refused_share: HTTP requests; refused_sentences: their
 --                                       jobs.
@@ -43,6 +44,7 @@ local LEASES, RESERVATIONS, COUNTS = 'miniserve:leases', 'miniserve:reservations
 local MOST_TOKENS = 1e6 -- of a job: more than any worker has would keep all others waiting
 local WIP_TTL_S = 3600 -- RQ's own cleanup fails what stays longer; our leases act within seconds, so this never counts
 local MOST_BYTES = 4 * 1048576 -- of the jobs that a script hands over: nobody else is served meanwhile
+local SPARE_S = 60 -- beats forget what was answered; Redis would do it so much later, at ten times the cost
 local SLICE = 1000 -- Lua's unpack fails near 8,000 values
 
 -- A key of ours that somebody has given another type is put away by the first command that meets it: what was lost with it

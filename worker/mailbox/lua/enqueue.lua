@@ -112,7 +112,10 @@ local function attach(wanted, job, channel)
   local known, reply_to, deadline, fields = read(job.id, 'deadline', 'worker_name'), job.reply_to, wanted.deadline, {}
   local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
   -- Somebody waits for it longer now, or without end.
-  if known.deadline and (deadline == '' or tonumber(deadline) > (number(known.deadline) or 0)) then set('deadline', deadline) end
+  if known.deadline and (deadline == '' or tonumber(deadline) > (number(known.deadline) or 0)) then
+    set('deadline', deadline)
+    set('own_deadline', wanted.is_own_deadline and 1 or '')
+  end
   if wanted.streams then set('streams', 1) end -- from its next start on
   if reply_to == '' then -- the last one has just left, and the worker may not know it yet
     set('cancel_requested', '')
@@ -149,7 +152,8 @@ local function accept(wanted)
     else
       if wanted.may_be_known then release(job.id) end -- of a job that was deleted by hand a moment ago
       write_job(job, wanted, channel)
-      call('HSET', job_key(job.id), 'special', 1, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '')
+      call('HSET', job_key(job.id), 'special', 1, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
+        'own_deadline', wanted.is_own_deadline and 1 or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
         call('PERSIST', job_key(job.id))
         call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group')

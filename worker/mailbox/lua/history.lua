@@ -22,7 +22,7 @@ local function moment(now)
   local row = { accepted = sums.accepted or 0, ended = 0 }
   row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
-  row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0)
+  row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0) - (sums.expired_own or 0)
   row.iterations, row.stages, row.replies, row.errors = {}, { redis_cpu = 0 }, 0, 0
   local sums_of = { iteration = row.iterations, stage = row.stages }
   local totals = hash_of(TOTALS)
@@ -35,6 +35,7 @@ local function moment(now)
     class = class and (class == '2' and 'replies' or 'errors')
     if class then row[class] = row[class] + (number(text) or 0) end
   end
+  row.errors = math.max(0, row.errors - (number(totals.own_deadline) or 0)) -- a time that the client chose was too short
   for seconds in string.gmatch(info_of('cpu'), 'used_cpu_%l+_main_thread:([%d.]+)') do
     row.stages.redis_cpu = row.stages.redis_cpu + seconds
   end

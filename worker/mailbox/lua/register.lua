@@ -45,7 +45,7 @@ for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do
 end
 for owner, ids in pairs(ids_of) do requeue(ids, owner) end
 
-for _, status in ipairs({ 'finished', 'failed', 'canceled' }) do
+for _, status in ipairs({ 'failed', 'canceled' }) do
   call('ZREMRANGEBYSCORE', registry_of(status), '-inf', now)
 end
 

@@ -3,16 +3,13 @@
 local process, serial, is_api = unpack(ARGV, 1, 3)
 local key = 'miniserve:reported:' .. process
 if (number(call('GET', key)) or 0) < tonumber(serial) then
-  local sums = {}
+  local fields, sums = {}, {}
+  for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
+  local known = #fields > 0 and fields_of(TOTALS, unpack(fields)) or {}
   -- All are added up before the first is written: a bad one would leave a half, to be added again and again.
-  for first = 4, #ARGV, 2 * SLICE do
-    local stop, fields = math.min(first + 2 * SLICE - 1, #ARGV), {}
-    for at = first, stop, 2 do fields[#fields + 1] = ARGV[at] end
-    local known = fields_of(TOTALS, unpack(fields))
-    for at = first, stop, 2 do
-      sums[#sums + 1] = ARGV[at]
-      sums[#sums + 1] = string.format('%.17g', (number(known[ARGV[at]]) or 0) + tonumber(ARGV[at + 1]))
-    end
+  for at = 4, #ARGV, 2 do
+    sums[#sums + 1] = ARGV[at]
+    sums[#sums + 1] = string.format('%.17g', (number(known[ARGV[at]]) or 0) + tonumber(ARGV[at + 1]))
   end
   in_slices('HSET', TOTALS, sums)
   call('SET', key, serial, 'EX', 3600)

@@ -173,10 +173,13 @@ end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
 local function cancel_job(id, why, place)
-  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to')
+  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'own_deadline')
   local reservation = call('HGET', RESERVATIONS, id)
   local is_expired = why == 'expired'
-  if is_expired and reservation then count('expired_' .. place) end
+  if is_expired and reservation then
+    count('expired_' .. place)
+    if job.own_deadline then count('expired_own') end -- its client chose a time below the server's
+  end
   settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
     accepted_at = job.accepted_at, request = job.request, reservation = reservation, fields = is_expired and { 'expired', 1 } })
   queue_publish(job.reply_to, '-' .. id)

@@ -14,15 +14,15 @@ for _, worker in ipairs(call('ZRANGE', LEASES, 0, -1)) do
   end
 end
 if not (roles.all or roles.prefill and roles.decode) then num_live = 0 end -- one pool alone answers nobody
-local sums = counts('reserved_tokens', 'done', 'failed', 'expired', 'service_rate')
+local sums = counts('reserved_tokens', 'done', 'failed', 'expired', 'expired_own', 'service_rate')
 return {
   num_live,
   num_queued(),
-  sums.reserved_tokens or 0,
+  sums.reserved_tokens,
   call('HLEN', RESERVATIONS),
-  sums.done or 0,
-  (sums.failed or 0) + (sums.expired or 0),
-  tostring(sums.service_rate or 0),
+  sums.done,
+  sums.failed + sums.expired - sums.expired_own,
+  tostring(sums.service_rate),
   worst,
   call('EXISTS', SUSPENDED),
 }
