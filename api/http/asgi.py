@@ -29,7 +29,7 @@ MAX_FIELD_BYTES = 8190  # of a header
 _THREADS = 256  # requests of Flask at once
 _REFUSAL_EVERY_S = 0.001  # one takes a fifth of it
 _MOST_REFUSED = 8  # in one iteration of the loop
-_TOO_LONG_EVERY_S = 0.004  # of a body declared too long: it is lingered on
+TOO_LONG_EVERY_S = 0.004  # of a body declared too long: it is lingered on
 _ROUTE = "/correct"
 _READING = ("/correct", "/correct/batch", "/v2/check")
 _NATIVE_PROBES = ("/healthz", "/readyz")
@@ -111,7 +111,7 @@ class Turns:
             loop.call_at(self._free_s, self._go_on, loop)
 
 
-class _Client:
+class ReadingClient:
     """Keeps the protocol `Client` of api/http/correct.py."""
 
     __slots__ = ("_connection", "_receive", "_turns", "when_left")
@@ -129,7 +129,7 @@ class _Client:
         try:
             declared = request_input.check_length(environ, limit_bytes)
         except ServingError:
-            await self._turns.wait(_TOO_LONG_EVERY_S)
+            await self._turns.wait(TOO_LONG_EVERY_S)
             raise
         body = await self.read(limit_bytes)
         request_input.check_body(environ, body, declared, limit_bytes)
@@ -188,7 +188,7 @@ class AsgiApi:
                 connection.cycle.keep_alive = False
                 await self._send(connection, {}, self._refusal(error, path), send)
                 return
-            client = _Client(connection, receive, self._turns)
+            client = ReadingClient(connection, receive, self._turns)
             if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
                 exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
                 await self._send(
@@ -224,7 +224,7 @@ class AsgiApi:
         connection.release()
 
     async def _pass_on(
-        self, scope: Scope, environ: dict[str, Any], client: _Client, receive: Receive, send: Send
+        self, scope: Scope, environ: dict[str, Any], client: ReadingClient, receive: Receive, send: Send
     ) -> None:
         """To Flask."""
         connection = scope["state"]["connection"]
@@ -233,7 +233,7 @@ class AsgiApi:
         # Who asks whether to send a body is told by the view that reads it.
         path_reads = scope["path"] in _READING and "HTTP_EXPECT" not in environ
         if declared is not None and declared > limit_bytes:
-            await self._turns.wait(_TOO_LONG_EVERY_S)
+            await self._turns.wait(TOO_LONG_EVERY_S)
         elif path_reads and declared != 0 and not self._api.corrections.may_refuse_unread(environ):
             try:
                 body = await client.read(limit_bytes)

@@ -108,6 +108,23 @@ def test_after_a_refusal_the_queue_is_known_to_be_full_without_asking(
     assert isinstance(known, QueueFull) and "1 of 1 requests" in str(known)
 
 
+def test_while_twice_the_queue_waits_to_be_let_in_nobody_else_asks(house: RedisHouse, redis_url: str) -> None:
+    api = house.api(MailboxLimits(max_requests=4))
+    api.submit_recorded(a_record("first", "key"), [a_request("first")])  # with a key: accepted on return
+
+    with Redis.from_url(redis_url) as client:
+        client.client_pause(30_000, all=False)
+        num_asking = 0
+        while (known := api.known_refusal()) is None and num_asking < 300:
+            api.submit_recorded(a_record(f"{num_asking}"), [a_request(f"{num_asking}")])
+            num_asking += 1
+        client.client_unpause()
+    eventually(lambda: api.observe().counts.get("refused_full") == num_asking - 3)
+
+    assert 8 <= num_asking < 300, "more than the eight are in the packet that was sent before"
+    assert isinstance(known, QueueFull) and known.retry_after_s >= 1
+
+
 def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house: RedisHouse, redis_url: str) -> None:
     api = house.api(MailboxLimits(max_requests=16, max_tokens=10_000))
     api.submit_recorded(a_record("2-0", "key 0", client="2"), [a_request("2-0")])  # with a key: accepted on return

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
+from types import SimpleNamespace
 
 import pytest
 from flask.testing import FlaskClient
 
-from api.http.asgi import Turns
+from api.http import asgi
+from api.http.asgi import ReadingClient, Turns
+from api.server import serving
 from api.telemetry.line_writer import STDERR
-from scheduler.errors import QueueFull
+from scheduler.errors import BodyTooLarge, QueueFull
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 
@@ -109,6 +113,42 @@ def test_refusals_take_turns_however_many_wait() -> None:
     assert len(gone) == 50
     # Later on a busy machine, and never earlier; a millisecond is how exact the clock of an event loop is.
     assert all(each >= began_s + 0.01 * at - 0.001 for at, each in enumerate(gone))
+
+
+def test_bodies_that_are_declared_too_long_are_refused_one_after_the_other() -> None:
+    async def refuse_all() -> float:
+        turns, loop = Turns(), asyncio.get_running_loop()
+        connection = SimpleNamespace(when_left=None)
+        clients = [ReadingClient(connection, None, turns) for _ in range(10)]
+        began_s = loop.time()
+        refusals = await asyncio.gather(
+            *[client.read_body({"CONTENT_LENGTH": "2048"}, 1024) for client in clients], return_exceptions=True
+        )
+        assert [type(refusal) for refusal in refusals] == [BodyTooLarge] * 10
+        return loop.time() - began_s
+
+    assert asyncio.run(refuse_all()) >= 9 * asgi.TOO_LONG_EVERY_S - 0.001  # never earlier
+
+
+def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    num_waiting, most = 0, 0
+
+    def wait(_: float) -> None:
+        nonlocal num_waiting, most
+        num_waiting += 1
+        most = max(most, num_waiting)
+        threading.Event().wait(0.002)
+        num_waiting -= 1
+
+    monkeypatch.setattr(serving, "time", SimpleNamespace(sleep=wait))
+    threads = [threading.Thread(target=serving.let_others_go_first) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    serving.let_others_go_first()  # the main thread has the event loop, and waits for nobody
+
+    assert (most, num_waiting) == (1, 0)
 
 
 def test_who_leaves_while_it_waits_for_its_refusal_holds_nobody_up() -> None:

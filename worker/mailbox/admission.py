@@ -39,12 +39,12 @@ class KnownRefusals:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[str, tuple[float, Words]] = {}  # by client, '' for all: until when, and the words
-        self._full_s = 0.0  # when the queue was full
+        self._known: dict[str, tuple[float, Words]] = {}  # by client: until when, and the words
+        self._full, self._full_s = _NOTHING, 0.0  # the same of the queue, and when it was full
         self._num_ended = self._num_asked = 0  # since then
 
-    def note(self, words: Words, holds_s: float, client: str = "") -> QueueFull | RateLimited:
-        """Note that what was just refused to this client, or to all, will be for so long. Return the refusal."""
+    def note(self, words: Words, holds_s: float, client: str) -> QueueFull | RateLimited:
+        """Note that what was just refused to this client will be for so long. Return the refusal."""
         if len(self._known) >= _MOST_CLIENTS:
             self._known.clear()
         self._known[client] = self._clock() + holds_s, words
@@ -52,8 +52,10 @@ class KnownRefusals:
 
     def note_full(self, words: Words) -> QueueFull | RateLimited:
         """Note that the queue has no room for anything. Return the refusal."""
-        self._num_ended, self._num_asked, self._full_s = 0, 0, self._clock()
-        return self.note(words, FULL_HOLDS_S)
+        now = self._clock()
+        self._full, self._full_s = (now + FULL_HOLDS_S, words), now
+        self._num_ended = self._num_asked = 0
+        return words()
 
     def note_end(self) -> None:
         """A request of this process has left the queue."""
@@ -62,11 +64,11 @@ class KnownRefusals:
     def refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         """The refusal of a request of this client that comes now; None where this one is to ask Redis."""
         now = self._clock()
-        for whose in (client, "") if client else ("",):
-            until_s, words = self._known.get(whose, _NOTHING)
-            if now < until_s and (whose or not self._may_ask(now)):
-                return words()
-        return None
+        until_s, words = self._known.get(client, _NOTHING)
+        if now < until_s:
+            return words()
+        until_s, words = self._full
+        return words() if now < until_s and not self._may_ask(now) else None
 
     def _may_ask(self, now: float) -> bool:
         if self._num_asked >= self._num_ended + int((now - self._full_s) / _ASK_AFTER_S) ** 2:
@@ -111,6 +113,13 @@ def queue_full(requests: int, tokens: int, tokens_per_s: float, limits: MailboxL
         f"The queue holds {requests:,} of {limits.max_requests:,} requests and {tokens:,} of {limits.max_tokens:,} "
         f"reserved tokens; try again in {seconds} s.",
         seconds,
+    )
+
+
+def too_many_asking(max_requests: int) -> QueueFull:
+    """The queue has not said yet that it is full, and nearly all that ask it now will be refused."""
+    return QueueFull(
+        f"Many more requests than the queue holds ({max_requests:,}) ask it now; try again.", spread_s(1.0)
     )
 
 

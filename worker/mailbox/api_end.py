@@ -41,6 +41,7 @@ SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
 _MOST_LOOK_UPS = 256  # in one command
+_MOST_ASKING = 2  # queues: what is refused for its client's share takes no place from others
 
 
 class RedisApiMailbox(WaitingMailbox):
@@ -80,7 +81,11 @@ class RedisApiMailbox(WaitingMailbox):
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
-        return None if self._is_closed else self._refusals.refusal(client)
+        if self._is_closed:
+            return None
+        if self._ends is not None and self._sender.num_waiting >= _MOST_ASKING * self._limits.max_requests:
+            return admission.too_many_asking(self._limits.max_requests)
+        return self._refusals.refusal(client)
 
     def abandon(
         self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None

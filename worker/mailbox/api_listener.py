@@ -17,7 +17,7 @@ from worker.mailbox.line import ResponseError
 logger = logging.getLogger(__name__)
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_PAUSE_S = 0.05
 
 
 class Listener:
@@ -43,7 +43,6 @@ class Listener:
         self._on_poll = on_poll
         self._subscribed = threading.Event()
         self._is_stopped = False
-        self._pause_s = _FIRST_PAUSE_S
         self._descriptor = -1
         self._lost_s = time.monotonic()  # when the subscription was last lost
         self._error: BaseException | None = None  # which broke it
@@ -71,21 +70,17 @@ class Listener:
 
     def _connect(self) -> None:
         if not self._is_stopped:
-            self._loop.run_in_executor(None, self._open).add_done_callback(lambda _: self._note_open())
+            self._loop.run_in_executor(None, self._open).add_done_callback(self._note_open)
 
     def _open(self) -> None:
         """In a thread."""
-        try:
-            self._line.connect()
-            subscribe: Any = "SUBSCRIBE", self._channel
-            self._line.send(pack_command(subscribe))
-            self._error = None
-        except (ResponseError, OSError) as error:
-            self._error = error
+        self._line.connect()
+        subscribe: Any = "SUBSCRIBE", self._channel
+        self._line.send(pack_command(subscribe))
 
-    def _note_open(self) -> None:
-        if self._error is not None:
-            self._lose(self._error)
+    def _note_open(self, opening: asyncio.Future[None]) -> None:
+        if error := opening.exception():
+            self._lose(error)
             return
         self._descriptor = self._line.descriptor
         self._loop.add_reader(self._descriptor, self._receive)
@@ -105,7 +100,6 @@ class Listener:
             self._hear(payload)
         elif kind == b"subscribe":
             self._subscribed.set()
-            self._pause_s = _FIRST_PAUSE_S  # a subscription that lasted starts over quickly
             self._on_poll(0.0)
 
     def _hear(self, payload: bytes) -> None:
@@ -124,8 +118,7 @@ class Listener:
             if not self._is_stopped:
                 logger.warning("the subscription to answers broke; subscribing again: %s", error)
         if not self._is_stopped:
-            self._loop.call_later(self._pause_s, self._connect)
-            self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+            self._loop.call_later(_PAUSE_S, self._connect)
 
     def _forget(self) -> None:
         if self._descriptor >= 0:

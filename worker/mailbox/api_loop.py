@@ -13,9 +13,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from worker.mailbox.connection import Command, RedisConnection, checked, script
@@ -103,6 +102,10 @@ class Sender:
             self._calls.append(call)
             self._wake_up()
 
+    @property
+    def num_waiting(self) -> int:
+        return len(self._calls)
+
     def stop(self) -> None:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + LAST_CALLS_S
@@ -128,22 +131,17 @@ class Sender:
             self._send_next()
         else:
             self._is_due = True
-            self._loop.run_in_executor(None, self._open).add_done_callback(lambda _: self._note_open())
+            self._loop.run_in_executor(None, self._connection.open).add_done_callback(self._note_open)
 
-    def _open(self) -> None:
-        """In a thread."""
-        with suppress(MailboxDown):  # `last_error` has it
-            self._connection.open()
-
-    def _note_open(self) -> None:
+    def _note_open(self, opening: asyncio.Future[None]) -> None:
         self._is_due = False
-        if self._connection.is_open:
+        if (error := opening.exception()) is None:
             self._descriptor = self._connection.descriptor
             self._loop.add_reader(self._descriptor, self._receive)
             self._send_next()
         else:
             calls, self._calls = list(self._calls), deque()
-            self._try_again(calls, self._connection.last_error or MailboxDown("Redis does not answer"))
+            self._try_again(calls, error)
 
     def _send_next(self) -> None:
         packet = self._next_packet()
@@ -164,9 +162,12 @@ class Sender:
             self._break_off(error)
         except Exception:  # nothing must end what all requests go through
             logger.exception("a packet could not be sent")
-            self._end(MailboxDown("a packet could not be sent"))
+            self._forget()
+            for call in chain.from_iterable(self._finish_packet()):
+                _settle(call, MailboxDown("a packet could not be sent"), "")
         else:
-            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._time_out)
+            late = MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s")
+            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._break_off, late)
 
     def _next_packet(self) -> list[tuple[Call | Submission, Command]]:
         """What waits and fits into one, each with its words."""
@@ -212,19 +213,10 @@ class Sender:
             self._timer = None
         return groups
 
-    def _time_out(self) -> None:
-        self._break_off(MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s"))
-
     def _break_off(self, error: MailboxDown) -> None:
         """Whether the packet has run is not known."""
         self._forget()
-        self._try_again([call for group in self._finish_packet() for call in group], error)
-
-    def _end(self, error: MailboxDown) -> None:
-        self._forget()
-        for group in self._finish_packet():
-            for call in group:
-                _settle(call, error, "")
+        self._try_again(list(chain.from_iterable(self._finish_packet())), error)
 
     def _forget(self) -> None:
         """Close the connection."""
@@ -233,7 +225,7 @@ class Sender:
             self._descriptor = -1
         self._connection.close()
 
-    def _try_again(self, calls: list[Call | Submission], error: MailboxDown) -> None:
+    def _try_again(self, calls: list[Call | Submission], error: BaseException) -> None:
         now = time.monotonic()
         for call in reversed(calls):
             if self._stop_at_s is not None or now >= call.give_up_at_s:

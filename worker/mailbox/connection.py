@@ -139,7 +139,6 @@ class RedisConnection:
         self._line = new_line(where)
         self._is_open = False
         self._num_expected = 0  # replies to what was sent
-        self.last_error: MailboxDown | None = None
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
 
     def ask(self, *commands: Command) -> list[Any]:
@@ -231,8 +230,7 @@ class RedisConnection:
 
     def _broken(self, why: object) -> MailboxDown:
         self.close()
-        self.last_error = MailboxDown(str(why))
-        return self.last_error
+        return MailboxDown(str(why))
 
     def _open(self) -> None:
         self._line.disconnect()
