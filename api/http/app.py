@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 import time
 from functools import partial
-from typing import Any
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -20,7 +19,7 @@ from api.http import request_input
 from api.http.correct import CorrectionEndpoint
 from api.http.replies import Reply, error_reply, json_reply
 from api.service.exchange import Exchange
-from api.service.readiness import Readiness, check_status, ready_document
+from api.service.readiness import Readiness
 from api.services import Services
 from scheduler.errors import MethodNotAllowed, NotFound
 from worker.mailbox.protocol import Reports
@@ -32,19 +31,13 @@ class Api(Flask):
     services: Services
     corrections: CorrectionEndpoint
     reports: list[Reports]  # for the server to send with those of the recorder; plug-ins add theirs
-    readiness: Readiness | None = None  # of a server that watches the queue itself
-
-    def ready_document(self) -> dict[str, Any]:
-        """The body of GET /readyz. Raises NotReady, ShuttingDown."""
-        if self.readiness is not None:
-            return self.readiness.document()
-        return ready_document(check_status(self.services.queue.status()))
+    readiness: Readiness
 
 
 def create_app(services: Services) -> Api:
     """The application without plug-ins; opens nothing by itself."""
     app = Api("api", static_folder=None)
-    app.services, app.reports = services, []
+    app.services, app.reports, app.readiness = services, [], Readiness(services.queue.status)
     endpoint = app.corrections = CorrectionEndpoint(services)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names
@@ -62,7 +55,7 @@ def create_app(services: Services) -> Api:
 
     @app.get("/readyz")
     def readyz() -> Reply:
-        return json_reply(app.ready_document())
+        return json_reply(app.readiness.document())
 
     return app
 

@@ -37,6 +37,8 @@ _NATIVE_PROBES = ("/healthz", "/readyz")
 Scope = dict[str, Any]
 Receive = Callable[[], Any]
 Send = Callable[[dict[str, Any]], Any]
+# Called before anything of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
+Enter = Callable[[Any, dict[str, Any]], Callable[[], None] | None]
 
 
 def _raw(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
@@ -163,15 +165,13 @@ class ReadingClient:
 class AsgiApi:
     """Used in one event loop."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, enter: Enter = lambda *_: None, closes: Callable[[], bool] = lambda: False) -> None:
+        """`closes`: whether connections are to be closed behind their answers."""
+        self._api, self._enter, self._closes = api, enter, closes
         flask: Any = api.wsgi_app
         self._flask: Any = WSGIMiddleware(flask, workers=_THREADS)
         self._turns = Turns()
         self.num_in_flight = 0
-        self.closes: Callable[[], bool] = lambda: False  # whether connections are to be closed behind their answers
-        # Before anything of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
-        self.enter: Callable[[Any, dict[str, Any]], Callable[[], None] | None] = lambda *_: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method, connection = scope["path"], scope["method"], scope["state"]["connection"]
@@ -183,7 +183,7 @@ class AsgiApi:
                 if path in _NATIVE_PROBES and method == "GET" and "HTTP_X_REQUEST_ID" not in environ:
                     await self._send(connection, environ, self.probe(path), send)
                     return
-                leave = self.enter(connection, environ)
+                leave = self._enter(connection, environ)
             except ServingError as error:
                 connection.cycle.keep_alive = False
                 await self._send(connection, {}, self._refusal(error, path), send)
@@ -204,7 +204,7 @@ class AsgiApi:
     def probe(self, path: str) -> Reply:
         exchange = Exchange(secrets.token_hex(16))
         try:
-            reply = json_reply({"status": "ok"} if path == "/healthz" else self._api.ready_document())
+            reply = json_reply({"status": "ok"} if path == "/healthz" else self._api.readiness.document())
         except ServingError as error:
             reply = error_reply(exchange, error)
         reply.headers.append(("X-Request-ID", exchange.request_id))
@@ -214,7 +214,7 @@ class AsgiApi:
         return refusal(self._api, error, path.startswith("/v2/"))
 
     async def _send(self, connection: Any, environ: dict[str, Any], reply: Reply, send: Send) -> None:
-        connection.before_answer(self.closes(), request_input.declared_length(environ))
+        connection.before_answer(self._closes(), request_input.declared_length(environ))
         if connection.takes_whole_answers:
             connection.answer(written(reply, connection.server_state.default_headers, connection.cycle.keep_alive))
             return
@@ -252,7 +252,7 @@ class AsgiApi:
         async def send_with_headers(message: dict[str, Any]) -> None:
             """The head leaves with the first bytes of the body, in one packet."""
             if message["type"] == "http.response.start":
-                connection.before_answer(self.closes(), declared)
+                connection.before_answer(self._closes(), declared)
                 headers = message["headers"]
                 headers.extend(_SECURITY[:1] if _KEPT in headers else _SECURITY)
                 await send(message)

@@ -34,7 +34,7 @@ def add(app: Api, services: Services) -> None:
         def is_over() -> bool:
             if has_left is not None and has_left():
                 return True
-            if app.readiness is not None and app.readiness.is_stopping:
+            if app.readiness.is_stopping:
                 return True
             try:
                 services.admit(environ)  # a key may have been revoked meanwhile

@@ -23,7 +23,6 @@ from api.http.app import Api
 from api.http.asgi import AsgiApi, refusal, written
 from api.server.acceptor import Acceptor
 from api.server.connections import RETRY_S, Places, num_connections
-from api.service.readiness import Readiness
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull, ServingError
 from scheduler.urls import hide_password
@@ -52,14 +51,13 @@ class Serving:
         settings = api.services.settings
         self.max_body_bytes, self.keep_alive_s = settings.max_body_bytes, settings.keep_alive_s
         self._api = api
-        self._asgi = AsgiApi(api)
+        self._asgi = AsgiApi(api, self._enter, lambda: self.is_stopping or self.places.are_scarce)
         self.places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
-        self._asgi.enter = self._enter
-        self._asgi.closes = lambda: self.is_stopping or self.places.are_scarce
         told = api.services.recorder.tallies.totals, api.reports
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
-        self._readiness = api.readiness = Readiness(self._look, lambda: self.places.is_full)
+        self._readiness = api.readiness
+        self._readiness.begin(self._look, lambda: self.places.is_full)
         self._tasks: set[asyncio.Task[None]] = set()
         self._uvicorns: dict[int, Any] = {}
 

@@ -38,27 +38,21 @@ def check_status(status: MailboxStatus) -> MailboxStatus:
     return status
 
 
-def ready_document(status: MailboxStatus, failing_share: float = 0.0) -> dict[str, Any]:
-    """The body of GET /readyz."""
-    document: dict[str, Any] = {"status": "ready"}
-    if failing_share > DEGRADED_ABOVE:
-        document = {"status": "degraded", "detail": f"{failing_share:.0%} of the answers fail: see answers-failing."}
-    document |= {"live_workers": status.live_workers, "queue_depth": status.queue_depth}
-    return document | ({"batch_invariance": status.batch_invariance} if status.batch_invariance else {})
-
-
 class Readiness:
-    """`watch` is the target of a thread; any thread may call the rest."""
+    """Where no server watches, the queue is asked each time. Any thread may use it."""
 
-    def __init__(self, ask: Callable[[], MailboxStatus], is_full: Callable[[], bool] = lambda: False) -> None:
-        """`is_full`: whether no further connection is taken."""
-        self.is_stopping = False
+    def __init__(self, ask: Callable[[], MailboxStatus]) -> None:
+        self.is_watched = self.is_stopping = False
         self.last_iteration_s = time.monotonic()  # of the event loop that answers requests; written by it
         self.asked_s = 0.0  # when the last answered request for the status began: what was counted by then is reported
         self._ask = ask
-        self._is_full = is_full
+        self._is_full: Callable[[], bool] = lambda: False
         self.progress = Progress()
         self._latest: tuple[MailboxStatus, float] | None = None  # and when it came
+
+    def begin(self, ask: Callable[[], MailboxStatus], is_full: Callable[[], bool]) -> None:
+        """A thread of a server will run `watch`. `is_full`: whether no further connection is taken."""
+        self._ask, self._is_full, self.is_watched = ask, is_full, True
 
     def watch(self) -> None:
         while True:
@@ -80,12 +74,20 @@ class Readiness:
 
     def document(self) -> dict[str, Any]:
         """The body of GET /readyz. Raises NotReady, ShuttingDown."""
-        return ready_document(self.check(), self.progress.failing_share)
+        status, failing_share = self.check(), self.progress.failing_share
+        document: dict[str, Any] = {"status": "ready"}
+        if failing_share > DEGRADED_ABOVE:
+            why = f"{failing_share:.0%} of the answers fail: see answers-failing."
+            document = {"status": "degraded", "detail": why}
+        document |= {"live_workers": status.live_workers, "queue_depth": status.queue_depth}
+        return document | ({"batch_invariance": status.batch_invariance} if status.batch_invariance else {})
 
     def check(self) -> MailboxStatus:
         """Returns the latest status. Raises NotReady, ShuttingDown."""
         if self.is_stopping:
             raise shutting_down()
+        if not self.is_watched:
+            return check_status(self._ask())
         now = time.monotonic()
         if now - self.last_iteration_s > LOOP_PATIENCE_S:
             raise NotReady(f"This replica has done nothing for {LOOP_PATIENCE_S:g} s.", _PROBE_AGAIN_S)

@@ -21,6 +21,12 @@ class Over(BaseException):
     """Ends a watch that goes on for ever."""
 
 
+def watched(ask: Callable[[], MailboxStatus]) -> Readiness:
+    subject = Readiness(ask)
+    subject.begin(ask, lambda: False)
+    return subject
+
+
 def readiness(*heard: MailboxStatus) -> Readiness:
     """One that has heard all that."""
     answers = iter(heard)
@@ -30,7 +36,7 @@ def readiness(*heard: MailboxStatus) -> Readiness:
             return status
         raise Over
 
-    subject = Readiness(ask)
+    subject = watched(ask)
     with pytest.raises(Over):
         subject.watch()
     return subject
@@ -106,7 +112,7 @@ def test_a_question_that_fails_by_a_fault_is_asked_again():
             return answer
         raise Over
 
-    subject = Readiness(ask)
+    subject = watched(ask)
     with pytest.raises(Over):
         subject.watch()
 
@@ -122,7 +128,7 @@ def test_a_hung_redis_delays_no_answer_and_is_asked_once():
         released.wait()  # whoever waited for it would wait for ever
         raise Over
 
-    subject = Readiness(hang)
+    subject = watched(hang)
     watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch))
     watch.start()
     for _ in range(3):
@@ -173,11 +179,11 @@ def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch,
     client = client_of(corrector, way)
 
     asked = client.get("/readyz").get_json()
-    client.application.readiness = watched = readiness(READY)
+    client.application.readiness = known = readiness(READY)
 
     assert client.get("/readyz").get_json() == asked
     assert asked["batch_invariance"] == "same-tokens"
-    watched.is_stopping = True
+    known.is_stopping = True
     assert client.get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
     assert client.get("/healthz").status_code == 200
 
