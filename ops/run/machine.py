@@ -73,7 +73,7 @@ def _model() -> Finding:
 
 def _kernels() -> Finding:
     """Whether a sentence gets the same answer alone and in a batch, as a worker finds it at its start."""
-    found = check_batch_invariance(load_weights(DEFAULT_PATH)).invariance
+    found = check_batch_invariance(load_weights(DEFAULT_PATH))
     return Finding("matrix kernels", f"{found.value}: {found.meaning}", found.remedy)
 
 

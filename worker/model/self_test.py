@@ -8,7 +8,6 @@ The answer depends on the matrix kernels that BLAS chose for this CPU; it is log
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,47 +55,28 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTest:
-    """What was found, and in batches of which sizes something differed."""
-
-    invariance: BatchInvariance
-    differing_sizes: tuple[int, ...] = ()
-
-
 def run_self_test(weights: Weights) -> str:
-    """Run the test, if it was not run on this machine before, and log what it found; returns the worst of it."""
+    """Run the test, if it was not run on this machine before, and log what it found."""
     key = machine_key(weights.digest)
-    found = _recalled(key) or check_batch_invariance(weights)
+    known = recall(key)
+    found = BatchInvariance(known) if known in [*BatchInvariance] else check_batch_invariance(weights)
     if key:
-        remember(key, [found.invariance, *found.differing_sizes])
-    log = logger.error if found.invariance is BatchInvariance.TOKENS_DIFFER else logger.info
-    sizes = {"differing_sizes": found.differing_sizes} if found.differing_sizes else {}
-    about = {"batch_invariance": found.invariance.value, **sizes}
-    about |= {"remedy": found.invariance.remedy} if found.invariance.remedy else {}
-    log(f"self-test: {found.invariance.meaning}", extra={**about})
-    return found.invariance.value
+        remember(key, found)
+    log = logger.error if found is BatchInvariance.TOKENS_DIFFER else logger.info
+    about = {"batch_invariance": found.value} | ({"remedy": found.remedy} if found.remedy else {})
+    log(f"self-test: {found.meaning}", extra={**about})
+    return found.value
 
 
-def _recalled(key: str) -> SelfTest | None:
-    match recall(key):
-        case [str(word), *sizes] if word in [*BatchInvariance] and all(size in BATCH_SIZES for size in sizes):
-            return SelfTest(BatchInvariance(word), tuple(sizes))
-    return None
-
-
-def check_batch_invariance(weights: Weights, sizes: Sequence[int] = BATCH_SIZES) -> SelfTest:
-    """Run the test, in a cache of its own; 70 ms of a core for the shipped weights."""
+def check_batch_invariance(weights: Weights) -> BatchInvariance:
+    """Run the test, in a cache of its own, and return the worst of it; 70 ms of a core for the shipped weights."""
     model, rng = MiniGPT(weights, _ARENA_TOKENS), np.random.default_rng(1)
     prompts = _prompts(weights)
-    expected = [_run(model, rng, [prompt])[0] for prompt in prompts]
-    found = {}
-    for size in sizes:
-        order = _order(size, len(prompts))
+    expected, found = [_run(model, rng, [prompt])[0] for prompt in prompts], []
+    for order in [_order(size, len(prompts)) for size in BATCH_SIZES]:
         logits = _run(model, rng, [prompts[which] for which in order])
-        found[size] = _compare(logits, [expected[which] for which in order], weights.config.eos_bias)
-    worst = max(found.values(), key=list(BatchInvariance).index, default=BatchInvariance.BIT_IDENTICAL)
-    return SelfTest(worst, tuple(size for size in sizes if found[size] is not BatchInvariance.BIT_IDENTICAL))
+        found.append(_compare(logits, [expected[which] for which in order], weights.config.eos_bias))
+    return max(found, key=list(BatchInvariance).index)
 
 
 def _prompts(weights: Weights) -> list[np.ndarray]:
