@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from operator import gt
+from typing import Any
 
 from scheduler.capacity.observed import Moment
 
@@ -15,23 +16,12 @@ _SHORTEST_S = 0.1  # shorter ones give no rate: what the processes count comes i
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Sums over a stretch of time, which is none where there is only one moment."""
+class Window(Moment):
+    """The differences of two moments. It is empty where there is only one."""
 
-    seconds: float = 0.0
-    area_s: float = 0.0
-    stay_s: float = 0.0
-    accepted: int = 0
-    refused: int = 0
-    ended: int = 0
-    done: int = 0
-    failed: int = 0
-    replies: int = 0
-    errors: int = 0
-    loop_ticks: int = 0
-    loop_late_s: float = 0.0
-    iterations: Mapping[str, float] = field(default_factory=dict)
-    stages: Mapping[str, float] = field(default_factory=dict)
+    @property
+    def seconds(self) -> float:
+        return self.at_s
 
     def per_second(self, number: float) -> float:
         return number / self.seconds if self.seconds >= _SHORTEST_S else 0.0
@@ -67,26 +57,13 @@ def last_seconds(moments: Sequence[Moment], seconds: float) -> Window:
 
 def between(begin: Moment, end: Moment) -> Window:
     """All that happened from one moment to the other."""
-    return Window(
-        seconds=end.at_s - begin.at_s,
-        area_s=end.area_s - begin.area_s,
-        stay_s=end.stay_s - begin.stay_s,
-        accepted=end.accepted - begin.accepted,
-        refused=end.refused - begin.refused,
-        ended=end.ended - begin.ended,
-        done=end.done - begin.done,
-        failed=end.failed - begin.failed,
-        replies=end.replies - begin.replies,
-        errors=end.errors - begin.errors,
-        loop_ticks=end.loop_ticks - begin.loop_ticks,
-        loop_late_s=end.loop_late_s - begin.loop_late_s,
-        iterations=_grown(begin.iterations, end.iterations),
-        stages=_grown(begin.stages, end.stages),
-    )
+    return Window(*[_grown(getattr(begin, spec.name), getattr(end, spec.name)) for spec in fields(Moment)])
 
 
-def _grown(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
-    return {name: value - begin.get(name, 0.0) for name, value in end.items()}
+def _grown(begin: Any, end: Any) -> Any:
+    if isinstance(end, Mapping):
+        return {name: value - begin.get(name, 0.0) for name, value in end.items()}
+    return end - begin
 
 
 def _growing(moment: Moment) -> tuple[float, ...]:
