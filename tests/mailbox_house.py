@@ -49,6 +49,12 @@ def a_bare_submission(requests: Sequence[CorrectionRequest], within_s: float | N
     return Submission(name, "", "fingerprint", requests=tuple(requests), within_s=within_s)
 
 
+def waiting(wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Submission:
+    """Whose client waits so long from now on."""
+    wanted.allowed_s, wanted.until_s, wanted.has_left = timeout_s, time.monotonic() + timeout_s, has_left
+    return wanted
+
+
 class SubmittingMailbox(RedisApiMailbox):
     """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted.
 
@@ -73,8 +79,10 @@ class SubmittingMailbox(RedisApiMailbox):
     def wait(self, wanted: Submission, timeout_s: float = patient(20)) -> Completion:
         return self.wait_all(wanted, timeout_s)[0]
 
-    def wait_all(self, wanted: Submission, timeout_s: float = patient(20), *more: object, **options: object) -> list:
-        return super().wait_all(wanted, timeout_s, *more, **options)
+    def wait_all(
+        self, wanted: Submission, timeout_s: float = patient(20), has_left: Callable[[], bool] | None = None
+    ) -> list:
+        return super().wait_all(waiting(wanted, timeout_s, has_left))
 
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]

@@ -41,9 +41,7 @@ class WentMailbox(FakeMailbox):
         self.batches.append(len(wanted.requests))
         super().enqueue(wanted)
 
-    def wait_all(
-        self, wanted: Submission, timeout_s: float, has_left: object, job_ids: Sequence[str] | None
-    ) -> list[Completion]:
+    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         if self.error:
             raise self.error
         times, ids = Timings(0.001, 0.002, 0.003), [request.request_id for request in wanted.requests]

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -99,36 +99,26 @@ class LocalEngines(ApiMailbox):
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
         self._used[wanted.client] = untils
 
-    def wait_all(
-        self,
-        wanted: Submission,
-        timeout_s: float,
-        has_left: Callable[[], bool] | None = None,
-        job_ids: Sequence[str] | None = None,
-    ) -> list[Completion]:
-        patience = Patience(timeout_s, has_left)
+    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         asked = [each for each in wanted.requests if job_ids is None or each.request_id in job_ids]
-        return [self._run(request, patience) for request in asked]
+        return [self._run(wanted, request) for request in asked]
 
-    def follow(
-        self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+    def follow(self, wanted: Submission) -> Generator[Sequence[Completion | tuple[int, ...]]]:
         """Yield after each sentence, with no engine held: a client may read slowly."""
-        patience = Patience(timeout_s, has_left)
         outputs: list[Completion | tuple[int, ...]] = [()] * len(wanted.requests)
         for at, request in enumerate(wanted.requests):
-            outputs[at] = self._run(request, patience)
+            outputs[at] = self._run(wanted, request)
             yield tuple(outputs)
 
-    def _run(self, request: CorrectionRequest, patience: Patience) -> Completion:
+    def _run(self, wanted: Submission, request: CorrectionRequest) -> Completion:
         """Raises DeadlineExceeded, Cancelled, RequestFailed, ShuttingDown."""
-        arrived_s, ends = time.monotonic(), {"failed": 1}
+        arrived_s, ends, patience = time.monotonic(), {"failed": 1}, Patience(wanted)
         with self._lock:
             self._counts["accepted"] += 1
             self._open[request.request_id] = arrived_s, request.reserved_tokens
         try:
             with self._turn(patience) as engine:
-                delivery = Delivery(request, 1, time.monotonic() - arrived_s, patience.left_s())
+                delivery = Delivery(request, 1, time.monotonic() - arrived_s, wanted.left_s())
                 completion = completion_of(self._compute(engine, delivery, patience))
             ends = {"done": 1, "done_length": int(completion.finish_reason is FinishReason.LENGTH)}
             return completion

@@ -12,7 +12,6 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 
 from flask import Response, g, request
@@ -135,8 +134,7 @@ def _outcomes(corrector: Corrector, exchange: Exchange, batch: list[Sentence], i
             retry_after_s = getattr(error, "retry_after_s", math.inf)
             if is_first or retry_after_s >= exchange.left_s():
                 return [error] * len(batch)  # the answer has what was checked before
-            with suppress(DeadlineExceeded):
-                Patience(retry_after_s, exchange.has_left).wait(threading.Event())
+            Patience(exchange).wait(threading.Event(), retry_after_s)
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:

@@ -17,7 +17,6 @@ from api.grammar.pipeline import TextDraft, TextPipeline
 from api.service import problems
 from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
-from scheduler.errors import DeadlineExceeded
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
 from worker.mailbox.protocol import ApiMailbox, WhenLeft
@@ -50,10 +49,7 @@ class Corrector:
             requests = self.requests_of(draft, exchange.request_id)
             self._make_ready(exchange, text_of(body), requests)
             await self.mailbox.enqueue_soon(exchange)
-            try:
-                completions = await self.mailbox.wait_all_soon(exchange, exchange.left_s(), when_left)
-            except DeadlineExceeded as error:
-                raise exchange.explained(error) from None
+            completions = await self.mailbox.wait_all_soon(exchange, when_left)
             exchange.note_answers(completions)
         if is_short:
             return self.conclude(draft, completions)
@@ -96,10 +92,7 @@ class Corrector:
 
     def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
         """Wait for the answers to all of it, or to these of its jobs."""
-        try:
-            completions = self.mailbox.wait_all(exchange, exchange.left_s(), exchange.has_left, job_ids)
-        except DeadlineExceeded as error:
-            raise exchange.explained(error) from None
+        completions = self.mailbox.wait_all(exchange, job_ids)
         exchange.note_answers(completions)
         return completions
 

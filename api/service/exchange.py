@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scheduler.accounts import Account
-from scheduler.errors import DeadlineExceeded
 from scheduler.messages import Completion, Timings
 from worker.mailbox.protocol import Submission
 
@@ -33,9 +32,6 @@ class Exchange(Submission):
     has_gone: bool = False  # the client of a stream, before its end
     learner: str = ""  # a digest of whom it is counted for; '' for nobody
     account: Account | None = None  # whose key it came with; None where no key is asked for
-    has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
-    allowed_s: float | None = None  # by the client, and the server: the answer is of no use later
-    until_s: float = 0.0  # by time.monotonic(): the answers are waited for until then, all of them
     prompt_tokens: int = 0
     output_tokens: int = 0
     more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
@@ -55,22 +51,6 @@ class Exchange(Submission):
         if self.has_gone:
             return "left"
         return self.slug or ("accepted" if self.status == 202 else "answered")
-
-    def limit_wait(self, timeout_s: float) -> None:
-        """The wait begins, and the server allows so much of it."""
-        self.is_own_deadline = self.allowed_s is not None and self.allowed_s < timeout_s
-        self.allowed_s = timeout_s if self.allowed_s is None else min(self.allowed_s, timeout_s)
-        self.until_s = time.monotonic() + self.allowed_s
-
-    def left_s(self) -> float:
-        return max(0.0, self.until_s - time.monotonic())
-
-    def explained(self, error: DeadlineExceeded) -> DeadlineExceeded:
-        """Names the time that the client or the server allowed, not what was left of it for the last wait."""
-        if self.left_s() > 0.0:  # it was the deadline of the sequence, not ours
-            return error
-        reason = f"No answer within {self.allowed_s:g} s; the request was cancelled."
-        return DeadlineExceeded(f"{reason} Give it longer, or try again later.")
 
     def note_answers(self, completions: Sequence[Completion]) -> None:
         self.accepted_s = self.accepted_s or time.perf_counter()  # the answer may be there before the queue's reply

@@ -21,7 +21,7 @@ from api.service import problems
 from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from scheduler.errors import DeadlineExceeded, ServingError
+from scheduler.errors import ServingError
 from scheduler.messages import Completion
 from worker.mailbox.protocol import ReplyMode
 from worker.mailbox.waiters import HEARTBEAT_S
@@ -71,15 +71,12 @@ def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Ge
     draft, completions = corrector.submit(exchange, body), []
     if draft.sentences:
         stream, sent_s = EditStream(corrector.pipeline, draft), -inf
-        with closing(corrector.mailbox.follow(exchange, exchange.left_s(), exchange.has_left)) as states:
-            try:
-                for outputs in states:
-                    edits = stream.new_edits(outputs)
-                    if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
-                        yield from edits or (None,)
-                        sent_s = time.monotonic()
-            except DeadlineExceeded as error:
-                raise exchange.explained(error) from None
+        with closing(corrector.mailbox.follow(exchange)) as states:
+            for outputs in states:
+                edits = stream.new_edits(outputs)
+                if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
+                    yield from edits or (None,)
+                    sent_s = time.monotonic()
         completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
         exchange.note_answers(completions)
     yield corrector.conclude(draft, completions)

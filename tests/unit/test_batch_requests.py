@@ -103,13 +103,11 @@ class FailingMailbox(FakeMailbox):
         self.submissions.append([request.request_id for request in wanted.requests])
         super().enqueue(wanted)
 
-    def wait_all(
-        self, wanted: Submission, timeout_s: float, has_left: object, job_ids: Sequence[str]
-    ) -> list[Completion]:
+    def wait_all(self, wanted: Submission, job_ids: Sequence[str]) -> list[Completion]:
         for job_id in job_ids:
             if job_id in self.errors:
                 raise self.errors[job_id]
-        return super().wait_all(wanted, timeout_s, has_left, job_ids)
+        return super().wait_all(wanted, job_ids)
 
     def abandon(self, wanted: Submission) -> None:
         self.abandoned += [request.request_id for request in wanted.requests]

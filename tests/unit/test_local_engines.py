@@ -22,7 +22,7 @@ from scheduler.errors import (
     ShuttingDown,
 )
 from scheduler.messages import Completion, CorrectionRequest
-from tests.mailbox_house import a_bare_submission, eventually
+from tests.mailbox_house import a_bare_submission, eventually, waiting
 from tests.pace import patient
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request
@@ -53,11 +53,11 @@ def submit(local: LocalEngines, *requests: CorrectionRequest, **about: object) -
     for name, value in about.items():
         setattr(wanted, name, value)
     local.enqueue(wanted)
-    return wanted
+    return waiting(wanted, LONG_S)
 
 
 def correct(local: LocalEngines, *names: str) -> list[Completion]:
-    return local.wait_all(submit(local, *map(request, names)), LONG_S)
+    return local.wait_all(submit(local, *map(request, names)))
 
 
 @contextmanager
@@ -91,14 +91,14 @@ def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: Lo
     alone = {name: correct(local, name)[0].output_ids for name in ("a", "bb", "ccc")}
     wanted = submit(local, request("a"), request("bb"), request("ccc"))
 
-    last, first = local.wait_all(wanted, LONG_S, None, ["ccc"]), local.wait_all(wanted, LONG_S, None, ["a", "bb"])
+    last, first = local.wait_all(wanted, ["ccc"]), local.wait_all(wanted, ["a", "bb"])
 
     answers = {each.request_id: each.output_ids for each in (*first, *last)}
     assert list(answers) == ["a", "bb", "ccc"] and answers == alone
 
 
 def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
-    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW), LONG_S)
+    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
 
     first, between, last = next(states), correct(local, "c"), next(states)
 
@@ -158,9 +158,9 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
         first = pool.submit(correct, local, "first")
         eventually(lambda: engine.policy.has_work)
         with pytest.raises(DeadlineExceeded):
-            local.wait_all(submit(local, request("late")), 0.0)
+            local.wait_all(waiting(submit(local, request("late")), 0.0))
         with pytest.raises(Cancelled):
-            local.wait_all(submit(local, request("left")), LONG_S, lambda: True)
+            local.wait_all(waiting(submit(local, request("left")), LONG_S, lambda: True))
         may_go_on.set()
         first.result(LONG_S)
 
@@ -174,7 +174,7 @@ def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(
     monkeypatch.setattr("worker.mailbox.waiters.HAS_LEFT_EVERY_S", 0.0)
 
     with pytest.raises(Cancelled):
-        local.wait_all(submit(local, request("a", max_output=32)), LONG_S, lambda: engine.policy.running)
+        local.wait_all(waiting(submit(local, request("a", max_output=32)), LONG_S, lambda: engine.policy.running))
 
     assert not engine.policy.has_work and engine.model.arena.num_free == 160
     assert len(correct(local, "next")) == 1
@@ -183,7 +183,7 @@ def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(
 def test_what_the_model_cannot_run_fails_alone(local: LocalEngines, engine: Engine) -> None:
     stranger = CorrectionRequest("s", (2,) * 6, (0,) * 6, 4, "another tokenizer")
     with pytest.raises(RequestFailed):
-        local.wait_all(submit(local, stranger), LONG_S)
+        local.wait_all(submit(local, stranger))
     broken = patch.object(engine.model, "forward", side_effect=FloatingPointError("made up by a test"))
     with broken, pytest.raises(RequestFailed):
         correct(local, "a")

@@ -9,6 +9,7 @@ They run at least once; of several answers the first one counts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -93,6 +94,9 @@ class Submission:
     within_s: float | None = None  # its answers are of no use later
     is_own_deadline: bool = False  # the client chose that, below what the server allows
     may_be_known: bool = True  # else all its ids are random and were never sent
+    has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
+    allowed_s: float | None = None  # by the client, and the server: its answers are waited for no longer
+    until_s: float = 0.0  # by time.monotonic(): until then, all of them
 
     is_joined: bool = field(default=False, init=False)  # to an earlier request with its key
     accepted_s: float = field(default=0.0, init=False)  # by time.perf_counter(); 0 until the queue has confirmed it
@@ -105,6 +109,15 @@ class Submission:
     missing: set[str] = field(default_factory=set, init=False)  # jobs that are waited for; the first failure ends it
     # Set when nothing is missing; of one that is followed, with every change.
     news: Any = field(default=None, init=False)
+
+    def limit_wait(self, timeout_s: float) -> None:
+        """The wait begins, and the server allows so much of it."""
+        self.is_own_deadline = self.allowed_s is not None and self.allowed_s < timeout_s
+        self.allowed_s = timeout_s if self.allowed_s is None else min(self.allowed_s, timeout_s)
+        self.until_s = time.monotonic() + self.allowed_s
+
+    def left_s(self) -> float:
+        return max(0.0, self.until_s - time.monotonic())
 
     def join(self, request_id: str) -> None:
         """Become the request that was there before, for the same work."""
@@ -206,25 +219,17 @@ class ApiMailbox(Protocol):
     async def enqueue_soon(self, wanted: Submission) -> None:
         """As `enqueue`, from the event loop that `begin` was given."""
 
-    async def wait_all_soon(self, wanted: Submission, timeout_s: float, when_left: WhenLeft) -> list[Completion]:
+    async def wait_all_soon(self, wanted: Submission, when_left: WhenLeft) -> list[Completion]:
         """As `wait_all`, from that loop."""
 
-    def wait_all(
-        self,
-        wanted: Submission,
-        timeout_s: float,
-        has_left: Callable[[], bool] | None = None,
-        job_ids: Sequence[str] | None = None,
-    ) -> list[Completion]:
+    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
 
         The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
         counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
 
-    def follow(
-        self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+    def follow(self, wanted: Submission) -> Generator[Sequence[Completion | tuple[int, ...]]]:
         """Yield what there is so far, at every change and every HEARTBEAT_S; end with all completions.
 
         For requests that were submitted to be followed; of others nothing is seen before their completions. Waits and

@@ -44,41 +44,36 @@ class LoopNews:
 class Patience:
     """How long somebody waits: until a time is over, or the client has left."""
 
-    def __init__(self, timeout_s: float, has_left: Callable[[], bool] | None) -> None:
-        self._timeout_s = timeout_s
-        self._has_left = has_left
+    def __init__(self, wanted: Submission) -> None:
+        self._wanted = wanted
         self._looked_s = time.monotonic()
-        self._until_s = self._looked_s + timeout_s
 
     def wait(self, news: threading.Event, at_most_s: float = inf) -> None:
         """Return when there are some, or that time is over. Raises DeadlineExceeded; Cancelled if the client left."""
-        slice_s = min(at_most_s, self._timeout_s if self._has_left is None else HAS_LEFT_EVERY_S)
+        slice_s = at_most_s if self._wanted.has_left is None else min(at_most_s, HAS_LEFT_EVERY_S)
         until_s = time.monotonic() + at_most_s
-        while not news.wait(min(slice_s, self.left_s())):
+        while not news.wait(min(slice_s, self._wanted.left_s())):
             self.check()
             if time.monotonic() >= until_s:
                 return
 
-    def left_s(self) -> float:
-        return max(0.0, self._until_s - time.monotonic())
-
     def check(self) -> None:
         """Raises as `wait`. May be called more often than a look at the client is worth."""
         now = time.monotonic()
-        if self._has_left is not None and now - self._looked_s >= HAS_LEFT_EVERY_S:
+        if self._wanted.has_left is not None and now - self._looked_s >= HAS_LEFT_EVERY_S:
             self._looked_s = now
-            if self._has_left():
+            if self._wanted.has_left():
                 raise _left()
-        if now >= self._until_s:
-            raise _late(self._timeout_s)
+        if now >= self._wanted.until_s:
+            raise _late(self._wanted.allowed_s)
 
 
 def _left() -> Cancelled:
     return Cancelled("The client left before the answer was there.")
 
 
-def _late(timeout_s: float) -> DeadlineExceeded:
-    problem = f"No answer within {timeout_s:g} s; the request was cancelled."
+def _late(allowed_s: float | None) -> DeadlineExceeded:
+    problem = f"No answer within {allowed_s or 0:g} s; the request was cancelled."
     return DeadlineExceeded(f"{problem} Give it longer, or try again later.")
 
 
@@ -196,26 +191,20 @@ class WaitingMailbox(ApiMailbox):
     def __init__(self) -> None:
         self._waiters = Waiters()
 
-    def wait_all(
-        self,
-        wanted: Submission,
-        timeout_s: float,
-        has_left: Callable[[], bool] | None = None,
-        job_ids: Sequence[str] | None = None,
-    ) -> list[Completion]:
+    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         job_ids = list(wanted.outcomes) if job_ids is None else job_ids
         with self.waiting(wanted, job_ids) as news:
-            patience = Patience(timeout_s, has_left)
+            patience = Patience(wanted)
             while wanted.missing:
                 patience.wait(news)
                 news.clear()
             return completions_of(wanted, job_ids)
 
-    async def wait_all_soon(self, wanted: Submission, timeout_s: float, when_left: WhenLeft) -> list[Completion]:
+    async def wait_all_soon(self, wanted: Submission, when_left: WhenLeft) -> list[Completion]:
         loop, job_ids, why = asyncio.get_running_loop(), list(wanted.outcomes), FinishReason.CANCELLED
         news = LoopNews(loop)
         self._waiters.begin_wait(wanted, job_ids, news)
-        timer = loop.call_later(timeout_s, news.end, _late, timeout_s)
+        timer = loop.call_later(wanted.left_s(), news.end, _late, wanted.allowed_s)
         when_left(partial(news.end, _left))
         try:
             if wanted.missing:
@@ -229,10 +218,8 @@ class WaitingMailbox(ApiMailbox):
             when_left(None)
             self._end_wait(wanted, job_ids, why)
 
-    def follow(
-        self, wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None
-    ) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-        job_ids, patience = list(wanted.outcomes), Patience(timeout_s, has_left)
+    def follow(self, wanted: Submission) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+        job_ids, patience = list(wanted.outcomes), Patience(wanted)
         with self.waiting(wanted, job_ids) as news:
             while wanted.missing:
                 outcomes = [(each, wanted.outcomes[each]) for each in job_ids]
