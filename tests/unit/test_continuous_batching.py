@@ -180,20 +180,29 @@ class Workload:
             self.cancelled.add(gone)
 
     def _iterate(self, now: float) -> None:
+        limits, can_join = self.batch.limits, self._can_join()
         plan = self.batch.plan(now)
         sequences = list(plan)
-        limits = self.batch.limits
         slots = [sequence.slot for sequence in sequences]
         reserved = sum(sequence.reserved_tokens for sequence in sequences)
         tokens = sum(len(s.request.prompt_ids) for s in plan.prefills) + len(plan.decodes)
         self.admitted += names(plan.prefills)
 
+        assert bool(plan.prefills) == can_join, f"seed {self.seed}: who is first and fits waits for nothing"
         assert reserved == self.batch.reserved_tokens <= limits.kv_budget_tokens, f"seed {self.seed}"
         assert tokens <= limits.max_iteration_tokens, f"seed {self.seed}"
         assert len(set(slots)) == len(slots) and set(slots) <= set(range(limits.max_slots)), f"seed {self.seed}"
 
         chosen = [EOS_ID if self.random.random() < 0.3 else WORD for _ in sequences]
         self.finished += [sequence.request_id for sequence, _ in self.batch.commit(plan, chosen, now)]
+
+    def _can_join(self) -> bool:
+        batch, limits, first = self.batch, self.batch.limits, next(iter(self.batch.waiting.values()), None)
+        if first is None or len(batch.running) == limits.max_slots:
+            return False
+        num_rows = len(batch.running) + len(first.request.prompt_ids)
+        has_tokens = batch.reserved_tokens + first.reserved_tokens <= limits.kv_budget_tokens
+        return has_tokens and num_rows <= limits.max_iteration_tokens
 
 
 @pytest.mark.parametrize("seed", range(60))
