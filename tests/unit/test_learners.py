@@ -115,14 +115,6 @@ def answered(learner: str, request_id: str, *mistakes: tuple[str, str]) -> Answe
     return Answered(learner, "1", request_id, True, True, 1, mistakes)
 
 
-def test_an_answer_that_is_given_twice_counts_once() -> None:
-    learners = InMemoryLearners()
-    for _ in range(2):
-        learners.note(answered("a", "id", ("habit", "go")))
-
-    assert learners.find("a")["corrections"] == "1"
-
-
 def test_reasons_and_verbs_come_by_how_often() -> None:
     learners = InMemoryLearners()
     mistakes = [("habit", "go"), ("habit", "see"), ("past_tense", "take"), ("habit", "see"), ("past_tense", "")]
@@ -151,16 +143,6 @@ def test_learners_of_a_process_are_bounded() -> None:
         learners.note(answered(f"learner-{number}", f"id-{number}"))
 
     assert learners.find("learner-0") == {} and learners.find("learner-10000")["corrections"] == "1"
-
-
-def test_a_client_that_brings_many_learners_to_a_process_pushes_out_its_own_alone() -> None:
-    learners = InMemoryLearners()
-    learners.note(Answered("quiet", "1", "id", True, True, 1, ()))
-    for number in range(10_010):
-        learners.note(Answered(f"loud-{number}", "2", f"id-{number}", True, True, 1, ()))
-
-    assert learners.find("quiet")["corrections"] == "1" and learners.find("loud-10") == {}
-    assert learners.find("loud-11")["corrections"] == "1"
 
 
 @pytest.mark.parametrize("way", ["POST", "GET"])

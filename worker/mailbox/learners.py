@@ -105,20 +105,15 @@ class RedisLearners:
 
 
 class InMemoryLearners:
-    """Keeps the protocol for the local modes: until the process ends."""
+    """Keeps the protocol for the local modes: until the process ends. No answer is given twice there."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Counter[str]] = OrderedDict()
-        self._holders: dict[str, str] = {}  # learner -> its client
-        self._counted: OrderedDict[str, None] = OrderedDict()  # requests
+        self._known: OrderedDict[str, Counter[str]] = OrderedDict()  # the one unseen for longest first
 
     def note(self, answered: Answered) -> None:
         with self._lock:
-            if answered.request_id in self._counted:
-                return
-            self._counted[answered.request_id] = None
             now = int(self._clock())
             fields = self._known.setdefault(answered.learner, Counter(since=now))
             fields["corrections"] += answered.num_texts
@@ -130,11 +125,8 @@ class InMemoryLearners:
                     fields["verbs"] += field not in fields
                     fields[field] += 1
             self._known.move_to_end(answered.learner)
-            self._holders.setdefault(answered.learner, answered.client)
             if len(self._known) > _MOST_IN_PROCESS:
-                self._drop(self._one_too_many())
-            if len(self._counted) > _MOST_IN_PROCESS:
-                self._counted.popitem(last=False)
+                self._known.popitem(last=False)
 
     def find(self, learner: str) -> Mapping[str, str]:
         with self._lock:
@@ -142,13 +134,4 @@ class InMemoryLearners:
 
     def forget(self, learner: str) -> None:
         with self._lock:
-            self._drop(learner)
-
-    def _one_too_many(self) -> str:
-        """Return the learner that LEARN would give up."""
-        holder, num = Counter(self._holders.values()).most_common(1)[0]
-        return next(learner for learner in self._known if num == 1 or self._holders[learner] == holder)
-
-    def _drop(self, learner: str) -> None:
-        self._known.pop(learner, None)
-        self._holders.pop(learner, None)
+            self._known.pop(learner, None)
