@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from api.http import request_input
-from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_document, error_reply, json_reply
+from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_text, error_reply, text_reply
 from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
@@ -66,7 +66,7 @@ class CorrectionEndpoint:
             self.note_wishes(exchange, environ, body)
             correction = await self._corrector.correct_soon(exchange, body, client.when_left)
             self.note_answer(exchange, correction)
-            reply = json_reply(correction_document(correction, exchange.request_id))
+            reply = text_reply(correction_text(correction, exchange.request_id))
         except Exception as error:
             if exchange.is_shed:
                 await client.wait_for_refusal()
@@ -88,7 +88,7 @@ class CorrectionEndpoint:
             return reply
         correction = self._corrector.correct(exchange, body)
         self.note_answer(exchange, correction)
-        return json_reply(correction_document(correction, exchange.request_id))
+        return text_reply(correction_text(correction, exchange.request_id))
 
     def shed_load(self, exchange: Exchange, environ: Environ, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.

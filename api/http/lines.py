@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from api.http.replies import EVENTS
-from api.service.problems import to_json
 
 # Without a charset some clients read text as Latin-1. The second header tells nginx to pass each event on at once.
 EVENT_HEADERS = [("Content-Type", f"{EVENTS}; charset=utf-8"), ("X-Accel-Buffering", "no")]
 _LINE_END = re.compile("[\u0085\u2028\u2029]")
 
 
-def to_json_line(document: object) -> str:
+def as_line(text: str) -> str:
     """JSON without what some readers of lines take for the end of one: U+0085, U+2028 and U+2029 are escaped."""
-    return _LINE_END.sub(lambda found: f"\\u{ord(found[0]):04x}", to_json(document))
+    return _LINE_END.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterable
+from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from api.grammar.correction import Correction, Edit
@@ -17,6 +18,12 @@ EVENTS = "text/event-stream"
 # Of every response; the servers write them. Nobody may keep an answer: it holds a user's text.
 SECURITY_HEADERS = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")]
 KEPT_BY_BROWSERS = ("Cache-Control", "no-cache")  # of files that are the same for all: kept, and asked for again
+_ANSWER = (
+    '{"corrected": %s, "explanation": %s, "edits": [%s], "language": {"code": "%s", "confidence": %s}, "notes": [%s]%s}'
+)
+_EDIT = (
+    '{"start": %s, "end": %s, "original": %s, "replacement": %s, "reason": "%s", "explanation": %s, "confidence": %s}'
+)
 logger = logging.getLogger(__name__)
 Header = tuple[str, str]
 
@@ -30,7 +37,12 @@ class Reply(NamedTuple):
 
 
 def json_reply(document: dict[str, Any], status: int = 200, *headers: Header, media_type: str = JSON) -> Reply:
-    body = (problems.to_json(document) + "\n").encode()
+    return text_reply(problems.to_json(document), status, *headers, media_type=media_type)
+
+
+def text_reply(text: str, status: int = 200, *headers: Header, media_type: str = JSON) -> Reply:
+    """Of a document that is JSON already."""
+    body = f"{text}\n".encode()
     return Reply(body, status, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
@@ -65,24 +77,21 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
 
 
-def correction_document(correction: Correction, request_id: str) -> dict[str, Any]:
+def correction_text(correction: Correction, request_id: str) -> str:
     if correction.num_dropped:
         logger.info("edits dropped", extra={"request_id": request_id, "num_dropped": correction.num_dropped})
-    return answer_document(correction) | {"request_id": request_id}
+    return answer_text(correction, f', "request_id": "{request_id}"')
 
 
-def answer_document(correction: Correction) -> dict[str, Any]:
-    """The answer without the id that only a server gives it."""
-    return {
-        "corrected": correction.corrected, "explanation": correction.explanation,
-        "edits": [edit_document(edit) for edit in correction.edits],
-        "language": correction.language._asdict(), "notes": [note._asdict() for note in correction.notes],
-    }  # fmt: skip
+def answer_text(correction: Correction, more: str = "") -> str:
+    """The answer as JSON; `more`: members that only some have. Made for each request, so no dictionary comes before."""
+    edits = ", ".join(map(edit_text, correction.edits))
+    notes = ", ".join([problems.to_json(note._asdict()) for note in correction.notes])
+    corrected, explanation = encode_basestring(correction.corrected), encode_basestring(correction.explanation)
+    return _ANSWER % (corrected, explanation, edits, *correction.language, notes, more)
 
 
-def edit_document(edit: Edit) -> dict[str, Any]:
+def edit_text(edit: Edit) -> str:
     """One edit, as every answer has it."""
-    return {
-        "start": edit.start, "end": edit.end, "original": edit.original, "replacement": edit.replacement,
-        "reason": edit.reason.value, "explanation": edit.explanation, "confidence": edit.confidence,
-    }  # fmt: skip
+    words = encode_basestring(edit.original), encode_basestring(edit.replacement), edit.reason.value
+    return _EDIT % (edit.start, edit.end, *words, encode_basestring(edit.explanation), edit.confidence)

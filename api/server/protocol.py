@@ -206,9 +206,10 @@ class BoundedConnection(HttpProtocol):
         self._own.write(data)
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
-        if not cycle.keep_alive:
+        if cycle.keep_alive:
+            self.flow.resume_reading()  # `look` closes it when its time is over
+        else:
             self.close()
-        cycle.on_response()
 
     def look(self, now: float, are_scarce: bool) -> None:
         """Called now and then: close it when its time is over."""

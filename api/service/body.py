@@ -75,7 +75,7 @@ def check_learner_id(learner_id: str) -> None:
 
 
 def _check_characters(field: str, text: str) -> None:
-    found = _NO_TEXT.search(text)
+    found = None if text.isprintable() else _NO_TEXT.search(text)
     if found is None:
         return
     where = f"U+{ord(found.group()):04X} at character {found.start()}"

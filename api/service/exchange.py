@@ -56,13 +56,12 @@ class Exchange(Submission):
         self.accepted_s = self.accepted_s or time.perf_counter()  # the answer may be there before the queue's reply
         self.num_answers += len(completions)
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
-        self.stay_s += sum([one.timings.queue_s + one.timings.prefill_s + one.timings.decode_s for one in completions])
+        self.stay_s += sum([sum(completion.timings) for completion in completions])
         self.note_times(completions)
         if self.on_answers is not None:
             self.on_answers(self, completions)
 
     def note_times(self, completions: Sequence[Completion]) -> None:
         """The longest of each time, over all that ran side by side."""
-        times = [self.timings, *[completion.timings for completion in completions]]
-        longest = map(max, zip(*[(one.queue_s, one.prefill_s, one.decode_s) for one in times], strict=True))
-        self.timings = Timings(*longest)
+        for completion in completions:
+            self.timings = Timings(*map(max, self.timings, completion.timings))

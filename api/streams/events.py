@@ -11,12 +11,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from itertools import chain
 from math import inf
-from typing import Any
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
 from api.grammar.pipeline import TextDraft, TextPipeline
-from api.http.lines import to_json_line
-from api.http.replies import correction_document, edit_document, internal_error
+from api.http.lines import as_line
+from api.http.replies import correction_text, edit_text, internal_error
 from api.service import problems
 from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
@@ -46,19 +45,19 @@ def event_stream(
         for event in events if first is None else chain((first,), events):
             if isinstance(event, Correction):
                 end = event
-                yield _event("done", correction_document(event, exchange.request_id))
+                yield _event("done", correction_text(event, exchange.request_id))
             else:
-                yield _COMMENT if event is None else _event("edit", edit_document(event))
+                yield _COMMENT if event is None else _event("edit", edit_text(event))
     except Exception as error:  # the status line is sent already, so the problem is the last event
         end = error if isinstance(error, ServingError) else internal_error(error, exchange.request_id)
-        yield _event("problem", problems.problem(end, exchange.request_id))
+        yield _event("problem", problems.to_json(problems.problem(end, exchange.request_id)))
     finally:
         events.close()
         on_over(exchange, end)
 
 
-def _event(name: str, document: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {to_json_line(document)}\n\n".encode()
+def _event(name: str, text: str) -> bytes:
+    return f"event: {name}\ndata: {as_line(text)}\n\n".encode()
 
 
 def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Generator[Edit | Correction | None]:

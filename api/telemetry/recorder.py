@@ -58,9 +58,11 @@ class Tallies:
 
     def note_tokens(self, exchange: Exchange) -> None:
         """What a request costs its key: once, however often it is sent or its answer is asked for."""
+        if exchange.account is None:
+            return
         is_own = exchange.has_own_jobs and exchange.accepted_s  # else another request's, with the same key, or refused
         tokens = exchange.more_tokens + (exchange.prompt_tokens + exchange.output_tokens if is_own else 0)
-        if exchange.account is not None and tokens:
+        if tokens:
             with self._lock:
                 self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
 

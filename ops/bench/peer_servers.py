@@ -7,13 +7,14 @@ process, deadlines, metrics, a line of log for each request.
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import litserve
 import mosec
 
-from api.http.replies import answer_document
+from api.http.replies import answer_text
 from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 
@@ -27,8 +28,11 @@ class MosecCorrector(mosec.Worker):
     def __init__(self) -> None:
         self._corrector = OfflineCorrector.load(Settings.from_env({}))
 
-    def forward(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def forward(self, data: list[dict[str, Any]]) -> list[str]:
         return _corrected(self._corrector, data)
+
+    def serialize(self, data: str) -> bytes:
+        return data.encode()
 
 
 class LitServeCorrector(litserve.LitAPI):
@@ -41,14 +45,14 @@ class LitServeCorrector(litserve.LitAPI):
         return inputs
 
     def predict(self, x: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return _corrected(self._corrector, x)
+        return [json.loads(text) for text in _corrected(self._corrector, x)]
 
     def unbatch(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return output
 
 
-def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [answer_document(one) for one in corrector.correct_batch([body["sentence"] for body in bodies])]
+def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[str]:
+    return [answer_text(one) for one in corrector.correct_batch([body["sentence"] for body in bodies])]
 
 
 def _serve_mosec(workers: int, port: int) -> None:

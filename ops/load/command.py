@@ -100,13 +100,13 @@ class _Progress:
 
 def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
     """What the model of this installation makes of each sentence it takes, run here without a server."""
-    from api.http.replies import answer_document
+    from api.http.replies import answer_text
     from ops.run.offline import OfflineCorrector
 
     click.echo(f"correcting {len(sentences):,} sentences here, to compare with ...", err=True)
     outcomes = OfflineCorrector.load(settings).correct_batch(sentences)
     answered = [(text, one) for text, one in zip(sentences, outcomes, strict=True) if not isinstance(one, ServingError)]
-    return {text: answer_document(correction) for text, correction in answered}
+    return {text: json.loads(answer_text(correction)) for text, correction in answered}
 
 
 @click.command()

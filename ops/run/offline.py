@@ -23,10 +23,10 @@ import click
 
 from api.grammar.correction import Correction
 from api.grammar.pipeline import Draft, TextDraft, TextPipeline
-from api.http.lines import to_json_line
-from api.http.replies import answer_document
+from api.http.lines import as_line
+from api.http.replies import answer_text
 from api.service.body import check_sentence
-from api.service.problems import problem
+from api.service.problems import problem, to_json
 from api.tracing.waterfall import Waterfall
 from ops.run.trace_picture import trace_picture
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
@@ -215,7 +215,7 @@ def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = Fals
         else:
             click.echo(f"miniserve: {outcome}", err=True)
     elif as_json:
-        _print(to_json_line(answer_document(outcome) | ({"trace": trace} if has_trace else {})))
+        _print(as_line(answer_text(outcome, f', "trace": {to_json(trace)}' if has_trace else "")))
     else:
         picture = f"\n\n{trace_picture(trace)}" if has_trace else ""
         _print(f"{outcome.corrected}\n{outcome.explanation}{picture}")
@@ -224,9 +224,9 @@ def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = Fals
 
 def _line(outcome: Correction | ServingError, as_json: bool) -> str:
     if isinstance(outcome, ServingError):
-        return to_json_line(problem(outcome))
+        return as_line(to_json(problem(outcome)))
     if as_json:
-        return to_json_line(answer_document(outcome))
+        return as_line(answer_text(outcome))
     return f"{outcome.corrected}\t{outcome.explanation}" if outcome.explanation else outcome.corrected
 
 

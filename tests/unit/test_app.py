@@ -8,6 +8,10 @@ from math import inf
 import pytest
 from flask.testing import FlaskClient
 
+from api.grammar.correction import Correction, Edit, Note, NoteCode
+from api.grammar.language import Language
+from api.grammar.reasons import Reason
+from api.http.replies import answer_text
 from scheduler import errors
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.log_lines import capture_logs
@@ -41,6 +45,23 @@ def test_the_answer_keeps_other_scripts_readable(client: FlaskClient) -> None:
     response = client.post("/correct", json={"sentence": "\u00c9l\u00e9a goed \U0001f600"})
 
     assert "\u00c9l\u00e9a went \U0001f600".encode() in response.get_data()
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_an_answer_is_what_the_json_library_makes_of_its_parts(number: int) -> None:
+    text = 'Er sagte: "\u044f\u2028\\" \n\x7f \U0001f642 % %s {'
+    edits = (Edit(3, 7, text, '"went"\t', Reason.PAST_IRREG, text, 0.1234),) * number
+    notes = (Note(NoteCode.LEFT_OUT, 0, 3, text),) * number
+    correction = Correction(text, edits, text, 0, language=Language("und", 0.5), notes=notes)
+    edit = {"start": 3, "end": 7, "original": text, "replacement": '"went"\t', "reason": "irregular_past"}
+    edit |= {"explanation": text, "confidence": 0.1234}
+
+    answer = answer_text(correction, ', "request_id": "a1"')
+
+    document = {"corrected": text, "explanation": text, "edits": [edit] * number}
+    document |= {"language": {"code": "und", "confidence": 0.5}}
+    document |= {"notes": [{"code": "left-out", "start": 0, "end": 3, "detail": text}] * number, "request_id": "a1"}
+    assert json.dumps(document, ensure_ascii=False) == answer
 
 
 def test_server_timing_tells_where_the_time_went(client: FlaskClient) -> None:

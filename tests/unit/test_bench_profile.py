@@ -22,7 +22,7 @@ from ops.bench import profile, stages
         ("/x/api/grammar/words.py:split_pieces;/x/api/grammar/tokenizer.py:Tokenizer.encode", "tokenize"),
         ("/x/worker/mailbox/formats.py:encode_submission;/x/worker/mailbox/api_loop.py:Sender._send_next", "send"),
         ("lib/json/encoder.py:encode;/x/api/service/corrector.py:submission_of;/x/api/http/correct.py:_x", "send"),
-        ("lib/json/encoder.py:encode;/x/api/http/lines.py:to_json_line;/x/api/http/replies.py:json_reply", "serialise"),
+        ("lib/json/encoder.py:encode;/x/api/http/lines.py:as_line;/x/api/http/replies.py:json_reply", "serialise"),
         ("/x/scheduler/batching.py:ContinuousBatching.submit;/x/worker/engine.py:Engine.accept", "schedule"),
         ("/x/api/grammar/subjects.py:find;/x/api/http/routes.py:correct", "conclude"),
         ("/x/uvicorn/protocols/http/httptools_impl.py:on_url;/x/api/server/protocol.py:_feed", stages.ACCEPT),

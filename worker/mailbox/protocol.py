@@ -107,8 +107,8 @@ class Submission:
     outcomes: dict[str, Outcome | None] = field(default_factory=dict, init=False)  # by job; None: not there yet
     written: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False)  # by job, while it is followed
     missing: set[str] = field(default_factory=set, init=False)  # jobs that are waited for; the first failure ends it
-    # Set when nothing is missing; of one that is followed, with every change.
-    news: Any = field(default=None, init=False)
+    # Called when nothing is missing; of one that is followed, with every change.
+    tell: Callable[[], None] | None = field(default=None, init=False)
 
     def limit_wait(self, timeout_s: float) -> None:
         """The wait begins, and the server allows so much of it."""

@@ -24,23 +24,6 @@ HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core
 HEARTBEAT_S = 2.0  # between comments of an event stream without events
 
 
-class LoopNews:
-    """In the place of an event of threads: used in its loop alone."""
-
-    __slots__ = ("future",)
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[None] = loop.create_future()
-
-    def set(self) -> None:
-        if not self.future.done():
-            self.future.set_result(None)
-
-    def end(self, error_of: Callable[..., ServingError], *facts: Any) -> None:
-        if not self.future.done():
-            self.future.set_exception(error_of(*facts))
-
-
 class Patience:
     """How long somebody waits: until a time is over, or the client has left."""
 
@@ -97,8 +80,8 @@ class Waiters:
             for job_id in wanted.outcomes:
                 self._by_id.setdefault(job_id, []).append(wanted)
 
-    def begin_wait(self, wanted: Submission, job_ids: Sequence[str], news: Any) -> None:
-        """`news` is set when all of these are there, or one has failed. Raises KeyError for one waited for."""
+    def begin_wait(self, wanted: Submission, job_ids: Sequence[str], tell: Callable[[], None]) -> None:
+        """`tell` is called when all of these are there, or one has failed. Raises KeyError for one waited for."""
         with self._lock:
             for job_id in job_ids:
                 if wanted not in self._by_id.get(job_id, ()):
@@ -107,7 +90,7 @@ class Waiters:
             wanted.missing = (
                 set() if any(map(_is_failure, there)) else {each for each in job_ids if wanted.outcomes[each] is None}
             )
-            wanted.news = news
+            wanted.tell = tell
 
     def remove(self, wanted: Submission, job_ids: Iterable[str] | None = None) -> list[str]:
         """Wait no longer for all its jobs, or for these. Return those that nobody else waits for."""
@@ -181,8 +164,13 @@ def _note(wanted: Submission, job_id: str, outcome: Outcome) -> None:
 
 def _tell(wanted: Submission) -> None:
     """There are news of what is waited for."""
-    if wanted.news is not None and (not wanted.missing or wanted.manner is ReplyMode.FOLLOW):
-        wanted.news.set()
+    if wanted.tell is not None and (not wanted.missing or wanted.manner is ReplyMode.FOLLOW):
+        wanted.tell()
+
+
+def _wake(waiting: asyncio.Future[None], error_of: Callable[..., ServingError] | None = None, *facts: Any) -> None:
+    if not waiting.done():
+        waiting.set_result(None) if error_of is None else waiting.set_exception(error_of(*facts))
 
 
 class WaitingMailbox(ApiMailbox):
@@ -202,13 +190,13 @@ class WaitingMailbox(ApiMailbox):
 
     async def wait_all_soon(self, wanted: Submission, when_left: WhenLeft) -> list[Completion]:
         loop, job_ids, why = asyncio.get_running_loop(), list(wanted.outcomes), FinishReason.CANCELLED
-        news = LoopNews(loop)
-        self._waiters.begin_wait(wanted, job_ids, news)
-        timer = loop.call_later(wanted.left_s(), news.end, _late, wanted.allowed_s)
-        when_left(partial(news.end, _left))
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiters.begin_wait(wanted, job_ids, partial(_wake, future))
+        timer = loop.call_later(wanted.left_s(), _wake, future, _late, wanted.allowed_s)
+        when_left(partial(_wake, future, _left))
         try:
             if wanted.missing:
-                await news.future
+                await future
             return completions_of(wanted, job_ids)
         except DeadlineExceeded:
             why = FinishReason.EXPIRED
@@ -233,7 +221,7 @@ class WaitingMailbox(ApiMailbox):
     def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[Any]:
         """Waits for them this once, however it ends."""
         why, news = FinishReason.CANCELLED, threading.Event()
-        self._waiters.begin_wait(wanted, job_ids, news)
+        self._waiters.begin_wait(wanted, job_ids, news.set)
         try:
             yield news
         except DeadlineExceeded:
