@@ -17,7 +17,7 @@ from tests.recorded_requests import a_record
 from worker.mailbox.connection import RedisConnection, script
 
 JUNK = ("abc", "nan", "inf", "-1e300", "1e20", b"\xff\xfe")
-NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "failure_ttl")
+NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "ticket")
 
 
 @pytest.fixture

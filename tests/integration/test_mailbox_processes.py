@@ -88,4 +88,4 @@ def test_many_threads_share_one_connection_and_one_subscription(house: RedisHous
     assert {future.result() for future in futures} == {f"r{number}" for number in range(num_threads * 4)}
     assert len(client.client_list()) <= num_connections + 1  # the worker's own line, opened late
     api.submit(a_request("last"))
-    assert client.pubsub_numsub(client.hget("rq:job:last", "reply_to"))[0][1] == 1
+    assert client.pubsub_numsub(client.hget("rq:job:last", "ticket").split()[0])[0][1] == 1

@@ -183,13 +183,10 @@ class Heartbeat:
 
     def _note_foreign(self, names: str) -> None:
         """RQ's own workers, as far as they are known; one line for each change."""
-        if names == self._foreign:
-            return
-        self._foreign = names
-        if names:
-            logger.warning("RQ's own workers take requests and fail them; stop them, ours take these back: %s", names)
-        else:
-            logger.warning("no worker of RQ's takes requests any more")
+        if names != self._foreign:
+            fault = "RQ's own workers take requests and fail them; stop them, ours take these back: "
+            logger.warning(fault + names if names else "no worker of RQ's takes requests any more")
+            self._foreign = names
 
     def _reported(self) -> WorkerReport:
         """A fault in its own report must not cost a worker its lease: then the last report is sent again."""

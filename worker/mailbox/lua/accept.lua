@@ -21,8 +21,7 @@ local function write_job(job, wanted, channel)
   local num_before = #pushed + #pushed_async
   call('HSET', 'rq:job:' .. job.id, 'data', job.data, 'created_at', iso_now(), 'enqueued_at', iso_now(),
     'description', 'correct: at most ' .. job.tokens .. ' tokens', 'origin', wanted.is_async and 'correct-async' or 'correct',
-    'status', 'queued', 'result_ttl', wanted.ttl, 'reserved_tokens', job.tokens, 'reply_to', channel,
-    'accepted_at', string.format('%.6f', now + num_before / 1000000), 'deadline', wanted.deadline)
+    'status', 'queued', 'ticket', string.format('%s %.6f %d %d %s', channel, now + num_before / 1000000, wanted.ttl, job.tokens, wanted.deadline))
   reserved[#reserved + 1] = job.id
   reserved[#reserved + 1] = job.tokens .. ' ' .. wanted.client
   local list = wanted.is_async and pushed_async or pushed

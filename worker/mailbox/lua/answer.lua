@@ -19,7 +19,7 @@ end
 local function store(id, payload, ttl)
   local num_added = call('HSET', 'rq:job:' .. id, 'status', 'finished', 'ended_at', iso_now(), 'accepted_at', '', -- without it a job has no reservation
     'data', '["' .. FUNCTION_NAME .. '",null,[{"request_id":"' .. id .. '"}],{}]') -- nobody runs it again: what RQ's tools show
-  if num_added > 1 then -- a job that was started has all of them, but for its end
+  if num_added > 2 then -- a job that was started has two of them
     call('DEL', 'rq:job:' .. id)
     return false
   end
@@ -35,7 +35,7 @@ end
 local others, num_done, num_cut, tokens, stay_us = {}, 0, 0, 0, 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local reply_to, accepted_at, ttl, num_tokens = string.match(ARGV[at + 4], '^(%S+) (%S+) (%d+) (%d+)$')
+  local reply_to, accepted_at, ttl, num_tokens = string.match(ARGV[at + 4], '^(%S+) (%S+) (%d+) (%d+) ')
   local since_s = number(accepted_at, 0)
   ttl = number(ttl, 1, 1e8)
   if are_own and since_s and ttl and (status == 'finished' or status == 'length') and store(id, payload, ttl) then

@@ -7,7 +7,8 @@
 --
 --   rq:queue:correct              LIST  waiting ids, head = next                              (RQ's, as all rq:* keys)
 --   rq:queue:correct-async        LIST  those that nobody waits for; what goes back to a queue goes to the front of the other
---   rq:job:<id>                   HASH  the job; our own fields are the last of `write_job`; `special`: more than a plain request
+--   rq:job:<id>                   HASH  the job; `ticket`: what ENQUEUE knew, in the order of TICKET (rules.lua), and fields of those
+--                                       names where it has changed; `special`: more than a plain request
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry                             who runs what
 --   rq:finished|failed|canceled:correct  ZSET  id -> when it may be forgotten
 --   rq:results:<id>               STREAM of the answer

@@ -1,14 +1,13 @@
 -- What a worker gets of jobs.
 
 -- A job that may be run. `group`: with whom, of one that a worker died with; nil of any other, and those run with each other.
--- `needed_s`: it is late if less is left until its deadline.
+-- `needed_s`: it is late if less is left until its deadline; one that cannot be read is over.
 local function job_to_run(id, needed_s)
   local job = read(id, 'status', 'worker_name', 'cancel_requested', 'deadline', 'reserved_tokens', 'accepted_at', 'attempts', 'group', 'data',
-    'streams', 'reply_to', 'result_ttl', 'special')
-  local about = { job.reply_to, job.accepted_at, job.result_ttl, job.reserved_tokens }
-  job.ticket = not job.special and #about == 4 and table.concat(about, ' ') or ''
-  job.is_late, job.tokens = is_before(job.deadline, now + needed_s), number(job.reserved_tokens, 1, MOST_TOKENS) or 1
-  job.deadline, job.accepted_at, job.num_deaths = number(job.deadline), number(job.accepted_at), attempts_of(job.attempts)
+    'streams', 'reply_to', 'special', 'ticket')
+  job.ticket = not job.special and job.ticket or ''
+  job.is_late, job.tokens = job.deadline and (number(job.deadline) or 0) < now + needed_s, number(job.reserved_tokens, 1, MOST_TOKENS) or 1
+  job.deadline, job.accepted_at, job.num_deaths = number(job.deadline), number(job.accepted_at), number(job.attempts, 0, 99) or 0
   job.group, job.data = job.group or job.num_deaths > 0 and id or nil, job.data or ''
   return job
 end

@@ -124,7 +124,7 @@ local function attach(wanted, job, channel)
   if not string.find(' ' .. reply_to .. ' ', ' ' .. channel .. ' ', 1, true) then
     set('reply_to', reply_to == '' and channel or reply_to .. ' ' .. channel)
   end
-  if #fields > 0 then call('HSET', job_key(job.id), unpack(fields)) end
+  if #fields > 0 then call('HSET', job_key(job.id), 'special', 1, unpack(fields)) end
 end
 
 local function keep_record(wanted, num_running)
@@ -156,7 +156,7 @@ local function accept(wanted)
         'own_deadline', wanted.is_own_deadline and 1 or '')
       if wanted.may_be_known then -- what is left of one that was cancelled
         call('PERSIST', job_key(job.id))
-        call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group')
+        call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group', unpack(TICKET))
         call('ZREM', registry_of('canceled'), job.id)
       end
       count_reserved(job.tokens)

@@ -33,7 +33,7 @@ local function finish(id, status, payload, error_text)
   end
   local has_answer = status ~= 'canceled' and status ~= 'expired'
   -- The worker counts by its own clock.
-  local why = status == 'expired' and is_before(job.deadline, now + 0.01) and 'expired' or job.cancel_requested
+  local why = status == 'expired' and job.deadline and (number(job.deadline) or 0) < now + 0.01 and 'expired' or job.cancel_requested
   if not job.status then
     release(id) -- deleted by hand while it ran
   elseif not is_own then

@@ -14,7 +14,7 @@ local function suspect(ids)
   local size = math.floor(math.sqrt(#ids) + 0.5)
   for at, id in ipairs(ids) do
     local job = read(id, 'group', 'attempts')
-    local group, attempts = job.group and id or ids[at - (at - 1) % size], attempts_of(job.attempts)
+    local group, attempts = job.group and id or ids[at - (at - 1) % size], number(job.attempts, 0, 99) or 0
     call('HSET', job_key(id), 'group', group, 'attempts', #ids == 1 and attempts + 1 or attempts,
       'special', 1)
   end

@@ -9,7 +9,7 @@ if is_undone(id, status) then -- by a worker of RQ's
 else
   call('ZREM', registry_of('failed'), id)
   call('HSET', job_key(id), 'status', 'queued', 'enqueued_at', iso_now(), 'started_at', '', 'ended_at', '', 'attempts', 1,
-    'worker_name', '', 'result_ttl', math.max(ttl_of(call('HGET', job_key(id), 'result_ttl')), KEPT_TTL_S)) -- no client waits for its answer, and one that asks for it needs some time
+    'worker_name', '', 'result_ttl', math.max(ttl_of(read(id, 'result_ttl').result_ttl), KEPT_TTL_S)) -- no client waits for its answer, and one that asks for it needs some time
   accept_again(id, number(read(id, 'reserved_tokens').reserved_tokens, 1, MOST_TOKENS) or 1)
 end
 call('RPUSH', QUEUE, id)

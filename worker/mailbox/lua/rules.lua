@@ -10,9 +10,6 @@ local function registry_of(status) return 'rq:' .. status .. ':correct' end
 local function request_key(id) return 'miniserve:request:' .. id end
 local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
 
--- Of the deadline of a job, if it has one. One that cannot be read is over.
-local function is_before(deadline, at) return deadline and (number(deadline) or 0) < at end
-
 local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
 
 -- Some fields of a hash; one that is missing or empty is nil.
@@ -25,18 +22,25 @@ local function fields_of(key, ...)
   return hash
 end
 
--- Some fields of a job; nothing under an id that no job may have.
-local function is_job_id(id) return #id <= 128 and string.find(id, '^[%w_-]+$') end
-local function read(id, ...) return is_job_id(id) and fields_of(job_key(id), ...) or {} end
+-- Some fields of a job; nothing under an id that no job may have. What is not changed since ENQUEUE is in its ticket.
+local TICKET = { 'reply_to', 'accepted_at', 'result_ttl', 'reserved_tokens', 'deadline' }
+local function read(id, ...)
+  local job, names, folded, num_words = {}, { ... }, {}, 0
+  local values = #id <= 128 and string.find(id, '^[%w_-]+$') and redis.pcall('HMGET', job_key(id), 'ticket', ...) or {}
+  for word in string.gmatch(values[1] or '', '%S+') do num_words, folded[TICKET[num_words + 1] or ''] = num_words + 1, word end
+  for at, name in ipairs(names) do
+    local value = values[at + 1]
+    if value == false then value = folded[name] end
+    if value ~= '' then job[name] = value end
+  end
+  return job
+end
 
 -- Tokens and client of a reservation.
 local function reservation_of(text)
   local tokens, client = string.match(text, '^(%S+) ?(.*)$')
   return number(tokens) or 0, client or ''
 end
-
--- How often its worker died while it held nothing else.
-local function attempts_of(text) return number(text, 0, 99) or 0 end
 
 -- Whether a tool of RQ's has failed or stopped a job that has no answer: what our scripts end has no reservation. Such a job
 -- still waits.

@@ -18,10 +18,10 @@ local run_until_s = string.format('%.3f', now + WIP_TTL_S)
 
 -- A plain job, if this is one and fits. Nothing else is read for it.
 local function start_plain(id)
-  local status, special, deadline, tokens, accepted_at, reply_to, ttl, data = unpack(redis.pcall('HMGET', 'rq:job:' .. id,
-    'status', 'special', 'deadline', 'reserved_tokens', 'accepted_at', 'reply_to', 'result_ttl', 'data'))
+  local status, special, ticket, data = unpack(redis.pcall('HMGET', 'rq:job:' .. id, 'status', 'special', 'ticket', 'data'))
+  local accepted_at, tokens, deadline = string.match(ticket or '', '^%S+ (%S+) %d+ (%d+) (%S+)$')
   local until_s, since_s, num_tokens = number(deadline), number(accepted_at, 0), number(tokens, 1, MOST_TOKENS)
-  if status ~= 'queued' or special or not (until_s and since_s and num_tokens and reply_to and ttl and data) or #data > MAX_DATA_BYTES
+  if status ~= 'queued' or special or not (until_s and since_s and num_tokens and data) or #data > MAX_DATA_BYTES
     or until_s < now + needed_s or #deliveries >= max_jobs or bytes >= MOST_BYTES then return false end
   if num_tokens > free_tokens then
     must_wait, deferred = 1, id
@@ -32,7 +32,7 @@ local function start_plain(id)
   started[#started + 1] = id .. ':' .. worker
   free_tokens, bytes = free_tokens - num_tokens, bytes + #data
   deliveries[#deliveries + 1] = { id, 1, math.max(0, math.floor((now - since_s) * 1000000)), data, '',
-    math.min(math.floor((until_s - now) * 1000000), 1e15), 0, 0, reply_to .. ' ' .. accepted_at .. ' ' .. ttl .. ' ' .. tokens }
+    math.min(math.floor((until_s - now) * 1000000), 1e15), 0, 0, ticket }
   return true
 end
 
