@@ -7,21 +7,18 @@ from typing import Any
 
 from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Capacity, Goals, measure, measure_pools
-from scheduler.capacity.observed import Moment, Observed
+from scheduler.capacity.observed import Observed
 from scheduler.capacity.queueing import littles_residual
 from scheduler.capacity.rules import Situation, holding
 from scheduler.capacity.stages import busiest, stages_of
+from scheduler.capacity.window import Window, between
 from scheduler.observations import TIME_BUCKETS_S
 
 
 def figures(earlier: Observed, seen: Observed, goals: Goals) -> dict[str, Any]:
     """Rates and latencies are of the time between the two; all else is of now."""
-    capacity, seconds = measure(seen, goals), seen.now.at_s - earlier.now.at_s
-
-    def rate(field: str) -> float:
-        grown = seen.totals.get(field, 0) - earlier.totals.get(field, 0)
-        return round(max(0.0, grown) / seconds, 1) if seconds > 0 else 0.0
-
+    capacity, window = measure(seen, goals), between(earlier.now, seen.now)
+    tokens = seen.totals.get("generation_tokens", 0) - earlier.totals.get("generation_tokens", 0)
     alerts = holding(Situation(seen, capacity, health_of(seen)), goals)
     return {
         "workers": [
@@ -31,11 +28,11 @@ def figures(earlier: Observed, seen: Observed, goals: Goals) -> dict[str, Any]:
         ],
         "running": seen.num_running,
         "waiting": seen.num_waiting,
-        "answers_per_s": round((seen.now.done - earlier.now.done) / seconds, 1) if seconds > 0 else 0.0,
-        "tokens_per_s": rate("generation_tokens"),
+        "answers_per_s": round(window.per_second(window.done), 1),
+        "tokens_per_s": round(window.per_second(max(0.0, tokens)), 1),
         "ttft_ms": _quantiles(earlier.totals, seen.totals, "time_to_first_token"),
         "itl_ms": _quantiles(earlier.totals, seen.totals, "inter_token_latency"),
-        "law": _law(earlier.now, seen.now),
+        "law": _law(window),
         "utilization": round(capacity.utilization, 3),
         "stages": _stages(seen, capacity, goals),
         "alerts": [{"name": one.name, "severity": one.severity, "sentence": one.sentence} for one in alerts],
@@ -52,13 +49,12 @@ def _stages(seen: Observed, capacity: Capacity, goals: Goals) -> dict[str, Any]:
     }
 
 
-def _law(earlier: Moment, later: Moment) -> dict[str, float] | None:
-    """L, lambda and W of one window; None where none has ended."""
-    seconds, ended = later.at_s - earlier.at_s, later.ended - earlier.ended
-    if seconds <= 0 or ended <= 0:
+def _law(window: Window) -> dict[str, float] | None:
+    """L, lambda and W; None where none has ended."""
+    if window.ended <= 0:
         return None
-    number, rate_per_s = (later.area_s - earlier.area_s) / seconds, (later.accepted - earlier.accepted) / seconds
-    stay_s = (later.stay_s - earlier.stay_s) / ended
+    number, rate_per_s = window.per_second(window.area_s), window.per_second(window.accepted)
+    stay_s = window.stay_s / window.ended
     residual = littles_residual(number, rate_per_s, stay_s)
     return {"L": round(number, 3), "rate_per_s": round(rate_per_s, 2), "W_ms": round(stay_s * 1e3, 1),
             "residual": round(residual, 4)}  # fmt: skip
