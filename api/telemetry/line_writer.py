@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import termios
-from _thread import allocate_lock, start_new_thread
+import threading
 from collections import deque
 from collections.abc import Callable
 from time import monotonic, sleep
@@ -38,8 +38,7 @@ class LineWriter:
         """No thread outlives a fork, and its parent writes the lines that it left."""
         self._lines: deque[Line] = deque()
         self._has_thread = self._is_writing = False
-        self._starting, self._wake_up = allocate_lock(), allocate_lock()
-        self._wake_up.acquire()
+        self._starting, self._has_urgent = threading.Lock(), threading.Event()
 
     @property
     def has_lines(self) -> bool:
@@ -48,11 +47,7 @@ class LineWriter:
     def put(self, line: Line) -> None:
         """Write the line soon, or drop it where too many wait."""
         self.put_later(line)
-        if self._wake_up.locked():
-            try:
-                self._wake_up.release()
-            except RuntimeError:  # another thread was faster
-                return
+        self._has_urgent.set()
 
     def put_later(self, line: Line) -> None:
         """Put the line together with others of the same tenth of a second: for what is written all the time."""
@@ -62,7 +57,7 @@ class LineWriter:
         self._lines.append(line)
         if not self._has_thread and self._starting.acquire(blocking=False):  # one that asks meanwhile need not wait
             self._has_thread = True
-            start_new_thread(self._run, ())
+            threading.Thread(target=self._run, name="lines", daemon=True).start()
 
     def flush(self, within_s: float = 0.5) -> None:
         """Wait until all is written, but not for a reader that has stalled."""
@@ -72,7 +67,8 @@ class LineWriter:
 
     def _run(self) -> None:
         while True:
-            self._wake_up.acquire(timeout=_WRITE_EVERY_S)
+            self._has_urgent.wait(_WRITE_EVERY_S)
+            self._has_urgent.clear()
             self._is_writing = True
             while lines := self._take():
                 self._write("".join(lines).encode(errors="backslashreplace"))
