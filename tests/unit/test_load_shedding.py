@@ -112,22 +112,22 @@ def test_refusals_take_turns_however_many_wait() -> None:
 
     assert len(gone) == 50
     # Later on a busy machine, and never earlier; a millisecond is how exact the clock of an event loop is.
-    assert all(each >= began_s + 0.01 * at - 0.001 for at, each in enumerate(gone))
+    assert all(each >= began_s + 0.01 * at - asgi.CREDIT_S - 0.001 for at, each in enumerate(gone))
 
 
 def test_bodies_that_are_declared_too_long_are_refused_one_after_the_other() -> None:
     async def refuse_all() -> float:
         turns, loop = Turns(), asyncio.get_running_loop()
         connection = SimpleNamespace(when_left=None)
-        clients = [ReadingClient(connection, None, turns) for _ in range(10)]
+        clients = [ReadingClient(connection, None, turns) for _ in range(40)]
         began_s = loop.time()
         refusals = await asyncio.gather(
             *[client.read_body({"CONTENT_LENGTH": "2048"}, 1024) for client in clients], return_exceptions=True
         )
-        assert [type(refusal) for refusal in refusals] == [BodyTooLarge] * 10
+        assert [type(refusal) for refusal in refusals] == [BodyTooLarge] * 40
         return loop.time() - began_s
 
-    assert asyncio.run(refuse_all()) >= 9 * asgi.TOO_LONG_EVERY_S - 0.001  # never earlier
+    assert asyncio.run(refuse_all()) >= 39 * asgi.TOO_LONG_EVERY_S - asgi.CREDIT_S - 0.001  # never earlier
 
 
 def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,17 +152,17 @@ def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: 
 
 
 def test_who_leaves_while_it_waits_for_its_refusal_holds_nobody_up() -> None:
-    async def leave() -> int:
+    async def leave() -> list[int]:
         turns, gone = Turns(), []
 
         async def refuse(number: int) -> None:
-            await turns.wait(0.01)
+            await turns.wait(2 * asgi.CREDIT_S)
             gone.append(number)
 
-        first, second, third = [asyncio.ensure_future(refuse(number)) for number in range(3)]
-        await first
-        second.cancel()
-        await third
+        tasks = [asyncio.ensure_future(refuse(number)) for number in range(4)]
+        await tasks[1]
+        tasks[2].cancel()
+        await tasks[3]
         return gone
 
-    assert asyncio.run(leave()) == [0, 2]
+    assert asyncio.run(leave()) == [0, 1, 3]
