@@ -186,8 +186,10 @@ def all_at_once(*servers: Server) -> Iterator[list[Server]]:
 class ApiProcess(Server):
     """`miniserve api`, for tests that play the worker themselves."""
 
-    def __init__(self, redis_url: str, *options: str, max_files: int | None = None) -> None:
-        super().__init__("api", "--redis-url", redis_url, *options, max_files=max_files)
+    def __init__(
+        self, redis_url: str, *options: str, env: Mapping[str, str] | None = None, max_files: int | None = None
+    ) -> None:
+        super().__init__("api", "--redis-url", redis_url, *options, env=env, max_files=max_files)
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()

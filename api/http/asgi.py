@@ -215,11 +215,11 @@ class AsgiApi:
         return refusal(self._api, error, path.startswith("/v2/"))
 
     async def _send(self, connection: Any, environ: dict[str, Any], reply: Reply, send: Send) -> None:
-        connection.before_answer(self._closes(), request_input.declared_length(environ))
+        added = connection.before_answer(self._closes(), request_input.declared_length(environ))
         if connection.takes_whole_answers:
             connection.answer(written(reply, connection.server_state.default_headers, connection.cycle.keep_alive))
             return
-        headers = [*_raw(reply.headers), *_SECURITY]
+        headers = [*_raw(reply.headers), *_SECURITY, *added]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
         connection.release()
@@ -253,9 +253,9 @@ class AsgiApi:
         async def send_with_headers(message: dict[str, Any]) -> None:
             """The head leaves with the first bytes of the body, in one packet."""
             if message["type"] == "http.response.start":
-                connection.before_answer(self._closes(), declared)
                 headers = message["headers"]
                 headers.extend(_SECURITY[:1] if _KEPT in headers else _SECURITY)
+                headers.extend(connection.before_answer(self._closes(), declared))
                 await send(message)
             else:
                 await send(message)

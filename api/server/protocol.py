@@ -183,8 +183,9 @@ class BoundedConnection(HttpProtocol):
         if self._is_lost and call is not None:
             call()
 
-    def before_answer(self, closes: bool, declared_bytes: int | None) -> None:
-        """The answer is ready; `declared_bytes`: of the body, of which some may be unread. None: it ends by itself.
+    def before_answer(self, closes: bool, declared_bytes: int | None) -> list[tuple[bytes, bytes]]:
+        """The answer is ready; returns headers to add. `declared_bytes`: of the body, of which some may be unread;
+        None: it ends by itself.
 
         What is written until `release` leaves in one packet: a head with its body.
         """
@@ -193,6 +194,9 @@ class BoundedConnection(HttpProtocol):
         is_far = declared_bytes is None or declared_bytes > MAX_UNREAD_BYTES or cycle.waiting_for_100_continue
         if closes or (cycle.more_body and is_far):
             cycle.keep_alive = False
+        return (
+            [] if cycle.keep_alive else [(b"connection", b"close")]
+        )  # which uvicorn writes by one of its parsers only
 
     @property
     def takes_whole_answers(self) -> bool:

@@ -12,9 +12,27 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.recorded_requests import counts
 from tests.running_system import ApiProcess, descendants, post_sentence, send
+
+WITHOUT_WHEELS = 'import sys\nsys.modules["httptools"] = sys.modules["uvloop"] = None\n'
+
+
+@pytest.fixture(scope="module", params=["httptools", "h11"])
+def api(
+    request: pytest.FixtureRequest, redis_server: EmbeddedRedis, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApiProcess]:
+    """A replica on the shared Redis, with and without the packages in C that are no wheels everywhere."""
+    env = {}
+    if request.param == "h11":
+        folder = tmp_path_factory.mktemp("site")
+        (folder / "sitecustomize.py").write_text(WITHOUT_WHEELS)
+        env = {"PYTHONPATH": str(folder)}
+    with ApiProcess(redis_server.url, env=env) as process:
+        yield process
+
 
 POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
