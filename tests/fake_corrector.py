@@ -77,6 +77,9 @@ class FakeCorrector(Corrector):
 
     def find(self, request_id: str) -> None: ...
 
+    def news(self, since: str) -> tuple[list[str], str]:
+        return [], since
+
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=self.error is None, live_workers=2, queue_depth=3)
 

@@ -222,6 +222,9 @@ class LocalEngines(ApiMailbox):
             reserved_tokens=sum(tokens for _, tokens in self._open.values()),
         )
 
+    def news(self, since: str) -> tuple[list[str], str]:
+        return [], since
+
     def find(self, request_id: str) -> NoReturn:
         raise NeedsAQueue(_NO_QUEUE)
 

@@ -18,7 +18,6 @@ from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
-from worker.mailbox.connection import script
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 from worker.mailbox.waiters import completion_of
@@ -68,8 +67,7 @@ class KeptRequests:
 
     def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
         """Of an asynchronous request nobody has counted those of its answers before they are asked for."""
-        ask = self._queue.ask
-        if exchange.account is not None and ask is not None and ask(script("first", request_id)):
+        if exchange.account is not None and self._observer.is_first(request_id):
             ends = [job.state for job in found.jobs if isinstance(job.state, Completion)]
             exchange.more_tokens = sum([len(completion.output_ids) for completion in ends])
 

@@ -13,23 +13,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator
 from queue import Empty, Full, Queue
-from typing import Any
 
 from api.live.figures import figures
 from api.services import Services
 from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Observed
 from scheduler.errors import RateLimited, ServingError
-from worker.mailbox.connection import Command
-from worker.mailbox.heartbeat import LIVE, WATCH
 
-Ask = Callable[[Command], Any]
 MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
 _FIGURES_EVERY = 4  # looks: they cost the most of it
 _KEPT_S = 10.0  # of which rates are taken
 _MOST_BEHIND = 40  # looks that a viewer has not read
-_MOST_NEWS = 256  # of one look: a few of each worker
 _SILENCE_S = 1.0
 logger = logging.getLogger(__name__)
 
@@ -39,12 +34,11 @@ class Hub:
 
     def __init__(self, services: Services) -> None:
         self._observer, self._goals, self._clock = services.observer, goals_of(services.settings), services.clock
-        self._ask = services.queue.ask  # None in the local modes, where no worker reports what it does
         self._lock = threading.Lock()
         self._viewers: dict[Queue[bytes], str] = {}  # and whose each is; oldest first
         self._is_looking = False  # a thread does
         self._seen: deque[Observed] = deque()
-        self._last_id = ""  # of the news that were read; empty: none were
+        self._place = ""  # behind the news that were read
 
     def watch(self, is_over: Callable[[], bool], client: str = "") -> Generator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -81,7 +75,7 @@ class Hub:
     def _look_while_watched(self) -> None:
         number = 0
         self._seen.clear()
-        self._last_id = ""
+        self._place = ""
         while self._has_viewers():
             began_s = self._clock()
             try:
@@ -101,26 +95,13 @@ class Hub:
 
     def _look(self, number: int) -> None:
         if number % _FIGURES_EVERY == 0:
-            if self._ask is not None:
-                self._ask(WATCH)
             seen = self._observer.observe()
             self._seen.append(seen)
             while len(self._seen) > 2 and self._seen[1].now.at_s <= seen.now.at_s - _KEPT_S:
                 self._seen.popleft()
             self._tell(_event("figures", json.dumps(figures(self._seen[0], seen, self._goals))))
-        news = [] if self._ask is None else self._read_news(self._ask)
+        news, self._place = self._observer.news(self._place)
         self._tell(b"".join([_event("batch", one) for one in news if "\n" not in one]))  # a worker writes none
-
-    def _read_news(self, ask: Ask) -> list[str]:
-        """What workers have sent since the last look."""
-        if not self._last_id:  # what others watched before is no news
-            newest = ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
-            self._last_id = newest[0][0].decode() if newest else "0-0"
-            return []
-        entries = ask(("XRANGE", LIVE, f"({self._last_id}", "+", "COUNT", _MOST_NEWS))
-        if entries:
-            self._last_id = entries[-1][0].decode()
-        return [fields[1].decode(errors="replace") for _, fields in entries]
 
     def _tell(self, events: bytes) -> None:
         if not events:

@@ -18,6 +18,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
+from worker.mailbox.redis_observer import RedisObserver
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 
@@ -123,7 +124,8 @@ class Stream:
 
     def __init__(self) -> None:
         self.entries: list[tuple[bytes, list[bytes]]] = []
-        self.hub = Hub(replace(services_of(FakeCorrector(), Settings()), queue=self))
+        self.observer = RedisObserver(self.ask)
+        self.hub = Hub(replace(services_of(FakeCorrector(), Settings()), observer=self.observer))
 
     def tell(self, number: int, worker: str = "w") -> None:
         news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
@@ -143,17 +145,17 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
     for number in range(1, 200):
         stream.tell(number)
 
-    assert stream.hub._read_news(stream.ask) == []
+    none, place = stream.observer.news("")
     stream.tell(200)
-    (news,) = stream.hub._read_news(stream.ask)
+    (news,), _ = stream.observer.news(place)
 
-    assert json.loads(news)["at_ms"] == 200
+    assert none == [] and json.loads(news)["at_ms"] == 200
 
 
 def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "Thread", Mock())
     stream = Stream()
-    stream.hub._last_id = "0-0"
+    stream.hub._place = "0-0"
     viewer = stream.hub.watch(lambda: False)
     next(viewer)
     for number in range(1, 201):

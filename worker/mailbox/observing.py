@@ -37,3 +37,9 @@ class Observer(Protocol):
 
     def find(self, request_id: str) -> Found | None:
         """A recorded request; None for one that is not known, or not any more. Raises NotReady."""
+
+    def is_first(self, request_id: str) -> bool:
+        """Whether this asks for the answers of a recorded request that nobody waits for, and did never before."""
+
+    def news(self, since: str) -> tuple[list[str], str]:
+        """What workers did after a place, as JSON, and the next place; '' is now. They report while somebody asks."""

@@ -14,6 +14,7 @@ from scheduler.phases import Phase
 from worker.mailbox import admission
 from worker.mailbox.connection import Command, RedisConnection, Where, script
 from worker.mailbox.formats import is_request_id
+from worker.mailbox.heartbeat import LIVE, WATCH
 from worker.mailbox.observing import Found, FoundJob
 from worker.mailbox.protocol import READY_WITHIN_S
 from worker.mailbox.replies import number, outcome_of
@@ -21,6 +22,7 @@ from worker.mailbox.replies import number, outcome_of
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
 _SUMS = ("iterations", "stages")  # of these each is a table
+_MOST_NEWS = 256  # of one look: a few of each worker
 _MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
 
 
@@ -35,6 +37,18 @@ class RedisObserver:
 
     def find(self, request_id: str) -> Found | None:
         return _found_of(self._ask(script("find", request_id))) if is_request_id(request_id) else None
+
+    def is_first(self, request_id: str) -> bool:
+        return bool(self._ask(script("first", request_id)))
+
+    def news(self, since: str) -> tuple[list[str], str]:
+        self._ask(WATCH)
+        if not since:  # what others watched before is no news
+            newest = self._ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
+            return [], newest[0][0].decode() if newest else "0-0"
+        entries = self._ask(("XRANGE", LIVE, f"({since}", "+", "COUNT", _MOST_NEWS))
+        news = [fields[1].decode(errors="replace") for _, fields in entries]
+        return news, entries[-1][0].decode() if entries else since
 
 
 class SystemReader(RedisObserver):
