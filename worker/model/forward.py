@@ -24,6 +24,7 @@ from worker.model.memory import KVArena, RowMemory, Rows, blocks_of
 from worker.model.weights import BlockedMatrix, LayerWeights, Weights
 
 NORM_EPSILON = 1e-5
+_ZERO_ROWS = 64  # to compare with as many rows takes half the time that it takes with one; more would fill the cache
 
 
 class PackedBatch(NamedTuple):
@@ -51,8 +52,9 @@ class MiniGPT:
         self.arena = KVArena(config.num_layers, kv_budget_tokens, config.width)
         self._all_rows, self._wanted_rows = (RowMemory(config.width, config.num_heads) for _ in range(2))
         self._contexts = ContextBuffers(config)
-        self._zeros = np.zeros(4 * config.width, dtype=np.float32)
-        self._epsilon = np.float32(config.width * NORM_EPSILON)
+        # Arrays where numbers would do: NumPy takes 1.5 times as long to add one, and four times to compare with one.
+        self._zeros = np.zeros((_ZERO_ROWS, 4 * config.width), dtype=np.float32)
+        self._epsilon = np.array(config.width * NORM_EPSILON, dtype=np.float32)
 
     def forward(self, batch: PackedBatch) -> np.ndarray:
         """Logits (S, V) of the next token of every sequence; writes the arena rows named in the batch."""
@@ -116,7 +118,7 @@ class MiniGPT:
         np.add(residual, rows.projected, out=residual)
         self._normalise(rows)
         multiply(rows.narrow, layer.w_in, rows.hidden_blocks)
-        np.maximum(hidden, self._zeros, out=hidden)  # a row of zeros: NumPy compares with a scalar four times slower
+        np.maximum(hidden, self._zeros[: len(hidden)] if len(hidden) <= _ZERO_ROWS else self._zeros[0], out=hidden)
         np.multiply(hidden, hidden, out=hidden)
         multiply(hidden, layer.w_out, rows.narrow_blocks)
         np.add(residual, rows.narrow, out=residual)
