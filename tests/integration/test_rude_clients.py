@@ -20,17 +20,14 @@ from tests.running_system import ApiProcess, descendants, post_sentence, send
 WITHOUT_WHEELS = 'import sys\nsys.modules["httptools"] = sys.modules["uvloop"] = None\n'
 
 
-@pytest.fixture(scope="module", params=["httptools", "h11"])
+@pytest.fixture(scope="module", params=["", WITHOUT_WHEELS], ids=["httptools", "h11"])
 def api(
     request: pytest.FixtureRequest, redis_server: EmbeddedRedis, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ApiProcess]:
     """A replica on the shared Redis, with and without the packages in C that are no wheels everywhere."""
-    env = {}
-    if request.param == "h11":
-        folder = tmp_path_factory.mktemp("site")
-        (folder / "sitecustomize.py").write_text(WITHOUT_WHEELS)
-        env = {"PYTHONPATH": str(folder)}
-    with ApiProcess(redis_server.url, env=env) as process:
+    site = tmp_path_factory.mktemp("site")
+    (site / "sitecustomize.py").write_text(request.param)
+    with ApiProcess(redis_server.url, env={"PYTHONPATH": str(site)}) as process:
         yield process
 
 
@@ -214,7 +211,6 @@ def test_heads_that_never_end_from_one_address_leave_places_for_others(redis_url
         for connection in good:
             connection.sendall(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(4096).startswith(b"HTTP/1.1 404")
-
         refused = [connection for connection in rude if _is_refused(connection)]
         assert "connections" not in send(api.url, "GET", "/readyz").body["detail"]
         assert refused

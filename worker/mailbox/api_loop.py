@@ -96,7 +96,7 @@ class Sender:
         """Send without waiting for the reply."""
         call = what if isinstance(what, Submission) else Call(what)
         call.give_up_at_s, call.on_reply = time.monotonic() + patience_s, on_reply
-        if self._is_over():
+        if self._stop_at_s is not None and time.monotonic() >= self._stop_at_s:
             _settle(call, MailboxDown("stopped"), "")
         else:
             self._calls.append(call)
@@ -110,9 +110,6 @@ class Sender:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + LAST_CALLS_S
         self._loop.call_soon_threadsafe(self._loop.call_later, LAST_CALLS_S, self._forget)
-
-    def _is_over(self) -> bool:
-        return self._stop_at_s is not None and time.monotonic() >= self._stop_at_s
 
     def _wake_up(self) -> None:
         """At the end of this iteration of the loop: what else it brings goes into the same packet."""
