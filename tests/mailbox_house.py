@@ -23,7 +23,7 @@ from scheduler.messages import (
 )
 from tests.pace import patient
 from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.connection import RedisConnection
+from worker.mailbox.connection import RedisConnection, script
 from worker.mailbox.heartbeat import Heartbeat
 from worker.mailbox.observing import Found
 from worker.mailbox.protocol import ApiMailbox, CancelResult, MailboxLimits, Submission, WorkerReport
@@ -61,12 +61,24 @@ class SubmittingMailbox(RedisApiMailbox):
     Looks at all of Redis, too.
     """
 
+    sends_plain = False  # ids that come for the first time: new ones, as most requests have, with a deadline
+
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Submission:
         return self.submit_all((request,), within_s)
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Submission:
-        self.enqueue(wanted := a_bare_submission(requests, within_s))
+        wanted = a_bare_submission(requests, within_s)
+        if self.sends_plain and not any(self.ask(script("check", one.request_id))[0][0] != b"gone" for one in requests):
+            wanted.may_be_known, wanted.within_s = False, 3600.0 if within_s is None else within_s
+        self.enqueue(wanted)
+        self._wait_until_accepted(wanted)
         return wanted
+
+    def _wait_until_accepted(self, wanted: Submission) -> None:
+        """Raises its refusal."""
+        eventually(lambda: wanted.run_id or any(wanted.outcomes.values()))
+        if not wanted.run_id:
+            raise next(filter(None, wanted.outcomes.values()))
 
     def submit_recorded(
         self, record: Submission, requests: Sequence[CorrectionRequest], within_s: float | None = None
@@ -158,10 +170,12 @@ class RedisHouse:
     def __init__(self, connect: Callable[[], Redis], kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> None:
         self.connect = connect
         self._kind = kind
+        self.sends_plain = False
         self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
 
     def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
         self.mailboxes.append(mailbox := SubmittingMailbox(self.connect(), limits))
+        mailbox.sends_plain = self.sends_plain
         return mailbox
 
     def worker(
@@ -174,7 +188,7 @@ class RedisHouse:
 
     def end_deadline(self, job_id: str) -> None:
         """The deadline of a job is over, at any speed of the machine."""
-        self.connect().hset(f"rq:job:{job_id}", "deadline", 1)  # in 1970
+        self.connect().hset(f"rq:job:{job_id}", mapping={"deadline": 1, "special": 1})  # in 1970
 
     def kill(self, worker: WorkerMailbox) -> None:
         """The worker dies without a word, and the others have noticed."""

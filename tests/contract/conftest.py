@@ -1,4 +1,4 @@
-"""The suite over the server that `up` starts."""
+"""The suite over the server that `up` starts, by the scripts' way for plain requests and by that for all others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from worker.mailbox.redis_py import connect
 from worker.mailbox.worker_end import WorkerMailbox
 
 
-@pytest.fixture
-def house(redis_url: str) -> Iterator[RedisHouse]:
+@pytest.fixture(params=["any", "plain"])
+def house(redis_url: str, request: pytest.FixtureRequest) -> Iterator[RedisHouse]:
     house = RedisHouse(lambda: connect(redis_url))
+    house.sends_plain = request.param == "plain"
     yield house
     house.close()
 

@@ -20,7 +20,7 @@ def test_a_request_reaches_the_worker_as_it_was_sent(house: RedisHouse) -> None:
     api.submit(request)
     (delivery,) = worker.exchange((), AMPLE).deliveries
 
-    assert delivery == Delivery(request, attempt=1, waited_s=delivery.waited_s)
+    assert delivery == Delivery(request, attempt=1, waited_s=delivery.waited_s, left_s=delivery.left_s)
     assert 0 <= delivery.waited_s < 5
 
 

@@ -35,7 +35,7 @@ for at = FIRST, #ARGV do
   for _, job in ipairs(jobs or {}) do new_tokens = new_tokens + (job.tokens > 0 and job.tokens or max_tokens) end
   -- In a queue that is half empty there is room for anybody. Nothing overtakes what must be looked at.
   if jobs and #others == 0 and num_open + #jobs <= max_requests / 2 and num_tokens + new_tokens <= max_tokens / 2
-    and sums.used_memory <= max_memory * MEMORY_SHARE and num_tokens + new_tokens <= rate * wanted.within_s then
+    and sums.used_memory <= max_memory * MEMORY_SHARE and (rate == 0 or num_tokens + new_tokens <= rate * wanted.within_s) then
     wanted.deadline = string.format('%.6f', now + wanted.within_s)
     for _, job in ipairs(jobs) do write_job(job, wanted, own_channel) end
     num_open, num_tokens = num_open + #jobs, num_tokens + new_tokens

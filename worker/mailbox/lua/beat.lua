@@ -18,8 +18,7 @@ if had_lease and tonumber(had_lease) > now then
   end
 end
 
-local MOST_OVER = 2000 -- of one beat: some ms
-local over, keys = call('ZRANGEBYSCORE', registry_of('finished'), '-inf', now, 'LIMIT', 0, MOST_OVER), {}
+local over, keys = call('ZRANGEBYSCORE', registry_of('finished'), '-inf', now, 'LIMIT', 0, 2000), {} -- some ms at most
 for _, id in ipairs(over) do
   keys[#keys + 1] = job_key(id)
   keys[#keys + 1] = 'rq:results:' .. id

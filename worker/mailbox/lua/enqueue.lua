@@ -152,12 +152,14 @@ local function accept(wanted)
     else
       if wanted.may_be_known then release(job.id) end -- of a job that was deleted by hand a moment ago
       write_job(job, wanted, channel)
-      call('HSET', job_key(job.id), 'special', 1, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
-        'own_deadline', wanted.is_own_deadline and 1 or '')
-      if wanted.may_be_known then -- what is left of one that was cancelled
+      if not wanted.is_plain then
+        call('HSET', job_key(job.id), 'special', 1, 'streams', wanted.streams and 1 or '', 'request', record and record.id or '',
+          'own_deadline', wanted.is_own_deadline and 1 or '')
+      end
+      if wanted.may_be_known then -- what is left of one that was cancelled, or deleted by hand
         call('PERSIST', job_key(job.id))
         call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group', unpack(TICKET))
-        call('ZREM', registry_of('canceled'), job.id)
+        for _, ended_as in ipairs({ 'canceled', 'finished' }) do call('ZREM', registry_of(ended_as), job.id) end
       end
       count_reserved(job.tokens)
       if held then hold(reserved[#reserved]) end
