@@ -104,7 +104,6 @@ class Counters:
     prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
     decode_iterations: int = 0  # with at least one decode step in them; sums.d / these: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
-    peak_reserved_tokens: int = 0
     peak_running: int = 0
 
 
@@ -144,9 +143,7 @@ class Observations:
 
     def note_held(self, policy: ContinuousBatching) -> None:
         """Count what runs in the iteration that was just planned; its commit retires some of it."""
-        counters = self.counters
-        counters.peak_running = max(counters.peak_running, len(policy.running))
-        counters.peak_reserved_tokens = max(counters.peak_reserved_tokens, policy.reserved_tokens)
+        self.counters.peak_running = max(self.counters.peak_running, len(policy.running))
 
     def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
         """Count an iteration that was planned at `planned_s` and ended now."""

@@ -25,7 +25,7 @@ LOAD_COLUMNS = (
     "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
 )  # fmt: skip
 # Of the worker, warm-up included. A mode without one does not count; a worker that was killed could not tell.
-COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "peak_reserved_tokens", "mean_prompt_tokens")
+COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "mean_prompt_tokens")
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
 

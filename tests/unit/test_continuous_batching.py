@@ -217,7 +217,6 @@ def test_random_workloads_keep_every_promise_of_the_policy(seed: int):
     assert set(workload.finished) | workload.cancelled == set(workload.submitted), "nobody lost, nobody starved"
     assert not set(workload.finished) & workload.cancelled
     assert workload.batch.reserved_tokens == 0
-    assert workload.batch.counters.peak_reserved_tokens <= workload.batch.limits.kv_budget_tokens
 
 
 def test_a_request_past_its_deadline_is_told_once_whether_it_waits_or_runs():
