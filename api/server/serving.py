@@ -96,6 +96,7 @@ class Serving:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(end_by_failure)
 
     async def _tick(self) -> None:
         due_s = self._loop.time()
@@ -127,7 +128,8 @@ class Serving:
         protocol.address, protocol.is_spare = address, is_spare
         try:
             await self._loop.connect_accepted_socket(lambda: protocol, connection)
-        except OSError:
+        except Exception:
+            logger.warning("a connection could not be served", exc_info=True)
             connection.close()
             if protocol.transport is None:  # nothing was begun, so nothing will end
                 self.places.leave(address)
@@ -208,6 +210,10 @@ def _warn_if_unreachable(api: Api) -> None:
 
 def _start_thread(helper: Callable[[], None]) -> None:
     threading.Thread(target=run_or_end, args=(helper,), daemon=True).start()
+
+
+def end_by_failure(task: asyncio.Task[None]) -> None:
+    run_or_end(task.result)
 
 
 def run_or_end(helper: Callable[[], None]) -> None:

@@ -244,20 +244,31 @@ def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
 
 
 DYING_HELPER = """
-import sys, threading, time
-from api.server.serving import run_or_end
+import asyncio, sys, threading, time
+from api.server.serving import end_by_failure, run_or_end
 
 def helper():
     raise SystemExit("in the helper")
 
-threading.Thread(target=run_or_end, args=(helper,)).start()
-time.sleep(10)
+async def tick():
+    raise ValueError("in the helper")
+
+async def serve():
+    asyncio.create_task(tick()).add_done_callback(end_by_failure)
+    await asyncio.sleep(10)
+
+if sys.argv[1] == "thread":
+    threading.Thread(target=run_or_end, args=(helper,)).start()
+    time.sleep(10)
+else:
+    asyncio.run(serve())
 sys.exit("the process went on without its helper")
 """
 
 
-def test_a_helper_that_dies_ends_its_process_and_the_log_says_which() -> None:
-    ended = subprocess.run([sys.executable, "-c", DYING_HELPER], capture_output=True, text=True)
+@pytest.mark.parametrize("kind", ["thread", "task"])
+def test_a_helper_that_dies_ends_its_process_and_the_log_says_which(kind: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", DYING_HELPER, kind], capture_output=True, text=True)
 
     assert ended.returncode == os.EX_SOFTWARE
     assert "helper died" in ended.stdout + ended.stderr and "in the helper" in ended.stdout + ended.stderr
