@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from scheduler.messages import CorrectionRequest
+import asyncio
+import time
+
+from scheduler.errors import DeadlineExceeded
+from scheduler.messages import Completion, CorrectionRequest, FinishReason
 from worker.mailbox.protocol import Submission
-from worker.mailbox.waiters import Waiters
+from worker.mailbox.waiters import Waiters, WaitingMailbox
 
 
 def submission(name: str, *job_ids: str) -> Submission:
@@ -34,3 +38,26 @@ def test_a_request_that_joins_another_while_somebody_looks_is_seen_as_it_was() -
     waiters._lock = LockOfAnother(join)
 
     assert waiters.unanswered() == [("own", wanted)]
+
+
+class Alone(WaitingMailbox):
+    """Nobody is told of what is abandoned."""
+
+    def abandon(self, *_: object) -> None: ...
+
+
+def test_who_waits_in_the_loop_is_told_at_the_end_of_its_own_time() -> None:
+    mailbox, answer = Alone(), Completion("long", FinishReason.STOP)
+
+    async def wait() -> list[object]:
+        waits = []
+        for name, left_s in (("long", 60.0), ("short", 0.01), ("longer", 0.03), ("over", 0.0)):
+            wanted = submission(name, name)
+            wanted.until_s = time.monotonic() + left_s
+            mailbox._waiters.add(wanted)
+            waits.append(asyncio.ensure_future(mailbox.wait_all_soon(wanted, lambda _: None)))
+        late = await asyncio.wait_for(asyncio.gather(*waits[1:], return_exceptions=True), 30.0)
+        mailbox._waiters.resolve("long", answer)
+        return [*map(type, late), *await asyncio.wait_for(waits[0], 30.0)]
+
+    assert asyncio.run(wait()) == [DeadlineExceeded] * 3 + [answer]

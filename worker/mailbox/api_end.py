@@ -173,7 +173,8 @@ class RedisApiMailbox(WaitingMailbox):
         try:
             self._conclude(wanted, reply, run_id)
         except ServingError as refusal:
-            self._waiters.refuse(wanted, refusal)
+            for job_id in wanted.outcomes:
+                self._waiters.resolve(job_id, refusal)
 
     def _conclude(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
