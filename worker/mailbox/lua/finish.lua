@@ -13,21 +13,20 @@ local function answer(id, status, payload, error_text, job)
     call('XADD', 'rq:results:' .. id, '*', 'type', 2, 'worker_name', worker, 'return_value', payload, 'exc_string', error_text)
     call('EXPIRE', 'rq:results:' .. id, job.ttl)
   elseif store(id, payload, job.ttl) then
-    conclude(id, 'finished', job)
-    if status == 'length' and job.reservation then count('done_length') end
+    if conclude(id, 'finished', job) and status == 'length' then count('done_length') end
   else
-    return release(id, nil, job.accepted_at, job.reservation)
+    return release(id, nil, job.accepted_at)
   end
   queue_publish(job.reply_to, payload)
 end
 
 local duplicates = 0
 local function finish(id, status, payload, error_text)
-  local reservation = call('HGET', RESERVATIONS, id)
   local job = read(id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request')
   local is_own = job.status == 'started' and job.worker_name == worker
   -- A tool of RQ's, or a worker without a lease, has marked the job as its own, and there is no answer yet.
-  if reservation and not is_own and (UNDONE[job.status] or job.status == 'started' and not is_leased(job.worker_name or '')) then
+  local is_taken = UNDONE[job.status or ''] or job.status == 'started' and not is_leased(job.worker_name or '')
+  if not is_own and is_taken and call('HEXISTS', RESERVATIONS, id) == 1 then
     put_back(id)
     is_own = true
   end
@@ -39,8 +38,8 @@ local function finish(id, status, payload, error_text)
   elseif not is_own then
     if has_answer and not is_repeated(id, payload) then duplicates = duplicates + 1 end
   elseif has_answer then
-    job.reservation, job.outcome = reservation, status == 'failed' and 'failed' or 'done'
-    job.ttl = status == 'failed' and FAILURE_TTL_S or ttl_of(job.result_ttl)
+    job.outcome, job.ttl = 'done', ttl_of(job.result_ttl)
+    if status == 'failed' then job.outcome, job.ttl = 'failed', FAILURE_TTL_S end
     answer(id, status, payload, error_text, job)
   elseif why then
     cancel_job(id, why, 'running')

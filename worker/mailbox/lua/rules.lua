@@ -120,10 +120,10 @@ local function put_back(id)
 end
 
 -- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
--- its job was deleted by hand. `reservation`: false for none, nil where the caller has not read it.
-local function release(id, outcome, accepted_at, reservation)
-  if reservation == nil then reservation = call('HGET', RESERVATIONS, id) end
-  if not reservation or released[id] then return end
+-- its job was deleted by hand. Returns whether there was one.
+local function release(id, outcome, accepted_at)
+  local reservation = call('HGET', RESERVATIONS, id)
+  if not reservation or released[id] then return false end
   local tokens = reservation_of(reservation)
   released[id] = true
   released[#released + 1] = id
@@ -133,6 +133,7 @@ local function release(id, outcome, accepted_at, reservation)
   count(outcome or 'removed')
   local since = number(accepted_at or read(id, 'accepted_at').accepted_at, 0)
   if since then count('stay_us', math.max(0, math.floor((now - since) * 1000000))) end
+  return true
 end
 
 -- All lines for one API process go out as one message: the base64 payload of an answer, or '-<id>' of a job that ended
@@ -146,8 +147,8 @@ local function queue_publish(reply_to, line)
   end
 end
 
--- What is to be done of a request and its accounts when one of its jobs ends. `job`: its ttl, outcome for the counts, accepted_at, request,
--- and reservation as in `release`.
+-- What is to be done of a request and its accounts when one of its jobs ends. `job`: its ttl, outcome for the counts, accepted_at and request.
+-- Returns as `release`.
 local function conclude(id, status, job)
   local record = request_key(job.request or '')
   if job.request and call('EXISTS', record) == 1 then
@@ -159,7 +160,7 @@ local function conclude(id, status, job)
       call('EXPIRE', record, job.ttl)
     end
   end
-  release(id, job.outcome, job.accepted_at, job.reservation)
+  return release(id, job.outcome, job.accepted_at)
 end
 
 -- The last move of an id without an answer: into failed or canceled. An operator may put it back, and then wants it to run, and
@@ -172,19 +173,16 @@ local function settle(id, status, job)
   ended[status] = entries
   entries[#entries + 1] = math.ceil(now + job.ttl)
   entries[#entries + 1] = id
-  conclude(id, status, job)
+  return conclude(id, status, job)
 end
 
 -- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
 local function cancel_job(id, why, place)
-  local job = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'own_deadline')
-  local reservation = call('HGET', RESERVATIONS, id)
-  local is_expired = why == 'expired'
-  if is_expired and reservation then
+  local job, is_expired = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'own_deadline'), why == 'expired'
+  job.ttl, job.outcome, job.fields = ttl_of(job.result_ttl), is_expired and 'expired' or 'cancelled', is_expired and { 'expired', 1 }
+  if settle(id, 'canceled', job) and is_expired then
     count('expired_' .. place)
     if job.own_deadline then count('expired_own') end -- its client chose a time below the server's
   end
-  settle(id, 'canceled', { ttl = ttl_of(job.result_ttl), outcome = is_expired and 'expired' or 'cancelled',
-    accepted_at = job.accepted_at, request = job.request, reservation = reservation, fields = is_expired and { 'expired', 1 } })
   queue_publish(job.reply_to, '-' .. id)
 end
