@@ -49,7 +49,7 @@ def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
-    parts = ("accounts", "recovery", "history")
+    parts = {part for each in SCRIPTS.values() for part in each.split()}
     texts = {part: (resources.files("worker.mailbox") / "lua" / f"{part}.lua").read_text() for part in parts}
     of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
 
