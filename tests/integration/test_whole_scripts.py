@@ -84,6 +84,23 @@ def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fa
     queue.observe()
 
 
+@pytest.mark.parametrize(
+    "packed",
+    ["junk", "[]", "7", '{"is_plain": true}', '{"is_plain": true, "jobs": [{"id": "bad", "tokens": null}]}',
+     '{"is_plain": true, "jobs": [{"id": "bad", "tokens": 9, "data": "x"}], "client": "", "ttl": null, "within_s": 9}'],
+)  # fmt: skip
+def test_what_is_no_request_harms_none_of_its_packet(queue: ScriptedQueue, packed: str) -> None:
+    good = [wanted(name, may_be_known=False, within_s=9.0) for name in ("before", "behind")]
+    before, behind = (formats.encode_submission(one, LIMITS) for one in good)
+
+    replies = queue.run(enqueue_command("api", LIMITS, [before, packed.encode(), behind]))
+
+    assert [reply[0] for reply in replies] == [b"accepted", b"fault", b"accepted"]
+    assert queue.client.lrange("rq:queue:correct", 0, -1) == [b"before", b"behind"]
+    assert not list(queue.client.scan_iter("*:bad"))
+    queue.observe()
+
+
 def packets(worker: str) -> dict[str, Command]:
     """One of each script that writes, and OBSERVE, for the queue of the test below."""
     new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)

@@ -28,13 +28,23 @@ local function write_job(job, wanted, channel)
   list[#list + 1] = job.id
 end
 
+-- A request, and its tokens. Raises for what is none, before anything is written for it or for its neighbours.
+local function decode(text)
+  local wanted, tokens = cjson.decode(text), 0
+  for _, job in ipairs(wanted.jobs) do
+    assert(job.tokens >= 1 and #job.id > 0 and #job.data > 0)
+    tokens = tokens + job.tokens
+  end
+  assert(wanted.ttl >= 1 and #wanted.client >= 0 and (wanted.within_s or 0) >= 0)
+  return wanted, tokens
+end
+
 local replies, others, ACCEPTED, num_before = {}, {}, { 'accepted' }, num_open
 for at = FIRST, #ARGV do
-  local is_read, wanted = pcall(cjson.decode, ARGV[at])
-  local jobs, new_tokens = is_read and wanted.is_plain and wanted.jobs, 0
-  for _, job in ipairs(jobs or {}) do new_tokens = new_tokens + (job.tokens > 0 and job.tokens or max_tokens) end
+  local is_sound, wanted, new_tokens = pcall(decode, ARGV[at])
+  local jobs = is_sound and #others == 0 and wanted.is_plain and wanted.jobs
   -- In a queue that is half empty there is room for anybody. Nothing overtakes what must be looked at.
-  if jobs and #others == 0 and num_open + #jobs <= max_requests / 2 and num_tokens + new_tokens <= max_tokens / 2
+  if jobs and num_open + #jobs <= max_requests / 2 and num_tokens + new_tokens <= max_tokens / 2
     and sums.used_memory <= max_memory * MEMORY_SHARE and (rate == 0 or num_tokens + new_tokens <= rate * wanted.within_s) then
     wanted.deadline = string.format('%.6f', now + wanted.within_s)
     for _, job in ipairs(jobs) do write_job(job, wanted, own_channel) end

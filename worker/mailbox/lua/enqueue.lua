@@ -67,12 +67,10 @@ local function over_limit(client, limits, tokens)
   return nil, string.format('%.6f %.6f', untils[1], untils[2]), math.ceil(longest_s) + 1
 end
 
-local function checked(value, least) return number(value, least) or error('not a number of ours: ' .. tostring(value), 0) end
-
 -- Reads and checks all of a request, and writes nothing: whatever is wrong with one is found before the first write, and
 -- the others of the packet do not meet it. Returns the reply; without one, what `accept` takes.
 local function plan(text)
-  local wanted = cjson.decode(text)
+  local wanted = decode(text)
   local record, client = wanted.record, wanted.client
   if record and record.key then
     local known = redis.pcall('GET', 'miniserve:key:' .. record.key)
@@ -82,7 +80,6 @@ local function plan(text)
   end
   local num_known, num_running, num_new, new_tokens = 0, 0, 0, 0
   for _, job in ipairs(wanted.jobs) do
-    checked(job.tokens, 1)
     local known = wanted.may_be_known and read(job.id, 'status', 'reply_to') or {}
     if known.status and (known.status ~= 'canceled' or call('HEXISTS', RESERVATIONS, job.id) == 1) then -- what our scripts cancelled begins again
       job.reply_to, num_known = known.reply_to or '', num_known + 1
@@ -91,9 +88,8 @@ local function plan(text)
       num_new, new_tokens = num_new + 1, new_tokens + job.tokens
     end
   end
-  checked(wanted.ttl, 1)
-  if record then checked(record.ttl, 1) end
-  wanted.deadline = wanted.within_s and string.format('%.6f', now + checked(wanted.within_s, 0)) or ''
+  if record then assert(record.ttl >= 1) end
+  wanted.deadline = wanted.within_s and string.format('%.6f', now + wanted.within_s) or ''
   wanted.num_known, wanted.num_running, wanted.num_new, wanted.new_tokens = num_known, num_running, num_new, new_tokens
   if num_new == 0 then return nil, wanted end
   local refused = refusal(wanted)
