@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,14 +16,17 @@ from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
     SubmittingMailbox,
+    a_bare_submission,
     a_request,
     an_answer,
     answer,
     eventually,
     take,
 )
+from tests.pace import patient
 from tests.recorded_requests import a_record
 from worker.mailbox import api_end, api_listener
+from worker.mailbox.api_loop import loop_in_a_thread
 from worker.mailbox.connection import Command, RedisConnection
 from worker.mailbox.protocol import Submission
 from worker.mailbox.redis_py import connect
@@ -30,6 +34,14 @@ from worker.mailbox.redis_py import connect
 
 class Oddity(Exception):
     """Nothing that is expected."""
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> asyncio.AbstractEventLoop:
+    """Of the one mailbox of a test."""
+    loop = loop_in_a_thread()
+    monkeypatch.setattr(api_end, "loop_in_a_thread", lambda: loop)
+    return loop
 
 
 def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +78,55 @@ def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monk
     worker.exchange([an_answer("b")], AMPLE)
 
     assert [api.wait(ticket).request_id for ticket in (first, second)] == ["a", "b"]
+
+
+def test_a_listener_outlives_whatever_its_connection_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults, real = iter([Oddity("in the listener")]), api_listener.pack_command
+
+    def pack(command: Command) -> bytes:
+        for fault in faults:
+            raise fault
+        return real(command)
+
+    monkeypatch.setattr(api_listener, "pack_command", pack)
+
+    assert house.api().submit(a_request("a")).request_id == "a"
+
+
+def test_a_connection_is_opened_also_while_all_threads_of_the_loop_are_taken(
+    house: RedisHouse, loop: asyncio.AbstractEventLoop
+) -> None:
+    api, is_over = house.api(), threading.Event()
+    for _ in range(64):
+        loop.call_soon_threadsafe(loop.run_in_executor, None, is_over.wait)
+    try:
+        assert eventually(lambda: api.status().redis_ok)
+    finally:
+        is_over.set()
+
+
+def test_requests_that_wait_for_the_subscription_in_the_loop_take_no_thread(
+    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 60.0)
+    api, are_waiting, is_back = house.api(), threading.Semaphore(0), threading.Event()
+    real = api_listener.Listener._open
+    monkeypatch.setattr(api_listener.Listener, "_open", lambda listener: (is_back.wait(), real(listener)))
+    api.begin()
+
+    async def enqueue(number: int) -> None:
+        are_waiting.release()
+        await api.enqueue_soon(a_bare_submission([a_request(f"{number}")]))
+
+    try:
+        waits = [asyncio.run_coroutine_threadsafe(enqueue(number), loop) for number in range(64)]
+        assert all(are_waiting.acquire(timeout=patient(20)) for _ in waits)
+
+        other = asyncio.run_coroutine_threadsafe(asyncio.to_thread(lambda: "done"), loop)
+        assert other.result(patient(10)) == "done"
+    finally:
+        is_back.set()
+    assert [wait.result(patient(20)) for wait in waits] == [None] * 64
 
 
 def test_answers_are_heard_in_the_newer_protocol_of_redis_too(

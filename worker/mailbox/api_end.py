@@ -126,7 +126,9 @@ class RedisApiMailbox(WaitingMailbox):
         self._accept(wanted)
 
     async def enqueue_soon(self, wanted: Submission) -> None:
-        if self._is_plain(wanted) and self._listener.wait_until_subscribed(0.0):
+        if not self._is_closed and not await self._listener.be_subscribed(_patience_s(wanted)):
+            raise self._unheard()
+        if self._is_plain(wanted):
             self.enqueue(wanted)  # it waits for nothing
         else:
             await asyncio.to_thread(self.enqueue, wanted)
@@ -137,10 +139,9 @@ class RedisApiMailbox(WaitingMailbox):
 
     def _accept(self, wanted: Submission) -> None:
         """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
-        within_s = wanted.within_s
-        patience_s = SUBMIT_PATIENCE_S if within_s is None else min(SUBMIT_PATIENCE_S, within_s)
+        patience_s = _patience_s(wanted)
         if not self._listener.wait_until_subscribed(patience_s):
-            raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
+            raise self._unheard()
         self._waiters.add(wanted)
         if self._is_plain(wanted):
             self._sender.post(wanted, patience_s, self._note_reply)
@@ -156,6 +157,9 @@ class RedisApiMailbox(WaitingMailbox):
         self._waiters.remove(wanted)
         wanted.join(reply[1].decode())
         self._accept(wanted)
+
+    def _unheard(self) -> NotReady:
+        return NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
 
     def ask(self, command: Command) -> Any:
         """The reply to a command of somebody else's. Raises NotReady."""
@@ -261,6 +265,10 @@ class RedisApiMailbox(WaitingMailbox):
             wanted.key = ""  # another request with the same key came first: these jobs run, too
         elif reply[0] in (b"accepted", b"attached"):
             wanted.run_id = run_id
+
+
+def _patience_s(wanted: Submission) -> float:
+    return SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
 
 
 def _not_ready(error: Exception) -> NotReady:

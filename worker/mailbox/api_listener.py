@@ -7,6 +7,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from hiredis import pack_command
@@ -41,7 +43,8 @@ class Listener:
         self._channel = channel
         self._on_message = on_message
         self._on_poll = on_poll
-        self._subscribed = threading.Event()
+        self._subscribed, self._subscribed_in_loop = threading.Event(), asyncio.Event()
+        self._opener = ThreadPoolExecutor(1)  # those of the loop may all wait for what it does
         self._is_stopped = False
         self._descriptor = -1
         self._lost_s = time.monotonic()  # when the subscription was last lost
@@ -51,6 +54,13 @@ class Listener:
     def wait_until_subscribed(self, patience_s: float) -> bool:
         """Without a wait in the thread of the loop."""
         return self._subscribed.is_set() or self._subscribed.wait(patience_s)
+
+    async def be_subscribed(self, patience_s: float) -> bool:
+        """As `wait_until_subscribed`, in the loop: all requests may wait for it, and threads are few."""
+        if not self._subscribed.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._subscribed_in_loop.wait(), patience_s)
+        return self._subscribed.is_set()
 
     @property
     def refusal(self) -> str:
@@ -70,7 +80,7 @@ class Listener:
 
     def _connect(self) -> None:
         if not self._is_stopped:
-            self._loop.run_in_executor(None, self._open).add_done_callback(self._note_open)
+            self._loop.run_in_executor(self._opener, self._open).add_done_callback(self._note_open)
 
     def _open(self) -> None:
         """In a thread."""
@@ -100,6 +110,7 @@ class Listener:
             self._hear(payload)
         elif kind == b"subscribe":
             self._subscribed.set()
+            self._subscribed_in_loop.set()
             self._on_poll(0.0)
 
     def _hear(self, payload: bytes) -> None:
@@ -115,6 +126,7 @@ class Listener:
         if self._subscribed.is_set():  # said once, not at every attempt
             self._lost_s = time.monotonic()
             self._subscribed.clear()
+            self._subscribed_in_loop.clear()
             if not self._is_stopped:
                 logger.warning("the subscription to answers broke; subscribing again: %s", error)
         if not self._is_stopped:

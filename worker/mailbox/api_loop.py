@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
@@ -64,6 +65,7 @@ class Sender:
     ) -> None:
         self._loop = loop
         self._connection = connection
+        self._opener = ThreadPoolExecutor(1)  # those of the loop may all wait for what it does
         self._channel = channel
         self._limits = limits
         self._calls: deque[Call | Submission] = deque()
@@ -128,7 +130,7 @@ class Sender:
             self._send_next()
         else:
             self._is_due = True
-            self._loop.run_in_executor(None, self._connection.open).add_done_callback(self._note_open)
+            self._loop.run_in_executor(self._opener, self._connection.open).add_done_callback(self._note_open)
 
     def _note_open(self, opening: asyncio.Future[None]) -> None:
         self._is_due = False
@@ -137,7 +139,7 @@ class Sender:
             self._loop.add_reader(self._descriptor, self._receive)
             self._send_next()
         else:
-            calls, self._calls = list(self._calls), deque()
+            calls = [self._calls.popleft() for _ in range(len(self._calls))]  # other threads may add to it
             self._try_again(calls, error)
 
     def _send_next(self) -> None:
