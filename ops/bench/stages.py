@@ -29,7 +29,7 @@ _TABLE = (
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
     ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
-    ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send"),
+    ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send|:BoundedConnection\.answer"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
     (ACCEPT, r"api/(gate|readiness|server/)|api/http/asgi|request_input|uvicorn/"),
     # The worker.
