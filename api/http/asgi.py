@@ -32,7 +32,7 @@ CREDIT_S = 0.1  # so much of the time before may be used at once: clients that o
 _MOST_REFUSED = 8  # in one iteration of the loop
 TOO_LONG_EVERY_S = 0.004  # of a body declared too long: it is lingered on
 _ROUTE = "/correct"
-_READING = ("/correct", "/correct/batch", "/v2/check")
+_READING = ("/correct", "/batch", "/check")  # so end the paths whose views read a body: no thread may wait for it
 _NATIVE_PROBES = ("/healthz", "/readyz")
 
 Scope = dict[str, Any]
@@ -231,11 +231,10 @@ class AsgiApi:
         connection = scope["state"]["connection"]
         declared, limit_bytes = request_input.declared_length(environ), self._api.services.settings.max_body_bytes
         body: bytes | Exception | None = None
-        # Who asks whether to send a body is told by the view that reads it.
-        path_reads = scope["path"] in _READING and "HTTP_EXPECT" not in environ
+        path = scope["path"].rstrip("/")  # routes are found by more names than one
         if declared is not None and declared > limit_bytes:
             await self._turns.wait(TOO_LONG_EVERY_S)
-        elif path_reads and declared != 0 and not self._api.corrections.may_refuse_unread(environ):
+        elif path.endswith(_READING) and declared != 0 and not self._api.corrections.refuses_unread(environ, path):
             try:
                 body = await client.read(limit_bytes)
             except BodyTooLarge:

@@ -12,7 +12,7 @@ from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.addresses import ClientAddresses
-from scheduler.errors import Overloaded, Unauthorized
+from scheduler.errors import Overloaded, RateLimited, Unauthorized
 
 Environ = dict[str, Any]
 Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
@@ -99,20 +99,24 @@ class CorrectionEndpoint:
         """
         exchange.client = self.client_of(exchange, environ)
         refusal = self._queue.known_refusal(exchange.client)
-        if not isinstance(refusal, kind) or "HTTP_IDEMPOTENCY_KEY" in environ:
-            return
-        length = environ.get("CONTENT_LENGTH") or ""
-        if length.isdecimal() and int(length) <= self.max_body_bytes:  # the server reads past it
+        if refusal is not None and self._is_for_unread(refusal, environ, kind):
             exchange.is_shed = True
             raise refusal
 
-    def may_refuse_unread(self, environ: Environ) -> bool:
-        """Whether a view may refuse the request before it reads the body."""
+    def _is_for_unread(self, refusal: Overloaded | None, environ: Environ, kind: type[Overloaded]) -> bool:
+        length = environ.get("CONTENT_LENGTH") or ""
+        is_bounded = length.isdecimal() and int(length) <= self.max_body_bytes  # the server reads past it
+        return isinstance(refusal, kind) and is_bounded and "HTTP_IDEMPOTENCY_KEY" not in environ
+
+    def refuses_unread(self, environ: Environ, path: str) -> bool:
+        """Whether a view will refuse the request before it reads the body."""
         try:
             self._services.admit(environ)
         except Unauthorized:
-            return True
-        return self._queue.known_refusal(self._number_of(environ)) is not None
+            if request_input.bearer_of(environ) or not path.endswith("/check"):  # whose form may have a key
+                return True
+        kind = RateLimited if path.endswith("/batch") else Overloaded
+        return self._is_for_unread(self._queue.known_refusal(self._number_of(environ)), environ, kind)
 
     def client_of(self, exchange: Exchange, environ: Environ) -> str:
         if exchange.account is not None:

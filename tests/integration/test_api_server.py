@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -141,6 +142,16 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
     api.process.kill()
 
     eventually(lambda: not any(map(is_running, below)), within_s=5.0)
+
+
+@pytest.mark.parametrize("start", ["POST /correct/batch", "POST /correct/", "POST //v2//check/", "GET /v2/check"])
+def test_bodies_that_do_not_come_hold_no_thread_that_others_need(shared_api: ApiProcess, start: str) -> None:
+    with ExitStack() as held:
+        for _ in range(260):
+            rude = held.enter_context(shared_api.connect())
+            rude.sendall(f"{start} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n".encode())
+        for _ in range(2):  # the first comes behind all of them
+            assert shared_api.status_of("/v2/languages") == 200
 
 
 @pytest.mark.parametrize("num_chunks", [5, 160])
