@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-_MOST = 64  # in one iteration; then all others have their turn
+_MOST = 16  # in one iteration, 2 ms of work; then all others have their turn
 _PAUSE_S = 0.05  # where no more files can be opened
 _MOST_UNREAD_BYTES = 1 << 20
 # Takes a connection and its client's address, or returns the refusal of what was sent on it.

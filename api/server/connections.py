@@ -16,6 +16,7 @@ _SCARCE_FROM = 0.8  # of the places; until then a client may have as many as it 
 _MANY_FROM = 0.1  # so many are open only where requests wait for their turn in this process
 _SHARE = 0.05  # of the places, for one client from there on
 RETRY_S = 1.0
+_FULL = "This replica has as many connections as it may; try again."
 _SPARE_PART = 15  # of the places: so many more connections are accepted
 
 
@@ -65,7 +66,7 @@ class Places:
     def take(self, address: str) -> bool:
         """Returns whether it is one of the few more. Raises QueueFull, RateLimited."""
         if self.num_taken >= self._most:
-            raise _full()
+            raise QueueFull(_FULL, RETRY_S)
         if not self.is_proxy(address):
             self._hold(self._addresses.of(address))
         self.num_taken += 1
@@ -79,7 +80,7 @@ class Places:
     def enter(self, address: str, forwarded_for: str, is_spare: bool = False) -> str | None:
         """A request has come; returns whose it is where a trusted proxy names the client. Raises as `take`."""
         if is_spare and self.num_taken > self._number:
-            raise _full()
+            raise QueueFull(_FULL, RETRY_S)
         if not self.is_proxy(address):
             return None
         client = self._addresses.of(address, forwarded_for)
@@ -100,7 +101,3 @@ class Places:
                 RETRY_S,
             )
         self._held[client] += 1
-
-
-def _full() -> QueueFull:
-    return QueueFull("This replica has as many connections as it may; try again.", RETRY_S)

@@ -215,18 +215,20 @@ class BoundedConnection(HttpProtocol):
         else:
             self.close()
 
-    def look(self, now: float, are_scarce: bool) -> None:
-        """Called now and then: close it when its time is over."""
+    def look(self, now: float, are_scarce: bool) -> bool:
+        """Called now and then: close it when its time is over. Returns whether it was."""
         unsent = self._own.get_write_buffer_size()
         if not unsent or unsent != self._unsent:
             self._unsent, self._stalled_until = unsent, now + CLIENT_STALL_S
         elif now >= self._stalled_until:
             self._own.abort()
-            return
+            return True
         if self.is_open and not self._lingers:
             self._since, self._until = now, now + self._limits.keep_alive_s
         elif now >= self._until or (are_scarce and now >= self._since + SCARCE_S):
             self._own.abort() if self._lingers else self.close()
+            return True
+        return False
 
     def close(self) -> None:
         """Let the client read its answer where it is still sending."""

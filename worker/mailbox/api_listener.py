@@ -19,7 +19,7 @@ from worker.mailbox.line import ResponseError
 logger = logging.getLogger(__name__)
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a subscription may be for a moment; requests wait for it for two seconds
-_PAUSE_S = 0.05
+_PAUSE_S = 0.02
 
 
 class Listener:
