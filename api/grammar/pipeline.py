@@ -22,6 +22,7 @@ from api.grammar.proposals import (
     brings_do,
     contradict,
     joined,
+    lacks_its_auxiliary,
     may_move,
     mends_the_verb,
     previous_word,
@@ -212,7 +213,10 @@ class TextPipeline:
                 and self._hold_together(draft.sentence, proposals[rank], proposals[rank + 1])
             )
             parts = proposals[rank : rank + 1 + is_pair]
-            is_made, rank = all(makes_sense[rank : rank + len(parts)]), rank + len(parts)
+            is_made = all(makes_sense[rank : rank + len(parts)]) and not (
+                lacks_its_auxiliary(parts[0], texts[: parts[0].word])
+            )
+            rank += len(parts)
             found.append((rank - 1, self._edit(draft, parts, texts) if is_made else None))
         return found
 

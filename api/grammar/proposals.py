@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from api.grammar import word_sets
@@ -21,6 +21,8 @@ _PARTICIPLES = frozenset([Reason.PERF_PART, Reason.PASSIVE_PART, Reason.PART_IRR
 _OF_THE_WHOLE_VERB = frozenset(
     [Reason.EXTRA_BE, Reason.HABIT, Reason.STATIVE, Reason.DO_SUPPORT, Reason.PAST_NOT_PERF, Reason.TENSE_PERF]
 )
+_LIKE_MODALS = frozenset(["need", "dare", "better", "cant"])  # "needn't", "had better"
+_AFTER = {Reason.BASE_MODAL: word_sets.MODAL_PARTS | _LIKE_MODALS, Reason.BASE_DO: word_sets.DO_PARTS | {"d'you"}}
 
 
 @dataclass(slots=True)
@@ -98,6 +100,12 @@ def contradict(one: Proposal, other: Proposal) -> bool:
     is_next = other.word == one.word + len(one.source)
     is_bare = one.reason is Reason.EXTRA_BE and not _has(one.replacement, _AUXILIARY_PARTS)
     return is_next and is_bare and other.reason in _PARTICIPLES
+
+
+def lacks_its_auxiliary(edit: Proposal, texts: Iterable[Sequence[str]]) -> bool:
+    """Return whether no word before is the auxiliary that the reason names: the edit that brings it was refused."""
+    needed = _AFTER.get(edit.reason)
+    return needed is not None and not any(_has(words, needed) for words in texts)
 
 
 def _has_auxiliary(edit: Proposal) -> bool:

@@ -34,6 +34,23 @@ WALKS = ScriptEdit(1, 1, "walks", R.SVA_SG)
 @pytest.mark.parametrize(
     ("sentence", "edits", "corrected"),
     [
+        ("We will discussed it and chose her", [(2, "discuss"), (5, "choose")], "We will discuss it and choose her"),
+        ("We\u2019ll discussed it", [(1, "discuss")], "We\u2019ll discuss it"),
+        ("We discussed it and chose her", [(4, "choose")], "We discussed it and chose her"),
+        ("At next week\u2019s meeting we discussed it and chose her", [(5, "will discuss"), (8, "choose")], None),
+    ],
+)
+def test_an_edit_that_needs_a_modal_falls_with_the_edit_that_would_bring_it(
+    sentence: str, edits: list[tuple[int, str]], corrected: str | None
+) -> None:
+    script = [ScriptEdit(at, 1, new, R.TENSE_FUT if " " in new else R.BASE_MODAL) for at, new in edits]
+
+    assert conclude(sentence, *script).corrected == (corrected or sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edits", "corrected"),
+    [
         ("He goed to school", [WENT], "He went to school"),
         ("he goed to school", [WENT], "he went to school"),
         ("  He\t goed  to\r\nschool . ", [WENT], "  He\t went  to\r\nschool . "),
