@@ -11,6 +11,7 @@ from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.services import Services
+from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, RateLimited, Unauthorized
 
@@ -97,8 +98,9 @@ class CorrectionEndpoint:
         take the cores from the workers that everybody waits for. What may be answered although the queue is full (an
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
-        exchange.client = self.client_of(exchange, environ)
-        refusal = self._queue.known_refusal(exchange.client)
+        exchange.client = self.client_of(exchange.account, environ)
+        state = environ["asgi.scope"]["state"] if "asgi.scope" in environ else {}
+        refusal = state.pop("known") if "known" in state else self._queue.known_refusal(exchange.client)
         if refusal is not None and self._is_for_unread(refusal, environ, kind):
             exchange.is_shed = True
             raise refusal
@@ -109,21 +111,24 @@ class CorrectionEndpoint:
         return isinstance(refusal, kind) and is_bounded and "HTTP_IDEMPOTENCY_KEY" not in environ
 
     def refuses_unread(self, environ: Environ, path: str) -> bool:
-        """Whether a view will refuse the request before it reads the body."""
+        """Whether a view will refuse the request before it reads the body.
+
+        The view is left what is known: to ask a full queue is for one at a time, and a second answer may be another.
+        """
+        account = None
         try:
-            self._services.admit(environ)
+            account = self._services.admit(environ)
         except Unauthorized:
             if request_input.bearer_of(environ) or not path.endswith("/check"):  # whose form may have a key
                 return True
         kind = RateLimited if path.endswith("/batch") else Overloaded
-        return self._is_for_unread(self._queue.known_refusal(self._number_of(environ)), environ, kind)
+        known = self._queue.known_refusal(self.client_of(account, environ))
+        environ["asgi.scope"]["state"]["known"] = known
+        return self._is_for_unread(known, environ, kind)
 
-    def client_of(self, exchange: Exchange, environ: Environ) -> str:
-        if exchange.account is not None:
-            return request_input.client_number(f"key {exchange.account.name}")
-        return self._number_of(environ)
-
-    def _number_of(self, environ: Environ) -> str:
+    def client_of(self, account: Account | None, environ: Environ) -> str:
+        if account is not None:
+            return request_input.client_number(f"key {account.name}")
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 

@@ -41,7 +41,7 @@ def add(app: Api, services: Services) -> None:
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:
         _name_exchange(request_id)
-        g.exchange.client = endpoint.client_of(g.exchange, request.environ)
+        g.exchange.client = endpoint.client_of(g.exchange.account, request.environ)
         outcome = kept.find(request_id, g.exchange)
         endpoint.note_outcome(g.exchange, outcome, is_first=False)
         return _reply(outcome, request_id)

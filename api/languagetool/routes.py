@@ -63,7 +63,8 @@ def add(app: Api, services: Services) -> None:
         form = parse_form(query, body, environ.get("CONTENT_TYPE", ""))
         if exchange.account is None:
             exchange.account = services.admit(environ, form.api_key)
-            endpoint.shed_load(exchange, environ)  # now that it is known whose it is
+            if exchange.account is not None:
+                endpoint.shed_load(exchange, environ)  # now that it is known whose it is
         answer = Answer(form.document(), form)
         exchange.is_read = True
         if answer.is_english and form.mode != "textLevelOnly":

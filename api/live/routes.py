@@ -42,4 +42,4 @@ def add(app: Api, services: Services) -> None:
                 return True
             return False
 
-        return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange, environ)), 200, headers)
+        return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange.account, environ)), 200, headers)

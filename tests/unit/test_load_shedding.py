@@ -71,6 +71,18 @@ def test_what_may_be_answered_all_the_same_or_has_no_length_is_left_to_the_queue
     assert len(corrector.jobs) == 1
 
 
+@pytest.mark.parametrize("path", ["/correct", "/correct/batch", "/v2/check"])
+def test_each_request_asks_once_whether_the_queue_is_known_to_be_full(
+    client: FlaskClient, corrector: FakeCorrector, path: str
+) -> None:
+    asked: list[str] = []
+    corrector.known_refusal = lambda client="": asked.append(client)  # the full queue counts who asks
+
+    client.post(path, json=GOED, headers={"Accept": "text/event-stream"})
+
+    assert len(asked) == 1
+
+
 def test_other_paths_and_methods_are_not_refused(client: FlaskClient) -> None:
     assert client.get("/healthz").status_code == 200
     assert client.get("/correct").status_code == 405
