@@ -15,7 +15,8 @@ local function until_s(ttl)
   return untils[ttl]
 end
 
--- The answer of a job, and its last move. Returns false, and leaves nothing, where it was deleted by hand while it ran.
+-- The answer of a job, and its last move. Returns false where it was deleted by hand while it ran, and leaves nothing; also where it
+-- has ended before, because an operator let it run twice: its first answer stays.
 local function store(id, payload, ttl)
   local num_added = call('HSET', 'rq:job:' .. id, 'status', 'finished', 'ended_at', iso_now(), 'accepted_at', '', -- without it a job has no reservation
     'data', '["' .. FUNCTION_NAME .. '",null,[{"request_id":"' .. id .. '"}],{}]') -- nobody runs it again: what RQ's tools show
@@ -23,6 +24,7 @@ local function store(id, payload, ttl)
     call('DEL', 'rq:job:' .. id)
     return false
   end
+  if num_added == 0 and call('HEXISTS', RESERVATIONS, id) == 0 then return false end
   call('EXPIRE', 'rq:job:' .. id, ttl + SPARE_S)
   call('XADD', 'rq:results:' .. id, '*', 'type', 1, 'worker_name', worker, 'return_value', payload)
   call('EXPIRE', 'rq:results:' .. id, ttl + SPARE_S)

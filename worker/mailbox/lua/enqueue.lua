@@ -155,7 +155,7 @@ local function accept(wanted)
       if wanted.may_be_known then -- what is left of one that was cancelled, or deleted by hand
         call('PERSIST', job_key(job.id))
         call('HDEL', job_key(job.id), 'expired', 'cancel_requested', 'attempts', 'group', unpack(TICKET))
-        for _, ended_as in ipairs({ 'canceled', 'finished' }) do call('ZREM', registry_of(ended_as), job.id) end
+        for _, ended_as in ipairs({ 'canceled', 'failed', 'finished' }) do call('ZREM', registry_of(ended_as), job.id) end
       end
       count_reserved(job.tokens)
       if held then hold(reserved[#reserved]) end
