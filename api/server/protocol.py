@@ -35,7 +35,9 @@ _LOOK_S = 0.1
 _ENDS = getattr(select, "POLLRDHUP", 0)  # of Linux
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
 _LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
-_OFFER = re.compile(rb"\r\n(?:[Uu]pgrade|UPGRADE)(?=[ \t]*:)")  # of another protocol, which nobody has to take up
+_OFFER = re.compile(rb"\r\nupgrade(?=:)", re.IGNORECASE)  # of another protocol, which nobody has to take up
+# How a packet ends that ends within one, or within the end of a head.
+_CUT = re.compile(rb"\r(\n(\r|u(p(g(r(a(de?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
 _CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 
 
@@ -102,7 +104,7 @@ class BoundedConnection(HttpProtocol):
             return
         is_open = self.is_open
         if not is_open and not self._is_head:
-            self._is_head, self._since, self._num_lines = True, self.loop.time(), 0
+            self._is_head, self._since, self._num_lines, self._cut = True, self.loop.time(), 0, b""
             self._until = self._since + HEAD_S
             unread = MAX_UNREAD_BYTES if self.cycle is not None and self.cycle.more_body else 0
             self._left_bytes = MAX_HEAD_BYTES + unread
@@ -122,8 +124,12 @@ class BoundedConnection(HttpProtocol):
                 self.send_400_response("")
             return
         if self._is_head:  # httptools ends a request at its head where it offers an upgrade, and its body is lost
-            head, end, rest = data.partition(b"\r\n\r\n")
+            head, end, rest = (self._cut + data).partition(b"\r\n\r\n")
+            cut = None if end else _CUT.search(head)
+            head, self._cut = (head, b"") if cut is None else (head[: cut.start()], cut[0])
             data = _OFFER.sub(b"\r\nX-Offer", head) + end + rest
+            if not data:
+                return
         cycle = self.cycle
         super().data_received(data)
         if self.cycle is not cycle:  # a head has ended
@@ -132,6 +138,10 @@ class BoundedConnection(HttpProtocol):
             self._left_bytes = self._limits.max_body_bytes + FRAMING_BYTES
             if self.is_half_closed:
                 self.cycle.keep_alive = False
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self.headers = []  # the scope has its own: what follows a chunked body is no header
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """A client that sends no more may still read. One that gave up is asked: its kernel answers with a reset."""

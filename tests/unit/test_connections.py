@@ -62,8 +62,8 @@ class Site:
             await asyncio.sleep(0.01)
         status = 413 if connection.is_too_long else 400 if connection.is_cut and more else 200
         answer = b"%d bytes" % size
-        length = (b"content-length", b"%d" % len(answer))
-        await send({"type": "http.response.start", "status": status, "headers": [length]})
+        headers = [(b"content-length", b"%d" % len(answer)), (b"x-num-headers", b"%d" % len(scope["headers"]))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
     async def _look(self) -> None:
@@ -199,7 +199,7 @@ def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
     assert read_all(client).startswith(b"HTTP/1.1 " + status)
 
 
-@pytest.mark.parametrize("name", [b"Upgrade", b"upgrade", b"UPGRADE"])
+@pytest.mark.parametrize("name", [b"Upgrade", b"upgrade", b"UPGRADE", b"upGrade"])
 def test_a_request_that_offers_an_upgrade_keeps_its_body(connect: Connect, name: bytes) -> None:
     """Java's HttpClient offers h2c with each request; httptools would take what follows for another protocol."""
     body = b"\r\nUpgrade: h2c"
@@ -210,6 +210,28 @@ def test_a_request_that_offers_an_upgrade_keeps_its_body(connect: Connect, name:
         client.sendall(b"HTTP2-Settings: AAEAAEAAAAIAAAAB\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
         assert next(part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part).endswith(b"14 bytes")
+
+
+@pytest.mark.parametrize("cut", [b"\r", b"\r\nUpg", b"\r\nUpgrade", b"\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r"])
+def test_an_offer_of_an_upgrade_is_seen_wherever_its_packet_ends(connect: Connect, site: Site, cut: bytes) -> None:
+    client = connect()
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade"
+    request = head + b"\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}"
+    client.sendall(head + cut)
+    num_looks = site.num_looks
+    eventually(lambda: site.num_looks > num_looks + 1)  # what has come is read
+    client.sendall(request[len(head + cut) :])
+    client.shutdown(socket.SHUT_WR)
+
+    assert read_all(client).startswith(b"HTTP/1.1 200 ")
+
+
+def test_what_follows_a_chunked_body_is_no_header_of_the_request(connect: Connect) -> None:
+    client = connect()
+    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    client.sendall(b"2\r\n{}\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+
+    assert b"x-num-headers: 2\r\n" in next(part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part)
 
 
 def test_a_client_that_has_closed_its_sending_side_is_answered_and_then_let_go(connect: Connect) -> None:
