@@ -53,6 +53,16 @@ def test_a_process_that_dies_is_replaced_and_the_port_stays_served(api: ApiProce
     assert send(api.url, "GET", "/healthz").status == 200
 
 
+def test_when_sighup_has_replaced_the_processes_the_port_is_still_served(api: ApiProcess) -> None:
+    before = eventually(lambda: (pids := processes_of(api)) and len(pids) == NUM_PROCESSES and pids)
+    assert send(api.url, "GET", "/healthz").status == 200
+    api.process.send_signal(signal.SIGHUP)
+
+    eventually(lambda: (pids := processes_of(api)) and len(pids) == NUM_PROCESSES and not pids & before, 20)
+
+    assert {send(api.url, "GET", "/healthz").status for _ in range(8)} == {200}
+
+
 def test_a_warm_shutdown_answers_the_requests_of_every_process(api: ApiProcess, house: RedisHouse) -> None:
     eventually(lambda: len(processes_of(api)) == NUM_PROCESSES)
     worker = house.worker()
