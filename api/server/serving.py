@@ -160,6 +160,9 @@ class Serving:
 
     def stop(self) -> None:
         """Begin the warm shutdown; once."""
+        if not self._uvicorns:  # it has not begun, and nobody waits
+            STDERR.flush()
+            os._exit(0)
         if not self._readiness.is_stopping:
             self._readiness.is_stopping = True
             self._run(self._stop())

@@ -69,6 +69,20 @@ def test_a_redis_that_does_not_answer_is_one_warning_without_its_password() -> N
     assert address in line and "secret" not in line
 
 
+def test_ctrl_c_while_a_replica_starts_is_no_fault() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a Redis that hangs, so that the start takes its time
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        command = processes.miniserve_command("api", "--port", str(free_port()), "--redis-url", url)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            asked = [silent.accept()[0] for _ in range(2)]  # by its look at the Redis, and by what then serves
+            process.send_signal(signal.SIGINT)
+
+            assert "critical" not in process.stderr.read()
+            for connection in asked:
+                connection.close()
+    assert process.returncode == 0
+
+
 def test_sigterm_ends_an_idle_replica_at_once_despite_open_connections(api: ApiProcess) -> None:
     with api.connect() as idle:
         idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
