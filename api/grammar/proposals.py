@@ -103,9 +103,9 @@ def contradict(one: Proposal, other: Proposal) -> bool:
 
 
 def lacks_its_auxiliary(edit: Proposal, texts: Iterable[Sequence[str]]) -> bool:
-    """Return whether no word before is the auxiliary that the reason names: the edit that brings it was refused."""
+    """Return whether the auxiliary that the reason names is missing: the edit that would bring it was refused."""
     needed = _AFTER.get(edit.reason)
-    return needed is not None and not any(_has(words, needed) for words in texts)
+    return needed is not None and not any(_has(words, needed) for words in (*texts, edit.replacement[:-1]))
 
 
 def _has_auxiliary(edit: Proposal) -> bool:
