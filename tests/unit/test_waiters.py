@@ -61,3 +61,33 @@ def test_who_waits_in_the_loop_is_told_at_the_end_of_its_own_time() -> None:
         return [*map(type, late), *await asyncio.wait_for(waits[0], 30.0)]
 
     assert asyncio.run(wait()) == [DeadlineExceeded] * 3 + [answer]
+
+
+def test_one_timer_waits_for_all_deadlines_in_whatever_order_they_come() -> None:
+    mailbox = Alone()
+
+    async def num_armed() -> list[int]:
+        loop, timers = asyncio.get_running_loop(), []
+        arm = loop.call_later
+
+        def call_later(delay_s: float, call: object, *facts: object) -> asyncio.TimerHandle:
+            timers.append(arm(delay_s, call, *facts))
+            return timers[-1]
+
+        loop.call_later = call_later
+        waits = []
+        for number in range(10):
+            mailbox._waiters.add(wanted := submission(f"{number}", f"{number}"))
+            wanted.until_s = time.monotonic() + 600.0 - number
+            waits.append(loop.create_task(mailbox.wait_all_soon(wanted, lambda _: None)))
+            await asyncio.sleep(0)
+        found = [sum(not timer.cancelled() for timer in timers)]
+        timers.clear()
+        mailbox._end_late(loop)
+        found.append(sum(not timer.cancelled() for timer in timers))
+        for wait in waits:
+            wait.cancel()
+        await asyncio.wait(waits)
+        return found
+
+    assert asyncio.run(num_armed()) == [1, 1]
