@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -56,6 +57,7 @@ class RedisApiMailbox(WaitingMailbox):
         self._refusals = KnownRefusals()
         self._ends: tuple[Sender, Listener] | None = None
         self._own_loop: asyncio.AbstractEventLoop | None = None
+        self._askers = ThreadPoolExecutor(256)  # as many as Flask has: Redis may hang
         self._beginning = threading.Lock()
 
     def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> tuple[Sender, Listener]:
@@ -131,7 +133,7 @@ class RedisApiMailbox(WaitingMailbox):
         if self._is_plain(wanted):
             self.enqueue(wanted)  # it waits for nothing
         else:
-            await asyncio.to_thread(self.enqueue, wanted)
+            await asyncio.get_running_loop().run_in_executor(self._askers, self.enqueue, wanted)
 
     @staticmethod
     def _is_plain(wanted: Submission) -> bool:
