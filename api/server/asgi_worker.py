@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
 from typing import Any
@@ -29,6 +30,9 @@ class ApiWorker(UvicornWorker):
 
     async def _serve_connections(self) -> None:
         """The application hands connections to uvicorn: its loop would accept one in each iteration."""
+        log = logging.getLogger("uvicorn.error")
+        log.propagate = True  # else its lines are none of ours
+        log.setLevel(logging.ERROR)  # the protocol logs what cannot be read
         self.config.app = self.wsgi
         server = Server(self.config)
         asyncio.get_running_loop().add_signal_handler(signal.SIGQUIT, self.wsgi.stop)  # what Ctrl-C makes gunicorn send

@@ -51,15 +51,15 @@ class _Transport:
         self.is_closing = connection.is_closing
 
     def write(self, data: bytes) -> None:
-        if self.held is None:
-            self._transport.write(data)
-        else:
+        if self.held is not None:
             self.held.append(data)
+        elif not self._transport.is_closing():  # uvloop raises, and uvicorn tells its last request alone
+            self._transport.write(data)
 
     def release(self) -> None:
         held, self.held = self.held, None
         if held:
-            self._transport.write(b"".join(held))
+            self.write(b"".join(held))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -217,7 +217,7 @@ class BoundedConnection(HttpProtocol):
     def answer(self, data: bytes) -> None:
         cycle = self.cycle
         self._out.held = None
-        self._own.write(data)
+        self._out.write(data)
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
         if cycle.keep_alive:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -42,7 +44,7 @@ class Site:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.is_held = False
-        self.num_looks = 0
+        self.num_looks = self.num_requests = self.num_ended = 0
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -53,6 +55,7 @@ class Site:
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
             return
+        self.num_requests += 1
         connection = scope["state"]["connection"]
         more, size = True, 0
         while more and not connection.is_cut:
@@ -65,6 +68,7 @@ class Site:
         headers = [(b"content-length", b"%d" % len(answer)), (b"x-num-headers", b"%d" % len(scope["headers"]))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
+        self.num_ended += 1
 
     async def _look(self) -> None:
         while True:
@@ -248,6 +252,23 @@ def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: C
     client.shutdown(socket.SHUT_WR)
 
     assert read_all(client).startswith(b"HTTP/1.1 400 ")
+
+
+def test_answers_to_pipelined_requests_of_a_client_that_left_are_dropped(
+    connect: Connect, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.is_held = True
+    client = connect()
+    client.sendall(HEALTHZ * 3)
+    eventually(lambda: site.num_requests == 1)
+
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    site.is_held = False
+
+    eventually(lambda: site.all() == [])
+    eventually(lambda: site.num_requests == site.num_ended)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def test_a_place_is_given_back_with_its_connection(connect: Connect, site: Site) -> None:
