@@ -105,13 +105,14 @@ def test_a_connection_is_opened_also_while_all_threads_of_the_loop_are_taken(
         is_over.set()
 
 
-def test_requests_that_wait_for_the_subscription_in_the_loop_take_no_thread(
-    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", [(api_listener.Listener, "_open"), (api_end.RedisApiMailbox, "_accept")])
+def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
+    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, step: tuple[type, str]
 ) -> None:
     monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 60.0)
     api, are_waiting, is_back = house.api(), threading.Semaphore(0), threading.Event()
-    real = api_listener.Listener._open
-    monkeypatch.setattr(api_listener.Listener, "_open", lambda listener: (is_back.wait(), real(listener)))
+    real = getattr(*step)
+    monkeypatch.setattr(*step, lambda *arguments: (is_back.wait(), real(*arguments)))
     api.begin()
 
     async def enqueue(number: int) -> None:
