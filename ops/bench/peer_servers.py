@@ -7,7 +7,6 @@ process, deadlines, metrics, a line of log for each request.
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -15,7 +14,7 @@ import litserve
 import mosec
 
 from api.http.replies import answer_text
-from ops.run.offline import OfflineCorrector
+from ops.run.offline import OfflineCorrector, as_document
 from scheduler.settings import Settings
 
 _MAX_BATCH = 32
@@ -29,7 +28,7 @@ class MosecCorrector(mosec.Worker):
         self._corrector = OfflineCorrector.load(Settings.from_env({}))
 
     def forward(self, data: list[dict[str, Any]]) -> list[str]:
-        return _corrected(self._corrector, data)
+        return [answer_text(one) for one in _corrected(self._corrector, data)]
 
     def serialize(self, data: str) -> bytes:
         return data.encode()
@@ -45,14 +44,14 @@ class LitServeCorrector(litserve.LitAPI):
         return inputs
 
     def predict(self, x: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in _corrected(self._corrector, x)]
+        return [as_document(one) for one in _corrected(self._corrector, x)]
 
     def unbatch(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return output
 
 
-def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[str]:
-    return [answer_text(one) for one in corrector.correct_batch([body["sentence"] for body in bodies])]
+def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[Any]:
+    return corrector.correct_batch([body["sentence"] for body in bodies])
 
 
 def _serve_mosec(workers: int, port: int) -> None:

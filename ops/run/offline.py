@@ -9,6 +9,7 @@ at once.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import select
 import sys
@@ -228,6 +229,12 @@ def _line(outcome: Correction | ServingError, as_json: bool) -> str:
     if as_json:
         return as_line(answer_text(outcome))
     return f"{outcome.corrected}\t{outcome.explanation}" if outcome.explanation else outcome.corrected
+
+
+def as_document(outcome: Correction | ServingError) -> dict[str, Any]:
+    """What `--json` prints of it: for programs that hold a corrector of their own."""
+    document: dict[str, Any] = json.loads(_line(outcome, as_json=True))
+    return document
 
 
 def _print(text: str) -> None:

@@ -15,7 +15,7 @@ from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines, _line
+from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines, _line, as_document
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
 from tests.fake_tokenizer import FakeTokenizer
@@ -157,7 +157,8 @@ def test_a_blank_line_is_answered_as_it_is_in_words_and_in_json() -> None:
     outcomes = _correct(FakeEngine(), "He came.", *blanks, "She left.")
 
     assert [_line(outcome, as_json=False) for outcome in outcomes[1:-1]] == blanks
-    documents = [json.loads(_line(outcome, as_json=True)) for outcome in outcomes]
+    documents = [as_document(outcome) for outcome in outcomes]
+    assert documents == [json.loads(_line(outcome, as_json=True)) for outcome in outcomes]
     assert [document["corrected"] for document in documents] == ["He came.", *blanks, "She left."]
 
 
