@@ -58,7 +58,6 @@ class RedisApiMailbox(WaitingMailbox):
         self._refusals = KnownRefusals()
         self._ends: tuple[Sender, Listener] | None = None
         self._own_loop: asyncio.AbstractEventLoop | None = None
-        self._askers = ThreadPoolExecutor(256)  # as many as Flask has: Redis may hang
         self._beginning = threading.Lock()
         self._askers = ThreadPoolExecutor(_MOST_THREADS)  # those of the loop are few, and long texts need them
 
