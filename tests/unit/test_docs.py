@@ -225,13 +225,23 @@ def test_the_readme_stays_readable() -> None:
     assert len(README.splitlines()) <= 150
 
 
+def _tests() -> set[str]:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    return {name for source in sources for name in re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE)}
+
+
 def test_every_attack_in_the_table_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     rows = _table("| attack | 0.7.1 | now | test |", text)
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
-    tests = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
 
     named = [re.findall(r"`(test_\w+)`", row[-1]) for row in rows]
 
     assert all(named) and len(rows) >= 30
-    assert {name for names in named for name in names} - tests == set()
+    assert {name for names in named for name in names} - _tests() == set()
+
+
+def test_what_the_changelog_names_of_the_coming_release_exists() -> None:
+    coming = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("\n## [1.0.0]")[0]
+
+    assert {name for name in re.findall(r"tests/[\w/]+\.py", coming) if not (ROOT / name).exists()} == set()
+    assert set(re.findall(r"::(test_\w+)", coming)) - _tests() == set()
