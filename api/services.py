@@ -11,10 +11,10 @@ from api.service.corrector import Corrector
 from api.telemetry.recorder import RequestRecorder
 from scheduler.accounts import Account
 from scheduler.settings import Settings
-from worker.mailbox.protocol import ApiMailbox
+from worker.queue.protocol import ApiMailbox
 
 if TYPE_CHECKING:
-    from worker.mailbox.observing import Observer
+    from worker.queue.observing import Observer
 
 
 class Admit(Protocol):

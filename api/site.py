@@ -23,8 +23,8 @@ from api.streams import routes as streams
 from api.telemetry.recorder import RequestRecorder
 from api.tracing import plugin as tracing
 from scheduler.settings import Settings
-from worker.mailbox.observing import Observer
-from worker.mailbox.protocol import ApiMailbox
+from worker.queue.observing import Observer
+from worker.queue.protocol import ApiMailbox
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
@@ -52,6 +52,6 @@ def _observer_of(queue: ApiMailbox) -> Observer:
     """In the modes without a queue the engines that take its place are observed."""
     if queue.ask is None:
         return cast(Observer, queue)
-    from worker.mailbox.redis_observer import RedisObserver  # those modes load no redis
+    from worker.queue.redis_observer import RedisObserver  # those modes load no redis
 
     return RedisObserver(queue.ask)

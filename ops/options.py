@@ -170,7 +170,7 @@ def check_keys(settings: Settings) -> None:
 
 def check_redis(settings: Settings) -> None:
     """Ends the process, with the reason in its log, where a Redis answers on which our scripts cannot run."""
-    from worker.mailbox.connection import start_fault
+    from worker.queue.connection import start_fault
 
     if fault := start_fault(settings.redis_url):
         logger.critical(f"cannot start: {fault}", extra={"redis": hide_password(settings.redis_url)})

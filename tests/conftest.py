@@ -12,8 +12,8 @@ from redis import Redis
 
 from ops.run import embedded_redis
 from tests.pace import patient
-from worker.mailbox import api_end, worker_end
 from worker.model.blas import configure_blas
+from worker.queue import api_end, worker_end
 
 configure_blas(os.environ)  # before anything imports numpy
 settings.register_profile("any-machine", deadline=None)  # a busy machine must not change a result

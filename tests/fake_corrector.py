@@ -27,7 +27,7 @@ from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishRea
 from scheduler.settings import Settings
 from tests.by_asgi import ByAsgi
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import MailboxStatus, Submission
+from worker.queue.protocol import MailboxStatus, Submission
 
 
 @dataclass

@@ -14,10 +14,10 @@ from redis.exceptions import RedisError
 from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
-from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.protocol import MailboxLimits
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.api_end import RedisApiMailbox
+from worker.queue.protocol import MailboxLimits
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")

@@ -25,8 +25,8 @@ from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
-from worker.mailbox.protocol import MailboxStatus, Submission
-from worker.mailbox.waiters import WaitingMailbox
+from worker.queue.protocol import MailboxStatus, Submission
+from worker.queue.waiters import WaitingMailbox
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes

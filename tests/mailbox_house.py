@@ -22,13 +22,13 @@ from scheduler.messages import (
     Progress,
 )
 from tests.pace import patient
-from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.heartbeat import Heartbeat
-from worker.mailbox.observing import Found
-from worker.mailbox.protocol import ApiMailbox, CancelResult, MailboxLimits, Submission, WorkerReport
-from worker.mailbox.redis_observer import RedisObserver
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.api_end import RedisApiMailbox
+from worker.queue.connection import RedisConnection, script
+from worker.queue.heartbeat import Heartbeat
+from worker.queue.observing import Found
+from worker.queue.protocol import ApiMailbox, CancelResult, MailboxLimits, Submission, WorkerReport
+from worker.queue.redis_observer import RedisObserver
+from worker.queue.worker_end import WorkerMailbox
 
 T = TypeVar("T")
 AMPLE = FreeCapacity(1_000_000)  # tokens that never bind

@@ -9,10 +9,10 @@ from redis import Redis
 from scheduler.messages import NO_CAPACITY, Delivery, Inbox
 from scheduler.pools import HandedDelivery
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, a_request, take
-from worker.mailbox.protocol import Submission, WorkerReport
-from worker.mailbox.redis_py import connect
 from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import Offer, PrefillEnd
+from worker.queue.protocol import Submission, WorkerReport
+from worker.queue.redis_py import connect
 
 
 class SteppedPrefillEnd(SteppedWorkerMailbox, PrefillEnd):

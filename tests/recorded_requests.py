@@ -6,7 +6,7 @@ import json
 
 from redis import Redis
 
-from worker.mailbox.protocol import ReplyMode, Submission
+from worker.queue.protocol import ReplyMode, Submission
 
 ASKED = {"sentence": "what was asked"}
 _OTHERS = (

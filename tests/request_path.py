@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from worker.mailbox.connection import SCRIPTS
+from worker.queue.connection import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
-    "api.http.app", "api.server.application", "api.server.asgi_worker", "worker.mailbox.api_end",
-    "worker.mailbox.status_client", "worker.process",
+    "api.http.app", "api.server.application", "api.server.asgi_worker", "worker.queue.api_end",
+    "worker.queue.status_client", "worker.process",
 )  # fmt: skip
 _PURE = ("api.grammar", "scheduler.capacity")
 _SCRIPT = re.compile(r'script\("(\w+)"')
@@ -28,7 +28,7 @@ def files() -> dict[str, int]:
     modules = _modules()
     names = {name for path in modules for name in _SCRIPT.findall(path.read_text())}
     parts = {part for name in names for part in ("core", *SCRIPTS[name].split(), name)}
-    paths = [*modules, *(ROOT / "worker" / "mailbox" / "lua" / f"{part}.lua" for part in parts)]
+    paths = [*modules, *(ROOT / "worker" / "queue" / "lua" / f"{part}.lua" for part in parts)]
     return {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sorted(paths)}
 
 

@@ -12,12 +12,12 @@ from redis import Redis
 from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_bare_submission, a_request
-from worker.mailbox import formats
-from worker.mailbox.api_loop import enqueue_command
-from worker.mailbox.connection import Command, script, script_sources
-from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxLimits, Submission
-from worker.mailbox.redis_observer import observed_of
+from worker.queue import formats
+from worker.queue.api_loop import enqueue_command
+from worker.queue.connection import Command, script, script_sources
+from worker.queue.heartbeat import Reporter
+from worker.queue.protocol import READY_WITHIN_S, MailboxLimits, Submission
+from worker.queue.redis_observer import observed_of
 
 START_S = 1_700_000_000
 _LEASE_S = 1000  # here nobody's runs out by itself

@@ -18,7 +18,7 @@ from scheduler.settings import Settings
 from tests.fake_corrector import client_of
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.test_corrector import FakeMailbox
-from worker.mailbox.protocol import Submission
+from worker.queue.protocol import Submission
 
 
 class WentMailbox(FakeMailbox):

@@ -16,8 +16,8 @@ from time import monotonic, sleep
 
 from scheduler.messages import NO_CAPACITY, Completion, FreeCapacity, Inbox, Progress
 from worker.engine import Engine
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import MailboxDown
+from worker.queue.worker_end import WorkerMailbox
 from worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)

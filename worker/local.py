@@ -28,9 +28,9 @@ from scheduler.errors import (
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.observations import ITERATIONS
 from worker.engine import Engine
-from worker.mailbox import admission
-from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Submission, WorkerReport
-from worker.mailbox.waiters import Patience, completion_of
+from worker.queue import admission
+from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission, WorkerReport
+from worker.queue.waiters import Patience, completion_of
 from worker.status import WorkerStatus
 
 logger = logging.getLogger(__name__)

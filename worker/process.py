@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
-from worker.mailbox.connection import Address
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.connection import Address
+from worker.queue.worker_end import WorkerMailbox
 
 if TYPE_CHECKING:
     from worker.model.weights import Weights

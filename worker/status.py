@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from scheduler.capacity.fleet import shape_of
 from worker.engine import Engine
-from worker.mailbox.protocol import WorkerReport
+from worker.queue.protocol import WorkerReport
 
 _SPEED_REPORTS = 4  # a second's worth: over these the computed tokens per second are taken
 _RATE_EVERY_S = 1.0

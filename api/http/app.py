@@ -22,7 +22,7 @@ from api.service.exchange import Exchange
 from api.service.readiness import Readiness
 from api.services import Services
 from scheduler.errors import MethodNotAllowed, NotFound
-from worker.mailbox.protocol import Reports
+from worker.queue.protocol import Reports
 
 
 class Api(Flask):

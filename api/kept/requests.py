@@ -18,9 +18,9 @@ from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
-from worker.mailbox.observing import Found, FoundJob
-from worker.mailbox.protocol import KEPT_TTL_S, CancelResult, ReplyMode
-from worker.mailbox.waiters import completion_of
+from worker.queue.observing import Found, FoundJob
+from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
+from worker.queue.waiters import completion_of
 
 
 class KeptRequests:

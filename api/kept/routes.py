@@ -16,7 +16,7 @@ from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.phases import Phase
-from worker.mailbox.formats import is_request_id
+from worker.queue.formats import is_request_id
 
 
 def add(app: Api, services: Services) -> None:

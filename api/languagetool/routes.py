@@ -31,7 +31,7 @@ from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
-from worker.mailbox.waiters import Patience
+from worker.queue.waiters import Patience
 
 Sentence = tuple[int, str, TextDraft | ServingError]  # where it begins in the plain text
 _FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422

@@ -17,8 +17,8 @@ from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import NotFound
-from worker.mailbox.learners import Answered, InMemoryLearners, Learners, RedisLearners
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.learners import Answered, InMemoryLearners, Learners, RedisLearners
+from worker.queue.protocol import MailboxLimits
 
 
 def add(app: Api, services: Services) -> None:

@@ -114,9 +114,9 @@ def queue_corrector(settings: Settings) -> Corrector:
     from api.grammar.pipeline import TextPipeline
     from api.server.serving import let_others_go_first
     from api.service.corrector import Corrector
-    from worker.mailbox.api_end import RedisApiMailbox
-    from worker.mailbox.connection import Address, start_fault
-    from worker.mailbox.protocol import MailboxLimits
+    from worker.queue.api_end import RedisApiMailbox
+    from worker.queue.connection import Address, start_fault
+    from worker.queue.protocol import MailboxLimits
 
     if fault := start_fault(settings.redis_url):
         logger.critical(f"cannot start: {fault}", extra={"redis_url": hide_password(settings.redis_url)})

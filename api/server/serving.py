@@ -27,10 +27,10 @@ from api.server.connections import RETRY_S, Places, num_connections
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull, ServingError
 from scheduler.urls import hide_password
-from worker.mailbox.admission import shutting_down
-from worker.mailbox.connection import Address
-from worker.mailbox.protocol import MailboxStatus
-from worker.mailbox.status_client import StatusClient
+from worker.queue.admission import shutting_down
+from worker.queue.connection import Address
+from worker.queue.protocol import MailboxStatus
+from worker.queue.status_client import StatusClient
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
 LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet

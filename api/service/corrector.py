@@ -19,7 +19,7 @@ from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.mailbox.protocol import ApiMailbox, WhenLeft
+from worker.queue.protocol import ApiMailbox, WhenLeft
 
 _SHORT = 600  # characters: read, and answered, within a millisecond
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scheduler.accounts import Account
 from scheduler.messages import Completion, Timings
-from worker.mailbox.protocol import Submission
+from worker.queue.protocol import Submission
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.

@@ -14,8 +14,8 @@ from typing import Any
 
 from scheduler.capacity.progress import Progress
 from scheduler.errors import NotReady
-from worker.mailbox.admission import shutting_down
-from worker.mailbox.protocol import MailboxStatus
+from worker.queue.admission import shutting_down
+from worker.queue.protocol import MailboxStatus
 
 logger = logging.getLogger(__name__)
 ASK_EVERY_S = 0.25

@@ -22,8 +22,8 @@ from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
-from worker.mailbox.protocol import ReplyMode
-from worker.mailbox.waiters import HEARTBEAT_S
+from worker.queue.protocol import ReplyMode
+from worker.queue.waiters import HEARTBEAT_S
 
 _COMMENT = b": nothing new\n\n"
 

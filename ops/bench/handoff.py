@@ -21,11 +21,11 @@ from tqdm import tqdm
 from ops.bench.experiment import Plan, Row, medians
 from ops.run import embedded_redis
 from scheduler.pools import Handed
-from worker.mailbox.redis_py import connect
 from worker.model.attention import context_width
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold
 from worker.pools.handoff import PromptState, pack, unpack, weights_digest
+from worker.queue.redis_py import connect
 
 CSV = "handoff.csv"
 PLANNED = ("num_runs", "scale")  # what of the plan it goes by

@@ -24,20 +24,20 @@ _TABLE = (
     ("conclude", r"api/grammar/(?!words|memo)|api/(edit_|guard|explanations|surface|verb|subjects|noun_|following_)"
                  r"|:Agent\.|:Drafting\.answer|Corrector\._?conclude"),
     ("serialise", r"api/documents|api/http/replies|:_(json|outcome)_response"),
-    ("send", r"worker/mailbox/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
+    ("send", r"worker/queue/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
              r"|:Sender\.|:enqueue_|:Drafting\.|:(submission_of|note_content|options_of)$"
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
-    ("wake", r"worker/mailbox/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
+    ("wake", r"worker/queue/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
     ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send|:BoundedConnection\.answer"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
     (ACCEPT, r"api/(gate|readiness|server/)|api/http/asgi|request_input|uvicorn/"),
     # The worker.
-    ("heartbeat", r"worker/mailbox/(heartbeat|watch)|worker/(status_line|vitals|status)"),
+    ("heartbeat", r"worker/queue/(heartbeat|watch)|worker/(status_line|vitals|status)"),
     (MODEL, r"worker/(model\b|attention|rows|kv_cache|sampling|weights)"),
     ("schedule", r"scheduler/(batching|continuous|static)|:Engine\.(?!accept|_fault)"),
     ("publish", r":encode_completion|:finish_arguments|\._(finish_commands|accept_answers|note_finished)|ledger"),
-    ("drain", r":decode_request|worker/mailbox/worker_end|:Engine\.(accept|_fault)|:Actor\._(exchange|take_in)"),
+    ("drain", r":decode_request|worker/queue/worker_end|:Engine\.(accept|_fault)|:Actor\._(exchange|take_in)"),
     ("schedule", r"worker/actor"),
 )  # fmt: skip
 _COMPILED = [(stage, re.compile(pattern)) for stage, pattern in _TABLE]

@@ -11,7 +11,7 @@ import threading
 
 import redis
 
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_py import connect
 
 EVERY_S = 0.05
 _NUM_PLACED = """

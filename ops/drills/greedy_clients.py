@@ -20,9 +20,9 @@ from ops.drills.drill import Findings, Stage, at_least, at_most, count, equal, p
 from ops.drills.system import DRILL_SETTINGS, DrillError, Shape, System
 from ops.drills.traffic import Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 GREEDY, OTHERS = "127.0.0.2", "127.0.0.3"
 MEMORY_MB = 64

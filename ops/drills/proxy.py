@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import hiredis
 
-from worker.mailbox.connection import script_sources
+from worker.queue.connection import script_sources
 
 MESSAGE = "message"
 _CHUNK_BYTES = 65_536

@@ -25,7 +25,7 @@ from ops.drills.proxy import CountingProxy
 from ops.run import embedded_redis, processes
 from ops.run.up import why_not_ready
 from scheduler.settings import Settings
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_py import connect
 
 START_PATIENCE_S = 60.0
 _STOP_PATIENCE_S = 20.0

@@ -22,7 +22,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
 from scheduler.capacity.stages import NO_STAGES, Stages, busiest, stages_of
 from scheduler.settings import Settings, hide_password
-from worker.mailbox.protocol import MailboxDown
+from worker.queue.protocol import MailboxDown
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 _LITTLE_USED = 0.1
@@ -119,8 +119,8 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
             return Figures.of_scrape(found), stage_table.stages_in(found), alerts_of(found, found, 0.0, goals)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
-    from worker.mailbox.connection import Address
-    from worker.mailbox.redis_observer import SystemReader
+    from worker.queue.connection import Address
+    from worker.queue.redis_observer import SystemReader
 
     try:
         seen = SystemReader(Address(settings.redis_url)).observe()

@@ -89,7 +89,7 @@ class _Server(BaseApplication):
 
     def load(self) -> Flask:
         from ops.observe.dashboard_app import create_app
-        from worker.mailbox.redis_py import connect
+        from worker.queue.redis_py import connect
 
         url = self._settings.redis_url
         return create_app(connect(url), hide_password(url), self._access)

@@ -12,10 +12,10 @@ from redis import Redis, RedisError
 
 from ops.options import option, with_settings
 from scheduler.settings import Settings, hide_password
-from worker.mailbox.connection import refusal_of
-from worker.mailbox.dead_letters import DeadLetters, NoDeadLetter
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect, in_our_words
+from worker.queue.connection import refusal_of
+from worker.queue.dead_letters import DeadLetters, NoDeadLetter
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
 _PAGE = 200  # ids, in one round trip

@@ -26,7 +26,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
 from scheduler.web_urls import hide_secret
-from worker.mailbox.protocol import MailboxDown
+from worker.queue.protocol import MailboxDown
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ def monitor(settings: Settings) -> None:
     shows options.
     """
     from ops.run import logs
-    from worker.mailbox.connection import Address
-    from worker.mailbox.redis_observer import SystemReader
+    from worker.queue.connection import Address
+    from worker.queue.redis_observer import SystemReader
 
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")

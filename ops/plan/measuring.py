@@ -26,9 +26,9 @@ from scheduler.messages import Delivery
 from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
 from worker.model.weights import load_weights
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 SLOTS = (1, 4, 16, 64)
 _HANDOFF_TOKENS, _HANDOFF_REPEATS = (16, 128), 50

@@ -111,7 +111,7 @@ class PooledQueue(SimulatedQueue):
             self._looks.append(worker)
 
     def _take_over(self, worker: SimulatedWorker) -> None:
-        """All offers that fit; as worker/mailbox/lua/take_over.lua does."""
+        """All offers that fit; as worker/queue/lua/take_over.lua does."""
         tokens, number = worker.room
         jobs: list[Job] = []
         while self._offers and len(jobs) < number and self._offers[0][1].request.reserved_tokens <= tokens:

@@ -27,9 +27,9 @@ from ops.run.machine import Finding, looks_at_machine
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault
-from worker.mailbox.connection import refusal_of
-from worker.mailbox.redis_py import client_fault, connect, in_our_words
-from worker.mailbox.server import server_fault
+from worker.queue.connection import refusal_of
+from worker.queue.redis_py import client_fault, connect, in_our_words
+from worker.queue.server import server_fault
 
 MAX_CLOCK_ERROR_S = 0.5
 MAX_MEMORY_SHARE = 0.7  # as the alert redis-memory-high

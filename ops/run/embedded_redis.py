@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.run import processes
-from worker.mailbox.server import OLDEST_VERSION
+from worker.queue.server import OLDEST_VERSION
 
 # The first of each branch, in Redis and in Valkey, without CVE-2025-49844: a script could leave Lua's sandbox.
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))

@@ -20,7 +20,7 @@ from scheduler.settings import Settings
 if TYPE_CHECKING:
     from api.service.corrector import Corrector
     from worker.engine import Engine
-    from worker.mailbox.worker_end import WorkerMailbox
+    from worker.queue.worker_end import WorkerMailbox
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Fault:
 
     def worker(self, engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
         """For `worker.process.serve`."""
-        from worker.mailbox.worker_end import WorkerMailbox
+        from worker.queue.worker_end import WorkerMailbox
 
         return self.engine(engine), WorkerMailbox
 

@@ -58,7 +58,7 @@ def worker_fault() -> str:
 
 def has_lease(redis_url: str, hostname: str) -> bool:
     """True if a lease of a worker on this host, which is part of its name, has not run out."""
-    from worker.mailbox.redis_py import connect
+    from worker.queue.redis_py import connect
 
     prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
     with connect(redis_url) as client:

@@ -199,8 +199,8 @@ def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     import redis
 
-    from worker.mailbox.connection import start_fault
-    from worker.mailbox.redis_py import connect
+    from worker.queue.connection import start_fault
+    from worker.queue.redis_py import connect
 
     try:
         if fault := start_fault(url):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.mailbox_house import RedisHouse
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture(params=["any", "plain"])

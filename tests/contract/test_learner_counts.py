@@ -8,8 +8,8 @@ import fakeredis
 import pytest
 from redis import Redis
 
-from worker.mailbox.connection import RedisConnection
-from worker.mailbox.learners import KEPT_S, MOST_VERBS, Answered, RedisLearners
+from worker.queue.connection import RedisConnection
+from worker.queue.learners import KEPT_S, MOST_VERBS, Answered, RedisLearners
 
 MEMORY = 2**31
 

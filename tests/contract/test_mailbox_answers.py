@@ -9,9 +9,9 @@ import pytest
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
-from worker.mailbox import api_listener
-from worker.mailbox.protocol import ApiMailbox, Submission
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue import api_listener
+from worker.queue.protocol import ApiMailbox, Submission
+from worker.queue.worker_end import WorkerMailbox
 
 
 def nothing_is_reserved(api: ApiMailbox) -> bool:

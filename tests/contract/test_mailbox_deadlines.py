@@ -6,8 +6,8 @@ import pytest
 
 from scheduler.errors import DeadlineExceeded
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
-from worker.mailbox.protocol import ApiMailbox, WorkerReport
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import ApiMailbox, WorkerReport
+from worker.queue.worker_end import WorkerMailbox
 
 RATE = 0.7  # reserved tokens per second
 

@@ -9,8 +9,8 @@ import pytest
 from scheduler.errors import RateLimited
 from tests.mailbox_house import RedisHouse, a_request
 from tests.recorded_requests import a_record
-from worker.mailbox import admission
-from worker.mailbox.protocol import ApiMailbox
+from worker.queue import admission
+from worker.queue.protocol import ApiMailbox
 
 
 def submit(api: ApiMailbox, client: str, limits: str, name: str, num_jobs: int = 1) -> None:

@@ -9,8 +9,8 @@ import pytest
 from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, unblocked
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import ApiMailbox, MailboxLimits
+from worker.queue.worker_end import WorkerMailbox
 
 
 def some(*names: str) -> list[CorrectionRequest]:

@@ -10,7 +10,7 @@ from scheduler.errors import QueueFull, ShuttingDown
 from scheduler.messages import Delivery, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take, unblocked
 from tests.recorded_requests import a_record
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 
 def test_a_request_reaches_the_worker_as_it_was_sent(house: RedisHouse) -> None:

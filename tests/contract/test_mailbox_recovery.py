@@ -7,7 +7,7 @@ import pytest
 from scheduler.errors import Cancelled, RequestFailed
 from scheduler.messages import FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
-from worker.mailbox.protocol import ApiMailbox
+from worker.queue.protocol import ApiMailbox
 
 
 def nothing_is_reserved(api: ApiMailbox) -> bool:

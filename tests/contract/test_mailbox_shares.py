@@ -7,7 +7,7 @@ import pytest
 from scheduler.errors import QueueFull, RateLimited
 from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.mailbox.protocol import ApiMailbox, MailboxLimits
+from worker.queue.protocol import ApiMailbox, MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=32, max_tokens=100_000)
 ONE, OTHER = "1", "2"

@@ -13,8 +13,8 @@ from scheduler.capacity.stages import busiest, stages_of
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
 from tests.running_system import RunningSystem, post_json, post_sentence, send, wait_until
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 NUM_SENTENCES = 150
 SENTENCE = "Yesterday he goed to school and she have two cats"

@@ -11,7 +11,7 @@ from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.running_system import ApiProcess
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_py import connect
 
 
 @pytest.fixture

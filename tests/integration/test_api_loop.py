@@ -25,11 +25,11 @@ from tests.mailbox_house import (
 )
 from tests.pace import patient
 from tests.recorded_requests import a_record
-from worker.mailbox import api_end, api_listener
-from worker.mailbox.api_loop import loop_in_a_thread
-from worker.mailbox.connection import Command, RedisConnection
-from worker.mailbox.protocol import Submission
-from worker.mailbox.redis_py import connect
+from worker.queue import api_end, api_listener
+from worker.queue.api_loop import loop_in_a_thread
+from worker.queue.connection import Command, RedisConnection
+from worker.queue.protocol import Submission
+from worker.queue.redis_py import connect
 
 
 class Oddity(Exception):

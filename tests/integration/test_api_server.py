@@ -24,7 +24,7 @@ from scheduler.messages import Delivery
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.pace import patient
 from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, send
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapaci
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import ApiMailbox, WorkerReport
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.connection import RedisConnection, script
+from worker.queue.protocol import ApiMailbox, WorkerReport
+from worker.queue.worker_end import WorkerMailbox
 
 QUEUE = "rq:queue:correct-async"
 

@@ -10,8 +10,8 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from scheduler.phases import Phase
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.mailbox.api_loop import Sender
-from worker.mailbox.protocol import ApiMailbox, CancelResult
+from worker.queue.api_loop import Sender
+from worker.queue.protocol import ApiMailbox, CancelResult
 
 LATER_S = 600.0
 
@@ -93,7 +93,7 @@ def test_what_was_cancelled_when_its_worker_died_does_not_wait_for_the_next_one(
 def test_a_client_hears_at_once_of_a_job_that_is_dropped_when_it_is_its_turn(
     house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr("worker.mailbox.api_listener.POLL_S", LATER_S)  # what is not published is not heard
+    monkeypatch.setattr("worker.queue.api_listener.POLL_S", LATER_S)  # what is not published is not heard
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"), within_s=LATER_S)
     spoilt = {

@@ -11,9 +11,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect
+from worker.queue.connection import RedisConnection, script
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect
 
 NEVER = 10**9
 

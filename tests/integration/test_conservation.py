@@ -14,10 +14,10 @@ from scheduler.errors import ServingError
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, SteppedWorkerMailbox, a_request, eventually
 from tests.scripted_queue import assert_balanced
-from worker.mailbox.protocol import MailboxLimits
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import MailboxLimits
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 LOAD_S = 2.5
 LEAST_LOOKS = 30

@@ -14,7 +14,7 @@ from ops.cli import main
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import ASKED, a_record
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from tests.mailbox_house import (
     eventually,
     take,
 )
-from worker.mailbox.protocol import CancelResult
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import CancelResult
+from worker.queue.worker_end import WorkerMailbox
 
 RQ = str(Path(sys.executable).with_name("rq"))
 

@@ -14,7 +14,7 @@ from scheduler.errors import RemovedByOperator, ServingError
 from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.mailbox.connection import RedisConnection, script
+from worker.queue.connection import RedisConnection, script
 
 JUNK = ("abc", "nan", "inf", "-1e300", "1e20", b"\xff\xfe")
 NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "ticket")

@@ -12,9 +12,9 @@ from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.mailbox.protocol import ApiMailbox
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import ApiMailbox
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 
 def test_the_same_key_attaches_to_the_running_request_from_another_replica(house: RedisHouse, redis_url: str) -> None:

@@ -9,9 +9,9 @@ import pytest
 from scheduler.messages import FinishReason, FreeCapacity
 from tests.mailbox_house import a_bare_submission, a_request
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.connection import script
-from worker.mailbox.protocol import READY_WITHIN_S
-from worker.mailbox.replies import status_of
+from worker.queue.connection import script
+from worker.queue.protocol import READY_WITHIN_S
+from worker.queue.replies import status_of
 
 
 def counts(queue: ScriptedQueue) -> dict[str, float]:

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis, free_port
-from worker.mailbox.connection import Address, RedisConnection
+from worker.queue.connection import Address, RedisConnection
 
 _OF_OTHERS = {
     "asyncio", "email", "flask", "gevent", "gunicorn", "http.client", "opentelemetry", "prometheus_client", "psutil",

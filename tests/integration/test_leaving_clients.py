@@ -13,7 +13,7 @@ from scheduler.messages import NO_CAPACITY
 from tests.integration.test_rude_clients import read_all
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.running_system import ApiProcess
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.worker_end import WorkerMailbox
 
 JSON, FORM = "Content-Type: application/json\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"
 SENTENCE = json.dumps({"sentence": "He went home"})

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.messages import FinishReason
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 
 def test_the_area_is_the_number_in_the_system_over_time_and_stay_the_times_of_those_that_ended(

@@ -18,10 +18,10 @@ from redis import Redis
 from api.access.keys import new_key
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, wait_until
-from worker.mailbox import heartbeat
-from worker.mailbox.connection import RedisConnection
-from worker.mailbox.heartbeat import LIVE, Heartbeat
-from worker.mailbox.protocol import BEAT_S, WorkerReport
+from worker.queue import heartbeat
+from worker.queue.connection import RedisConnection
+from worker.queue.heartbeat import LIVE, Heartbeat
+from worker.queue.protocol import BEAT_S, WorkerReport
 
 TEXTS = {"sentences": [f"He goed to school {number} times and they was late." for number in range(40)]}
 

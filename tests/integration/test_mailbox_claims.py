@@ -25,12 +25,12 @@ from tests.mailbox_house import (
 )
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox import api_listener, worker_end
-from worker.mailbox.api_end import RedisApiMailbox
-from worker.mailbox.connection import Command, RedisConnection, script
-from worker.mailbox.protocol import LEASE_S, MailboxDown, MailboxLimits
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue import api_listener, worker_end
+from worker.queue.api_end import RedisApiMailbox
+from worker.queue.connection import Command, RedisConnection, script
+from worker.queue.protocol import LEASE_S, MailboxDown, MailboxLimits
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from redis import Redis
 from scheduler.errors import NotReady, QueueFull, RequestFailed
 from scheduler.messages import Completion, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
-from worker.mailbox.protocol import MailboxDown, MailboxLimits, WorkerReport
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import MailboxDown, MailboxLimits, WorkerReport
+from worker.queue.worker_end import WorkerMailbox
 
 INFINITE = b'["miniserve.correct",null,[{"version":3,"request_id":"bad","prompt":[1e999]}],{}]'
 

@@ -11,14 +11,14 @@ import pytest
 from redis import Redis
 
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take
-from worker.mailbox import api_listener
+from worker.queue import api_listener
 
 PUSH_UNTIL_REFUSED = """
     import sys
     from scheduler.errors import QueueFull
     from tests.mailbox_house import SubmittingMailbox, a_request
-    from worker.mailbox.redis_py import connect
-    from worker.mailbox.protocol import MailboxLimits
+    from worker.queue.redis_py import connect
+    from worker.queue.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
     api, num_accepted, num_refused = SubmittingMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0

@@ -21,10 +21,10 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
-from worker.mailbox import api_listener
-from worker.mailbox.protocol import ApiMailbox, MailboxDown, Submission
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue import api_listener
+from worker.queue.protocol import ApiMailbox, MailboxDown, Submission
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 
 def test_a_redis_behind_a_unix_socket_serves_as_well(tmp_path: Path, redis_url: str) -> None:

@@ -9,10 +9,10 @@ from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from tests.recorded_requests import a_record
-from worker.mailbox import formats, replies
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue import formats, replies
+from worker.queue.connection import RedisConnection, script
+from worker.queue.protocol import MailboxDown
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.connection import RedisConnection, script
+from worker.queue.protocol import MailboxLimits
 
 USED = 1000  # bytes, of which a Redis without a limit of its own is said to have so many
 WAITING, KEYED, ASYNC = {}, {"key": "key"}, {"is_async": True}

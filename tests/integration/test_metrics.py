@@ -16,8 +16,8 @@ from tests.exposed_metrics import families_of
 from tests.mailbox_house import RedisHouse, a_request, eventually, take
 from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.

@@ -13,10 +13,10 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import WorkerFacts
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
+from worker.queue.heartbeat import Reporter
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:

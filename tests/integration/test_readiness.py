@@ -17,8 +17,8 @@ from redis import Redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse, eventually, take
 from tests.running_system import ApiProcess, post_sentence, real_worker, send
-from worker.mailbox.protocol import READY_WITHIN_S
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import READY_WITHIN_S
+from worker.queue.worker_end import WorkerMailbox
 
 PROBE_EVERY_S = 0.05
 NUM_CLIENTS = 200  # at once, each with the next request as soon as the last is answered

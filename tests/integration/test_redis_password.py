@@ -10,9 +10,9 @@ from tests import guarded_redis
 from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, post_sentence, send
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture(scope="module")

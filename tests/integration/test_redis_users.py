@@ -28,12 +28,12 @@ from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from tests.running_system import send
-from worker.mailbox.connection import script_sources
-from worker.mailbox.dead_letters import DeadLetters
-from worker.mailbox.protocol import CancelResult
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.status_client import StatusClient
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.connection import script_sources
+from worker.queue.dead_letters import DeadLetters
+from worker.queue.protocol import CancelResult
+from worker.queue.redis_observer import SystemReader
+from worker.queue.status_client import StatusClient
+from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.measure import Goals
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess
-from worker.mailbox.redis_observer import SystemReader
-from worker.mailbox.redis_py import connect
+from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_py import connect
 
 
 def refuse_writes(server: EmbeddedRedis) -> None:

@@ -33,7 +33,7 @@ from tests.mailbox_house import (
     take,
     take_one,
 )
-from worker.mailbox.protocol import FUNCTION_NAME, WorkerReport
+from worker.queue.protocol import FUNCTION_NAME, WorkerReport
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
 

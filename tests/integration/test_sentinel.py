@@ -20,10 +20,10 @@ from tests.guarded_redis import PASSWORDS
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
-from worker.mailbox.connection import RedisConnection, script
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.connection import RedisConnection, script
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 FAILOVER_S = 20.0
 

@@ -9,7 +9,7 @@ from scheduler.errors import RateLimited
 from tests.mailbox_house import RedisHouse, a_request, eventually
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=32, max_tokens=100_000)
 

@@ -15,8 +15,8 @@ from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.running_system import ApiProcess
-from worker.mailbox.redis_py import connect
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.redis_py import connect
+from worker.queue.worker_end import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
 EDITS = [ScriptEdit(1, 1, "went", Reason.PAST_IRREG), ScriptEdit(5, 1, "were", Reason.SVA_BE)]

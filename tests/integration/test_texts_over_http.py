@@ -15,8 +15,8 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.integration.test_leaving_clients import ask, reset
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
 from tests.running_system import ApiProcess, post_sentence
-from worker.mailbox.protocol import ApiMailbox
-from worker.mailbox.worker_end import WorkerMailbox
+from worker.queue.protocol import ApiMailbox
+from worker.queue.worker_end import WorkerMailbox
 
 TEXT = "He came. She left!\n\nThey  stayed"
 

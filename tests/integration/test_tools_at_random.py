@@ -11,8 +11,8 @@ from scheduler.messages import FinishReason
 from tests.mailbox_house import a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import START_S, ScriptedQueue
-from worker.mailbox.connection import script
-from worker.mailbox.protocol import ReplyMode
+from worker.queue.connection import script
+from worker.queue.protocol import ReplyMode
 
 QUEUES, REGISTRIES = ("rq:queue:correct", "rq:queue:correct-async"), ("failed", "finished", "canceled")
 STEPS = (

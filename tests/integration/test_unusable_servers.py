@@ -16,10 +16,10 @@ from redis.exceptions import RedisError
 from ops.run.doctor import examine
 from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, free_ports, start
 from tests.mailbox_house import eventually
-from worker.mailbox.connection import RedisConnection, start_fault
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect
-from worker.mailbox.server import server_fault
+from worker.queue.connection import RedisConnection, start_fault
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect
+from worker.queue.server import server_fault
 
 MINISERVE = str(Path(sys.executable).with_name("miniserve"))
 START = {

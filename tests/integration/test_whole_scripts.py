@@ -13,10 +13,10 @@ from tests.integration.test_hostile_values import SHARED_KEYS
 from tests.mailbox_house import a_bare_submission, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.mailbox import formats
-from worker.mailbox.api_loop import enqueue_command
-from worker.mailbox.connection import Command, script
-from worker.mailbox.protocol import MailboxLimits, ReplyMode, Submission
+from worker.queue import formats
+from worker.queue.api_loop import enqueue_command
+from worker.queue.connection import Command, script
+from worker.queue.protocol import MailboxLimits, ReplyMode, Submission
 
 LIMITS = MailboxLimits()
 

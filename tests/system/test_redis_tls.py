@@ -22,9 +22,9 @@ from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, status_of, wait_until
-from worker.mailbox.connection import RedisConnection
-from worker.mailbox.protocol import MailboxDown
-from worker.mailbox.redis_py import connect
+from worker.queue.connection import RedisConnection
+from worker.queue.protocol import MailboxDown
+from worker.queue.redis_py import connect
 
 
 def openssl(folder: Path, *arguments: str) -> None:

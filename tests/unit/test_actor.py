@@ -23,9 +23,9 @@ from tests.running_system import wait_until
 from tests.unit.small_model import CONFIG, random_weights
 from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
 from worker.engine import Engine
-from worker.mailbox.connection import Address
-from worker.mailbox.protocol import MailboxDown, WorkerReport
 from worker.model.forward import MiniGPT
+from worker.queue.connection import Address
+from worker.queue.protocol import MailboxDown, WorkerReport
 
 
 def request(name: str, max_output: int = 8) -> CorrectionRequest:

@@ -11,7 +11,7 @@ from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, Severity, rules
-from worker.mailbox.connection import script_sources
+from worker.queue.connection import script_sources
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),), num_api_replicas=1)

@@ -28,11 +28,11 @@ MAX_REQUEST_PATH_LINES = 8_184
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
     ("scheduler", ("scheduler",), set()),
-    ("worker.mailbox", ("scheduler", "worker.mailbox"), {"rq"}),
+    ("worker.queue", ("scheduler", "worker.queue"), {"rq"}),
     ("worker.model", ("scheduler", "worker.model"), {"numpy"}),
     ("worker", ("scheduler", "worker"), {"numpy"}),
     ("api.grammar", ("scheduler.errors", "scheduler.messages", "api.grammar"), set()),
-    ("api", ("scheduler", "api", "worker.mailbox"), {"flask"}),
+    ("api", ("scheduler", "api", "worker.queue"), {"flask"}),
     ("ops.training", OURS, {"numpy", "torch", "matplotlib"}),
     ("ops", OURS, {"numpy", "matplotlib", "flask", "rq"}),
 )

@@ -30,7 +30,7 @@ from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.test_corrector import FakeMailbox
-from worker.mailbox.protocol import Submission
+from worker.queue.protocol import Submission
 
 
 @pytest.fixture

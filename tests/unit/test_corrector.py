@@ -19,7 +19,7 @@ from scheduler.errors import InvalidRequest, NotReady, QueueFull, SentenceTooLon
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.mailbox.protocol import ApiMailbox, MailboxStatus, Submission
+from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission
 
 
 class FakeMailbox(ApiMailbox):

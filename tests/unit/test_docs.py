@@ -53,7 +53,7 @@ def test_the_settings_table_equals_the_settings() -> None:
 
 def test_every_key_that_holds_something_of_a_learner_is_in_the_page_on_privacy() -> None:
     told = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
-    keys = re.findall(r"^--   (miniserve:\S+)", (ROOT / "worker/mailbox/lua/learners.lua").read_text(), re.MULTILINE)
+    keys = re.findall(r"^--   (miniserve:\S+)", (ROOT / "worker/queue/lua/learners.lua").read_text(), re.MULTILINE)
 
     assert len(keys) == 5 and [key for key in keys if f"`{key}`" not in told] == []
 

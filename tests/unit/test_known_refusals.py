@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from scheduler.errors import RateLimited
-from worker.mailbox.admission import FULL_HOLDS_S, KnownRefusals, fits_nothing, queue_full
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.admission import FULL_HOLDS_S, KnownRefusals, fits_nothing, queue_full
+from worker.queue.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=10, max_tokens=1000)
 FULL = partial(queue_full, 10, 500, 100.0, LIMITS)

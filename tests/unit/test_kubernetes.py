@@ -13,7 +13,7 @@ import yaml
 
 from scheduler.settings import Settings
 from tests.kustomize import build, build_with, containers
-from worker.mailbox.sentinel import SentinelUrl
+from worker.queue.sentinel import SentinelUrl
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "ops" / "deploy" / "kubernetes"

@@ -25,7 +25,7 @@ from scheduler.messages import MAX_SENTENCES, Completion
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
-from worker.mailbox.protocol import Submission
+from worker.queue.protocol import Submission
 
 LONG = " ".join(["word"] * 65) + "."
 

@@ -18,7 +18,7 @@ from api.learners.routes import document_of
 from api.service.exchange import Exchange
 from scheduler.settings import Settings
 from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
-from worker.mailbox.learners import MOST_VERBS, Answered, InMemoryLearners
+from worker.queue.learners import MOST_VERBS, Answered, InMemoryLearners
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
-from worker.mailbox.redis_observer import RedisObserver
+from worker.queue.redis_observer import RedisObserver
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 

@@ -28,8 +28,8 @@ from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request
 from worker.engine import Engine
 from worker.local import LocalEngines
-from worker.mailbox.protocol import ReplyMode, Submission
 from worker.model.forward import MiniGPT
+from worker.queue.protocol import ReplyMode, Submission
 
 LONG_S = patient(60)
 
@@ -171,7 +171,7 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
 def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(
     local: LocalEngines, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.mailbox.waiters.HAS_LEFT_EVERY_S", 0.0)
+    monkeypatch.setattr("worker.queue.waiters.HAS_LEFT_EVERY_S", 0.0)
 
     with pytest.raises(Cancelled):
         local.wait_all(waiting(submit(local, request("a", max_output=32)), LONG_S, lambda: engine.policy.running))

@@ -10,9 +10,9 @@ import pytest
 
 from scheduler.messages import Completion, FinishReason, Timings, WireError
 from tests.mailbox_house import a_request
-from worker.mailbox import formats
-from worker.mailbox.admission import retry_after_s
-from worker.mailbox.connection import SCRIPTS, script_sources
+from worker.queue import formats
+from worker.queue.admission import retry_after_s
+from worker.queue.connection import SCRIPTS, script_sources
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
     parts = {part for each in SCRIPTS.values() for part in each.split()}
-    texts = {part: (resources.files("worker.mailbox") / "lua" / f"{part}.lua").read_text() for part in parts}
+    texts = {part: (resources.files("worker.queue") / "lua" / f"{part}.lua").read_text() for part in parts}
     of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
 
     called = set(re.findall(r"\b(\w+)\(", re.sub(r"--.*", "", script_sources()[name])))

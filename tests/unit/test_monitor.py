@@ -21,7 +21,7 @@ from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 from tests.log_lines import capture_logs
-from worker.mailbox.protocol import MailboxDown
+from worker.queue.protocol import MailboxDown
 
 WELL = Observed(
     now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_api_replicas=1

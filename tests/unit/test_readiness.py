@@ -12,7 +12,7 @@ import pytest
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
 from tests.fake_corrector import WAYS, FakeCorrector, client_of
-from worker.mailbox.protocol import MailboxStatus
+from worker.queue.protocol import MailboxStatus
 
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3, batch_invariance="same-tokens")
 

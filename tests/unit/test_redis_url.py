@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.urls import hide_password, redis_url_fault
-from worker.mailbox.sentinel import SentinelUrl
+from worker.queue.sentinel import SentinelUrl
 
 
 @pytest.mark.parametrize(

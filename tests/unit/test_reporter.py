@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from worker.mailbox.heartbeat import Reporter
+from worker.queue.heartbeat import Reporter
 
 
 def report_of(reporter: Reporter, totals: dict[str, float]) -> tuple:

@@ -10,7 +10,7 @@ from api.service.body import parse_body
 from api.service.corrector import note_content
 from api.service.exchange import Exchange
 from scheduler.accounts import Account
-from worker.mailbox.protocol import ReplyMode
+from worker.queue.protocol import ReplyMode
 
 FILLINGS = (" ", "\t", "\n", '"', "\\", "\u3000", "\u00a0", "\u2028", "é", "\U0001f600", "/")
 

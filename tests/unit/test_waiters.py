@@ -7,8 +7,8 @@ import time
 
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import Completion, CorrectionRequest, FinishReason
-from worker.mailbox.protocol import Submission
-from worker.mailbox.waiters import Waiters, WaitingMailbox
+from worker.queue.protocol import Submission
+from worker.queue.waiters import Waiters, WaitingMailbox
 
 
 def submission(name: str, *job_ids: str) -> Submission:

@@ -15,9 +15,9 @@ from scheduler.messages import ID_MASK, Completion, Delivery
 from scheduler.observations import Observations
 from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
 from worker.engine import Engine
-from worker.mailbox.connection import Command, script
-from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
+from worker.queue.connection import Command, script
+from worker.queue.worker_end import WorkerMailbox
 
 OFFERS = "miniserve:offers"
 logger = logging.getLogger(__name__)

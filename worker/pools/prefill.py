@@ -15,9 +15,9 @@ from typing import Any
 from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
-from worker.mailbox.connection import script
-from worker.mailbox.worker_end import WorkerMailbox
 from worker.pools.handoff import MovableDecoder, PromptState, pack, weights_digest
+from worker.queue.connection import script
+from worker.queue.worker_end import WorkerMailbox
 
 KEPT_MS = 10_000  # the bytes of an offer; a worker that takes it over later reads the prompt
 AGAIN_S = 5.0  # after this an offer that nobody took over is made again: Redis may have lost it, or had no room

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
-from worker.mailbox.protocol import (
+from worker.queue.protocol import (
     FUNCTION_NAME,
     MAX_ATTEMPTS,
     MAX_DATA_BYTES,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from hiredis import pack_command
 
 from scheduler.urls import is_sentinel_url
-from worker.mailbox.line import Line, ResponseError
-from worker.mailbox.protocol import FAILURE_TTL_S, FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
-from worker.mailbox.server import facts_of, server_fault
+from worker.queue.line import Line, ResponseError
+from worker.queue.protocol import FAILURE_TTL_S, FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
+from worker.queue.server import facts_of, server_fault
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -86,7 +86,7 @@ def refusal_of(error: BaseException | None) -> str:
 def start_fault(url: str) -> str:
     """Why no process can work on the Redis at `url`; '' also where it does not answer, or is still to be promoted."""
     if not url.startswith(_PLAIN):
-        from worker.mailbox.redis_py import client_fault  # plain ones do without
+        from worker.queue.redis_py import client_fault  # plain ones do without
 
         if fault := client_fault():
             return fault
@@ -127,7 +127,7 @@ def new_line(where: Where) -> Line:
     """A connection that is not open yet."""
     if isinstance(where, Address) and where.url.startswith(_PLAIN):
         return Line(*where)
-    from worker.mailbox.redis_py import ClientLine, connect  # seldom needed
+    from worker.queue.redis_py import ClientLine, connect  # seldom needed
 
     return ClientLine(connect(*where) if isinstance(where, Address) else where)
 

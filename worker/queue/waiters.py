@@ -16,8 +16,8 @@ from typing import Any
 
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason, Progress
-from worker.mailbox import admission
-from worker.mailbox.protocol import ApiMailbox, Outcome, ReplyMode, Submission, WhenLeft
+from worker.queue import admission
+from worker.queue.protocol import ApiMailbox, Outcome, ReplyMode, Submission, WhenLeft
 
 _FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 HAS_LEFT_EVERY_S = 0.1  # a look costs 3 us: 1,000 who wait, 3 % of a core

@@ -20,11 +20,11 @@ from itertools import chain
 from typing import Any
 
 from scheduler.messages import Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress, WireError
-from worker.mailbox import formats
-from worker.mailbox.connection import Command, RedisConnection, Where, checked, script
-from worker.mailbox.heartbeat import Heartbeat, new_worker_name
-from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import ASYNC_TOKENS, LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
+from worker.queue import formats
+from worker.queue.connection import Command, RedisConnection, Where, checked, script
+from worker.queue.heartbeat import Heartbeat, new_worker_name
+from worker.queue.line import ResponseError
+from worker.queue.protocol import ASYNC_TOKENS, LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 

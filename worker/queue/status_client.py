@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from worker.mailbox import replies
-from worker.mailbox.connection import RedisConnection, Where, checked, refusal_of, script
-from worker.mailbox.heartbeat import Reporter
-from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
+from worker.queue import replies
+from worker.queue.connection import RedisConnection, Where, checked, refusal_of, script
+from worker.queue.heartbeat import Reporter
+from worker.queue.line import ResponseError
+from worker.queue.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
 
 REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, or wait until answers are forgotten."
 

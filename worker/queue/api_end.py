@@ -20,13 +20,13 @@ from typing import Any
 
 from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
 from scheduler.messages import FinishReason, Progress, WireError
-from worker.mailbox import admission, formats, replies
-from worker.mailbox.admission import KnownRefusals
-from worker.mailbox.api_listener import Listener
-from worker.mailbox.api_loop import LAST_CALLS_S, Sender, loop_in_a_thread
-from worker.mailbox.connection import Command, RedisConnection, Where, refusal_of, script
-from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import (
+from worker.queue import admission, formats, replies
+from worker.queue.admission import KnownRefusals
+from worker.queue.api_listener import Listener
+from worker.queue.api_loop import LAST_CALLS_S, Sender, loop_in_a_thread
+from worker.queue.connection import Command, RedisConnection, Where, refusal_of, script
+from worker.queue.line import ResponseError
+from worker.queue.protocol import (
     READY_WITHIN_S,
     CancelResult,
     MailboxDown,
@@ -35,7 +35,7 @@ from worker.mailbox.protocol import (
     ReplyMode,
     Submission,
 )
-from worker.mailbox.waiters import WaitingMailbox
+from worker.queue.waiters import WaitingMailbox
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from scheduler.urls import is_sentinel_url
-from worker.mailbox.line import KEEPALIVE, Line, ResponseError
+from worker.queue.line import KEEPALIVE, Line, ResponseError
 
 OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
 # redis-py keeps the first word of a refusal as a class.
@@ -49,7 +49,7 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
         return Redis.from_url(url, **options)
     options |= {"socket_keepalive": True, "socket_keepalive_options": KEEPALIVE}
     if is_sentinel_url(url):
-        from worker.mailbox.sentinel import client_of_the_primary  # seldom needed
+        from worker.queue.sentinel import client_of_the_primary  # seldom needed
 
         return client_of_the_primary(url, options)
     return Redis.from_url(url, **options)

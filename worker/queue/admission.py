@@ -17,7 +17,7 @@ from scheduler.errors import (
     ShuttingDown,
 )
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
-from worker.mailbox.protocol import MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from worker.mailbox.connection import Command, script
-from worker.mailbox.line import ResponseError
+from worker.queue.connection import Command, script
+from worker.queue.line import ResponseError
 
 logger = logging.getLogger(__name__)
 KEPT_S = 90 * 86_400

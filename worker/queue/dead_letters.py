@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from worker.mailbox.connection import RedisConnection, Where, script
-from worker.mailbox.formats import check_request_id
+from worker.queue.connection import RedisConnection, Where, script
+from worker.queue.formats import check_request_id
 
 _SPOKEN = {b"canceled": "cancelled"}  # RQ's spelling, and ours
 

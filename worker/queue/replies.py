@@ -7,8 +7,8 @@ from typing import Any
 
 from scheduler.errors import RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason, WireError
-from worker.mailbox import formats
-from worker.mailbox.protocol import MailboxStatus
+from worker.queue import formats
+from worker.queue.protocol import MailboxStatus
 
 ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
 

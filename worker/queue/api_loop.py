@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from worker.mailbox.connection import Command, RedisConnection, checked, script
-from worker.mailbox.formats import encode_submission
-from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import MailboxDown, MailboxLimits, OnReply, Submission
+from worker.queue.connection import Command, RedisConnection, checked, script
+from worker.queue.formats import encode_submission
+from worker.queue.line import ResponseError
+from worker.queue.protocol import MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last

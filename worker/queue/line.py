@@ -1,7 +1,7 @@
 """A connection to a Redis over TCP or a unix socket, in RESP2 by hiredis: all that the queue needs of a client.
 
 redis-py does it, too, and loads 60 modules of other uses for it: a fifth of a second of CPU, and 20 MB. So it is left
-to what needs it (worker/mailbox/redis_py.py): TLS, sentinels, and tools that have a client anyway.
+to what needs it (worker/queue/redis_py.py): TLS, sentinels, and tools that have a client anyway.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from typing import Any
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.phases import Phase
-from worker.mailbox import admission
-from worker.mailbox.connection import Command, RedisConnection, Where, script
-from worker.mailbox.formats import is_request_id
-from worker.mailbox.heartbeat import LIVE, WATCH
-from worker.mailbox.observing import Found, FoundJob
-from worker.mailbox.protocol import READY_WITHIN_S
-from worker.mailbox.replies import number, outcome_of
+from worker.queue import admission
+from worker.queue.connection import Command, RedisConnection, Where, script
+from worker.queue.formats import is_request_id
+from worker.queue.heartbeat import LIVE, WATCH
+from worker.queue.observing import Found, FoundJob
+from worker.queue.protocol import READY_WITHIN_S
+from worker.queue.replies import number, outcome_of
 
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))

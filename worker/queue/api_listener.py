@@ -13,8 +13,8 @@ from typing import Any
 
 from hiredis import pack_command
 
-from worker.mailbox.connection import Where, new_line, refusal_of
-from worker.mailbox.line import ResponseError
+from worker.queue.connection import Where, new_line, refusal_of
+from worker.queue.line import ResponseError
 
 logger = logging.getLogger(__name__)
 POLL_S = 1.0

@@ -21,9 +21,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from worker.mailbox.connection import Command, RedisConnection, checked, script
-from worker.mailbox.line import ResponseError
-from worker.mailbox.protocol import BEAT_S, MailboxDown, WorkerReport
+from worker.queue.connection import Command, RedisConnection, checked, script
+from worker.queue.line import ResponseError
+from worker.queue.protocol import BEAT_S, MailboxDown, WorkerReport
 
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
