@@ -1,9 +1,9 @@
-"""Entry point of `miniserve api`: gunicorn with one worker of the mode's kind, configured in code.
+"""Entry point of `miniserve api`: gunicorn, which starts the processes that serve, configured in code.
 
 The listening socket is bound here, so that a port in use is one clear line and exit status 1 at once. Everything that
-talks to Redis is made in the worker; so is the model, where the mode
-has it in this process: the caller hands in how to make it, for nothing in this package knows a model. SIGTERM or
-Ctrl-C: no new connections, waiting requests are answered for up to `grace_s`, exit status 0.
+talks to Redis is made in those processes; so is the model, where the mode has no queue: the caller hands in how to
+make it, for nothing in this package knows a model. SIGTERM or Ctrl-C: no new connections, waiting requests are answered
+for up to `grace_s`, exit status 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
     """Serve until a stop signal; ends in SystemExit, with 1 and a line on standard error if the port is not free.
 
-    `make_corrector` is called in the worker process: `queue_corrector`, or one that has the model in the process.
+    `make_corrector` is called in each process that serves: `queue_corrector`, or one that has the model in the process.
     """
     listeners = [bind(settings.host, settings.port)]
     if (number := num_processes(settings)) > 1:
@@ -69,8 +69,8 @@ def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
 def num_processes(settings: Settings) -> int:
     """How many processes serve the port.
 
-    An API process takes about as much CPU for a request as a worker, so with `auto` it gets the cores that the workers
-    leave. More than two a worker would wait for the worker, and each process costs 75 MB and four questions a second.
+    With `auto` API processes get the cores that the workers leave: one takes half of a worker's CPU for a request. More
+    than two a worker would wait for the worker, and each process costs 75 MB and four questions a second.
     """
     if not settings.uses_queue:
         return 1  # the model is in the process
@@ -126,7 +126,7 @@ def queue_corrector(settings: Settings) -> Corrector:
 
 
 class _Server(BaseApplication):
-    """gunicorn's application object, which gives it its settings and the WSGI callable."""
+    """gunicorn's application object, which gives it its settings and what is served."""
 
     def __init__(self, config: dict[str, Any], load: Callable[[], Serving]) -> None:
         self._config = config
