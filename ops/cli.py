@@ -106,7 +106,7 @@ def main() -> None:
 
 
 @main.command()
-@with_settings(*ALL_SETTINGS)
+@with_settings(*ALL_SETTINGS, log_level="Lowest level logged; warning where it is not set.")
 @option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
 @option("--die-with-parent", is_flag=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
