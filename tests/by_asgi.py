@@ -44,9 +44,9 @@ def _scope_of(environ: dict[str, Any]) -> dict[str, Any]:
     ]
     client = environ.get("REMOTE_ADDR", "127.0.0.1"), 1
     connection = SimpleNamespace(
-        address=client[0], cycle=SimpleNamespace(), is_broken=False, is_cut=False, is_too_long=False,
-        has_left=lambda: False, when_left=Mock(), before_answer=Mock(return_value=[]), release=Mock(),
-        takes_whole_answers=False,
+        address=client[0], cycle=SimpleNamespace(response_started=False), is_broken=False, is_cut=False,
+        is_too_long=False, has_left=lambda: False, when_left=Mock(), before_answer=Mock(return_value=[]),
+        release=Mock(), takes_whole_answers=False,
     )  # fmt: skip
     return {
         "type": "http", "method": environ["REQUEST_METHOD"], "headers": headers, "client": client,

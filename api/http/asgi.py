@@ -20,7 +20,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from api.http import request_input
 from api.http.app import Api
-from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply, error_reply, json_reply
+from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
 from scheduler.errors import BodyTooLarge, InvalidHeader, ServingError
 
@@ -185,18 +185,19 @@ class AsgiApi:
                     await self._send(connection, environ, self.probe(path), send)
                     return
                 leave = self._enter(connection, environ)
-            except ServingError as error:
+                client = ReadingClient(connection, receive, self._turns)
+                if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
+                    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
+                    await self._send(
+                        connection, environ, await self._api.corrections.answer(exchange, environ, client), send
+                    )
+                else:
+                    await self._pass_on(scope, environ, client, receive, send)
+            except Exception as error:
+                if connection.cycle.response_started:
+                    raise
                 connection.cycle.keep_alive = False
                 await self._send(connection, {}, self._refusal(error, path), send)
-                return
-            client = ReadingClient(connection, receive, self._turns)
-            if path == _ROUTE and method == "POST" and self._api.corrections.is_plain(environ):
-                exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
-                await self._send(
-                    connection, environ, await self._api.corrections.answer(exchange, environ, client), send
-                )
-            else:
-                await self._pass_on(scope, environ, client, receive, send)
         finally:
             if leave is not None:
                 leave()
@@ -211,7 +212,7 @@ class AsgiApi:
         reply.headers.append(("X-Request-ID", exchange.request_id))
         return reply
 
-    def _refusal(self, error: ServingError, path: str) -> Reply:
+    def _refusal(self, error: Exception, path: str) -> Reply:
         return refusal(self._api, error, path.startswith("/v2/"))
 
     async def _send(self, connection: Any, environ: dict[str, Any], reply: Reply, send: Send) -> None:
@@ -263,9 +264,12 @@ class AsgiApi:
         await self._flask(scope, give_body, send_with_headers)
 
 
-def refusal(api: Api, error: ServingError, is_of_languagetool: bool = False) -> Reply:
-    """Of what comes to no handler; it is logged and counted as what does."""
-    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), status=error.status)
+def refusal(api: Api, error: Exception, is_of_languagetool: bool = False) -> Reply:
+    """Of what no handler answers; it is logged and counted as what one does."""
+    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
+    if not isinstance(error, ServingError):
+        error = internal_error(error, exchange.request_id)
+    exchange.status = error.status
     exchange.is_shed = math.isfinite(getattr(error, "retry_after_s", math.inf))
     reply = error_reply(exchange, error)
     api.services.recorder.finish(exchange, "-")

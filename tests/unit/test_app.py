@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import inf
+from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
@@ -11,8 +12,10 @@ from flask.testing import FlaskClient
 from api.grammar.correction import Correction, Edit, Note, NoteCode
 from api.grammar.language import Language
 from api.grammar.reasons import Reason
+from api.http.asgi import AsgiApi
 from api.http.replies import answer_text
 from scheduler import errors
+from tests.by_asgi import ByAsgi
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.log_lines import capture_logs
 
@@ -165,6 +168,20 @@ def test_a_bug_is_logged_with_its_id_and_leaks_nothing(client: FlaskClient, corr
     assert "secret" not in response.get_data(as_text=True) + logged
     assert document["request_id"] in logged
     assert "RuntimeError" in logged
+
+
+def test_a_bug_outside_of_all_handlers_is_a_problem_that_is_logged_and_counted(client: FlaskClient) -> None:
+    app, raised = client.application, RuntimeError("secret text of the user")
+    app.wsgi_app = ByAsgi(AsgiApi(app, Mock(side_effect=raised)))
+
+    with capture_logs() as lines:
+        response = client.get("/docs")
+
+    document = assert_problem(response, 500, "internal-error")
+    logged = str(lines)
+    assert document["request_id"] in logged
+    assert "secret" not in logged + response.get_data(as_text=True)
+    assert app.services.recorder.tallies.totals()["http:none:500"] == 1
 
 
 @pytest.mark.parametrize(
