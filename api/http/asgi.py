@@ -15,18 +15,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from a2wsgi import WSGIMiddleware
 from werkzeug.http import HTTP_STATUS_CODES
 
 from api.http import request_input
 from api.http.app import Api
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply, error_reply, internal_error, json_reply
+from api.http.threads import FlaskThreads
 from api.service.exchange import Exchange
 from scheduler.errors import BodyTooLarge, InvalidHeader, ServingError
 
 BODY_S = 30.0  # from the end of a head to the end of its body
 MAX_FIELD_BYTES = 8190  # of a header
-_THREADS = 256  # requests of Flask at once
 _REFUSAL_EVERY_S = 0.002  # one takes a fifteenth of it, and its client as much
 CREDIT_S = 0.1  # so much of the time before may be used at once: clients that obey Retry-After come in bursts
 _MOST_REFUSED = 8  # in one iteration of the loop
@@ -169,8 +168,7 @@ class AsgiApi:
     def __init__(self, api: Api, enter: Enter = lambda *_: None, closes: Callable[[], bool] = lambda: False) -> None:
         """`closes`: whether connections are to be closed behind their answers."""
         self._api, self._enter, self._closes = api, enter, closes
-        flask: Any = api.wsgi_app
-        self._flask: Any = WSGIMiddleware(flask, workers=_THREADS)
+        self._flask = FlaskThreads(api.wsgi_app)
         self._turns = Turns()
         self.num_in_flight = 0
 

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from api.http.threads import NUM_OTHERS, NUM_WAITING
 from ops.run import embedded_redis, health
 from scheduler.addresses import ClientAddresses
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
+from worker.queue.api_end import MOST_THREADS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -45,6 +47,13 @@ def test_redis_is_reached_by_those_alone_who_need_it() -> None:
     assert neighbours == {"redis", *OURS}
     assert SERVICES["redis"]["networks"] == ["store"]
     assert COMPOSE["networks"]["store"] == {"internal": True}
+
+
+def test_the_api_may_start_all_of_its_threads() -> None:
+    of_the_loop = 32  # by asyncio's default, at most
+    num_threads = NUM_WAITING + NUM_OTHERS + MOST_THREADS + of_the_loop
+
+    assert num_threads + 64 < SERVICES["api"]["pids_limit"], "or the check of its health cannot be started"
 
 
 def test_redis_keeps_what_it_has_and_evicts_nothing() -> None:

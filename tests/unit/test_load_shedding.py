@@ -7,12 +7,15 @@ import json
 import re
 import threading
 from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
 
-from api.http import asgi
+from api.http import asgi, threads
 from api.http.asgi import ReadingClient, Turns
+from api.http.threads import FlaskThreads
 from api.server import serving
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import BodyTooLarge, QueueFull
@@ -140,6 +143,58 @@ def test_bodies_that_are_declared_too_long_are_refused_one_after_the_other() -> 
         return loop.time() - began_s
 
     assert asyncio.run(refuse_all()) >= 39 * asgi.TOO_LONG_EVERY_S - asgi.CREDIT_S - 0.001  # never earlier
+
+
+def test_what_waits_takes_no_thread_of_what_does_not_and_is_refused_where_none_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threads, "NUM_WAITING", 2)
+    are_waiting, is_over = threading.Semaphore(0), threading.Event()
+
+    def site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["REQUEST_METHOD"] == "POST":
+            are_waiting.release()
+            is_over.wait()
+        start_response("200 OK", [])
+        return []
+
+    async def ask_all() -> None:
+        flask = FlaskThreads(site)
+        waiting = [asyncio.create_task(_status(flask, "POST")) for _ in range(2)]
+        for _ in waiting:
+            await asyncio.to_thread(are_waiting.acquire)
+        with pytest.raises(QueueFull):
+            await _status(flask, "POST")
+        assert await asyncio.gather(*[_status(flask, "GET") for _ in range(40)]) == [200] * 40
+        is_over.set()
+        assert await asyncio.gather(*waiting) == [200, 200]
+        assert await _status(flask, "POST") == 200
+
+    asyncio.run(ask_all())
+
+
+async def _status(application: Any, method: str) -> int:
+    sent = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await application(
+        {"type": "http", "method": method, "path": "/", "query_string": b"", "http_version": "1.1"}, receive, send
+    )
+    return int(sent[0]["status"])
+
+
+def test_where_no_thread_can_be_started_the_answer_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = client_of(FakeCorrector())
+    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+
+    for response in (client.get("/docs"), client.post("/correct/batch", json={"sentences": ["a"]})):
+        assert_problem(response, 503, QueueFull.slug)
+        assert response.headers["Retry-After"] == "1"
 
 
 def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
 _MOST_LOOK_UPS = 256  # in one command
-_MOST_THREADS = 256  # that wait, one for each request of the loop that is not plain, until Redis has accepted it
+MOST_THREADS = 256  # that wait, one for each request of the loop that is not plain, until Redis has accepted it
 _MOST_ASKING = 2  # queues: what is refused for its client's share takes no place from others
 
 
@@ -59,7 +59,7 @@ class RedisApiMailbox(WaitingMailbox):
         self._ends: tuple[Sender, Listener] | None = None
         self._own_loop: asyncio.AbstractEventLoop | None = None
         self._beginning = threading.Lock()
-        self._askers = ThreadPoolExecutor(_MOST_THREADS)  # those of the loop are few, and long texts need them
+        self._askers = ThreadPoolExecutor(MOST_THREADS)  # those of the loop are few, and long texts need them
 
     def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> tuple[Sender, Listener]:
         """Subscribe, in this loop; once for each mailbox."""
