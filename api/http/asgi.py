@@ -26,6 +26,7 @@ from scheduler.errors import BodyTooLarge, InvalidHeader, ServingError
 
 BODY_S = 30.0  # from the end of a head to the end of its body
 MAX_FIELD_BYTES = 8190  # of a header
+_MAX_HEADERS = 100  # each takes time in the event loop
 _REFUSAL_EVERY_S = 0.002  # one takes a fifteenth of it, and its client as much
 CREDIT_S = 0.1  # so much of the time before may be used at once: clients that obey Retry-After come in bursts
 _MOST_REFUSED = 8  # in one iteration of the loop
@@ -58,6 +59,8 @@ def _environ_name(name: bytes) -> str:
 
 def environ_of(scope: Scope) -> dict[str, Any]:
     """What of a request the handlers read, as WSGI names it. Raises InvalidHeader."""
+    if len(scope["headers"]) > _MAX_HEADERS or scope["http_version"] not in ("1.1", "1.0"):
+        raise _unreadable()
     environ = {
         "REQUEST_METHOD": scope["method"], "PATH_INFO": scope["path"],
         "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}", "asgi.scope": scope,
@@ -69,11 +72,17 @@ def environ_of(scope: Scope) -> dict[str, Any]:
             value = value.rstrip()
             scope["headers"][at] = (name, value)
         if len(value) > MAX_FIELD_BYTES:
-            raise InvalidHeader("The request line or a header cannot be read, or is too long.")
+            raise _unreadable()
         key = _environ_name(name)
         text = value.decode("latin-1")
         environ[key] = f"{environ[key]},{text}" if key in environ else text
+    if "HTTP_HOST" not in environ and scope["http_version"] == "1.1":  # one of the two parsers leaves it
+        raise InvalidHeader("A request of HTTP/1.1 needs a Host.")
     return environ
+
+
+def _unreadable() -> InvalidHeader:
+    return InvalidHeader("The request line or a header cannot be read or is too long, or there are too many headers.")
 
 
 class Turns:

@@ -111,3 +111,4 @@ def test_a_client_that_resets_its_connection_frees_its_work(api: ApiProcess, hou
     reset(connection)
 
     assert eventually(lambda: cancelled(worker)) == [request_id]
+    assert "Traceback" not in api.output()
