@@ -25,7 +25,7 @@ from tests.mailbox_house import (
 )
 from tests.pace import patient
 from tests.recorded_requests import a_record
-from worker.queue import api_end, api_listener
+from worker.queue import api_end, api_listener, api_loop
 from worker.queue.api_loop import loop_in_a_thread
 from worker.queue.connection import Command, RedisConnection
 from worker.queue.protocol import Submission
@@ -128,6 +128,30 @@ def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
     finally:
         is_back.set()
     assert [wait.result(patient(20)) for wait in waits] == [None] * 64
+
+
+def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
+    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_loop, "_MOST_AT_ONCE", 0, raising=False)
+    api, is_sending, goes_on = house.api(), threading.Event(), threading.Event()
+    assert eventually(lambda: api.status().redis_ok)
+    real = RedisConnection.send
+
+    def send(connection: RedisConnection, *commands: Command) -> None:
+        is_sending.set()
+        assert goes_on.wait(patient(20))
+        real(connection, *commands)
+
+    monkeypatch.setattr(RedisConnection, "send", send)
+    wait = asyncio.run_coroutine_threadsafe(api.enqueue_soon(a_bare_submission([a_request("a")])), loop)
+    assert is_sending.wait(patient(20))
+
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(patient(10))
+
+    goes_on.set()
+    assert wait.result(patient(20)) is None
+    assert take(house.worker()) == ["a"]
 
 
 def test_answers_are_heard_in_the_newer_protocol_of_redis_too(

@@ -1,8 +1,8 @@
 """All commands of an API process to Redis, sent by its event loop.
 
 The blocking connection of the worker's end is used, and read only where the loop says that something has come, so that
-nothing is switched between threads; only to connect takes one. Other threads may `ask` and `post`; replies are handled
-in the loop.
+nothing is switched between threads; only to connect, and to send much, takes one. Other threads may `ask` and `post`;
+replies are handled in the loop.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from worker.queue.protocol import MailboxDown, MailboxLimits, OnReply, Submissio
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
 _MAX_BYTES = 262_144  # a packet ends with the command that reaches it
+_MOST_AT_ONCE = 65_536  # bytes that the kernel takes, even where Redis reads nothing; the loop must not wait for more
 _PAUSE_S = 0.05
 LAST_CALLS_S = 0.5  # after `stop`
 _REPLY_WITHIN_S = 2.0
@@ -143,7 +144,7 @@ class Sender:
             self._try_again(calls, error)
 
     def _send_next(self) -> None:
-        packet = self._next_packet()
+        packet, num_bytes = self._next_packet()
         if not packet:
             return
         commands: list[Command] = []
@@ -155,21 +156,36 @@ class Sender:
                 words = (enqueue_command(self._channel, self._limits, [packed for (packed,) in words]),)
             commands += words
         self._groups = groups
+        if num_bytes > _MOST_AT_ONCE:
+            self._loop.remove_reader(self._descriptor)  # TLS bears one thread
+            self._loop.run_in_executor(self._opener, self._connection.send, *commands).add_done_callback(self._go_on)
+            return
+        error = None
         try:
             self._connection.send(*commands)
-        except MailboxDown as error:
+        except Exception as raised:
+            error = raised
+        self._note_sent(error)
+
+    def _go_on(self, sending: asyncio.Future[None]) -> None:
+        if self._descriptor >= 0:
+            self._loop.add_reader(self._descriptor, self._receive)
+        self._note_sent(sending.exception())
+
+    def _note_sent(self, error: BaseException | None) -> None:
+        if error is None:
+            late = MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s")
+            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._break_off, late)
+        elif isinstance(error, MailboxDown):
             self._break_off(error)
-        except Exception:  # nothing must end what all requests go through
-            logger.exception("a packet could not be sent")
+        else:  # nothing must end what all requests go through
+            logger.error("a packet could not be sent", exc_info=error)
             self._forget()
             for call in chain.from_iterable(self._finish_packet()):
                 _settle(call, MailboxDown("a packet could not be sent"), "")
-        else:
-            late = MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s")
-            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._break_off, late)
 
-    def _next_packet(self) -> list[tuple[Call | Submission, Command]]:
-        """What waits and fits into one, each with its words."""
+    def _next_packet(self) -> tuple[list[tuple[Call | Submission, Command]], int]:
+        """What waits and fits into one, each with its words; and its bytes."""
         packet: list[tuple[Call | Submission, Command]] = []
         num_bytes = 0
         while self._calls and len(packet) < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
@@ -182,7 +198,7 @@ class Sender:
             else:
                 packet.append((call, words))
                 num_bytes += sum([len(word) for word in words if isinstance(word, (str, bytes))])
-        return packet
+        return packet, num_bytes
 
     def _receive(self) -> None:
         """Something has come."""
