@@ -7,8 +7,10 @@ from dataclasses import replace
 from api.http.app import Api
 from api.http.replies import Reply
 from api.observe import metrics
-from api.observe.metrics_page import MetricsPage
+from api.service.fresh import Fresh
 from api.services import Services
+
+FRESH_FOR_S = 0.25  # the page is open, and each costs milliseconds
 
 
 def add(app: Api, services: Services) -> None:
@@ -20,8 +22,8 @@ def add(app: Api, services: Services) -> None:
             seen = replace(seen, totals={**seen.totals, **services.recorder.tallies.totals()})
         return metrics.metrics_text(seen, services.settings)
 
-    page = MetricsPage(metrics_text, services.clock)
+    page = Fresh(metrics_text, FRESH_FOR_S, services.clock)
 
     @app.get("/metrics")
     def show_metrics() -> Reply:
-        return Reply(page.text(), 200, [("Content-Type", metrics.MEDIA_TYPE)])
+        return Reply(page.get(), 200, [("Content-Type", metrics.MEDIA_TYPE)])

@@ -40,6 +40,7 @@ def repeat_notes(module: Any) -> None:
 def repeat_looks(module: Any) -> None:
     """Let a replica look at the workers' news and at the system TIMES times as often."""
     module.LOOK_EVERY_S /= TIMES
+    module._FIGURES_EVERY_S /= TIMES
 
 
 CHANGES = {"worker.live": repeat_notes, "api.live.hub": repeat_looks}

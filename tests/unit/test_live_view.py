@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
-from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
@@ -15,7 +13,7 @@ from api.live.hub import MOST_VIEWERS, Hub
 from api.site import services_of
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.errors import RateLimited
+from scheduler.errors import NotReady, RateLimited
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
 from worker.queue.redis_observer import RedisObserver
@@ -83,16 +81,27 @@ def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> Non
         hub.watch(lambda: False, "greedy")
 
 
-def test_one_thread_looks_however_often_the_last_viewer_leaves_and_another_comes() -> None:
-    hub, before = Hub(services_of(FakeCorrector(), Settings())), set(threading.enumerate())
-    for _ in range(5):
-        stream = hub.watch(lambda: False)
-        next(stream)
-        stream.close()
-    stream = hub.watch(lambda: False)
-    next(stream)
+def test_all_viewers_share_the_figures_of_a_second(corrector: FakeCorrector, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, asked = corrector.observe(), []
+    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or seen)
+    hub = Hub(replace(services_of(corrector, Settings()), clock=lambda: 1.0))
 
-    assert len(set(threading.enumerate()) - before) == 1
+    for _ in range(3):
+        stream = hub.watch(lambda: False)
+        assert next(stream) and b"event: figures" in next(stream)
+        stream.close()
+
+    assert len(asked) == 1
+
+
+def test_a_redis_that_does_not_answer_is_a_problem_and_no_end(corrector: FakeCorrector) -> None:
+    corrector.error = NotReady("Redis does not answer.", 1.0)
+    stream = Hub(services_of(corrector, Settings())).watch(lambda: False)
+
+    next(stream)
+    assert next(stream) == b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'
+    corrector.error = None
+    assert b"event: figures" in next(stream)
     stream.close()
 
 
@@ -119,13 +128,15 @@ def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient
     assert response.headers["ETag"] and b"http" not in response.data.replace(b"http-equiv", b"")
 
 
-class Stream:
+class Stream(RedisObserver):
     """Stands for Redis: a stream of what workers have sent."""
 
     def __init__(self) -> None:
+        super().__init__(self.ask)
         self.entries: list[tuple[bytes, list[bytes]]] = []
-        self.observer = RedisObserver(self.ask)
-        self.hub = Hub(replace(services_of(FakeCorrector(), Settings()), observer=self.observer))
+
+    def observe(self) -> Observed:
+        return Observed(now=Moment(at_s=1.0))
 
     def tell(self, number: int, worker: str = "w") -> None:
         news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
@@ -145,23 +156,20 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
     for number in range(1, 200):
         stream.tell(number)
 
-    none, place = stream.observer.news("")
+    none, place = stream.news("")
     stream.tell(200)
-    (news,), _ = stream.observer.news(place)
+    (news,), _ = stream.news(place)
 
     assert none == [] and json.loads(news)["at_ms"] == 200
 
 
-def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "Thread", Mock())
+def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look() -> None:
     stream = Stream()
-    stream.hub._place = "0-0"
-    viewer = stream.hub.watch(lambda: False)
+    viewer = Hub(replace(services_of(FakeCorrector(), Settings()), observer=stream)).watch(lambda: False)
+    next(viewer)
     next(viewer)
     for number in range(1, 201):
         stream.tell(number)
-
-    stream.hub._look(1)
 
     assert next(viewer).count(b"event: batch\ndata: {") == 200
     viewer.close()

@@ -1,0 +1,30 @@
+"""A value that many ask for and that costs milliseconds of Redis and of this process to make."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Fresh(Generic[Value]):
+    """Makes the value again once it is older than `for_s`. Any thread may ask."""
+
+    def __init__(self, make: Callable[[], Value], for_s: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._make, self._for_s, self._clock = make, for_s, clock
+        self._latest: list[Value] = []
+        self._made_s = 0.0
+
+    def get(self) -> Value:
+        """Raises what `make` raises; no older value is returned while it does."""
+        now = self._clock()
+        if not self._latest or now - self._made_s >= self._for_s:
+            self._made_s = now  # until there is a new value, others get the latest
+            try:
+                self._latest = [self._make()]
+            except Exception:
+                self._latest = []
+                raise
+        return self._latest[0]
