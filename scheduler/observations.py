@@ -65,10 +65,7 @@ class IterationSums:
     outputs: int = 0  # their output tokens
     outputs2: int = 0  # the squares of these
     reserved: int = 0  # their reserved tokens
-    queue_s: float = 0.0  # and their time by stage
-    prefill_s: float = 0.0
-    handoff_s: float = 0.0  # a part of decode_s
-    decode_s: float = 0.0
+    queue_s: float = 0.0  # and their time in the queue
 
     def add_iteration(self, p: int, d: int, t: float) -> None:
         self.n += 1
@@ -82,15 +79,13 @@ class IterationSums:
         self.pt += p * t
         self.dt += d * t
 
-    def add_request(self, request: CorrectionRequest, output_tokens: int, timings: Timings) -> None:
+    def add_request(self, request: CorrectionRequest, output_tokens: int, queue_s: float) -> None:
         self.requests += 1
         self.prompts += len(request.prompt_ids)
         self.outputs += output_tokens
         self.outputs2 += output_tokens * output_tokens
         self.reserved += request.reserved_tokens
-        self.queue_s += timings.queue_s
-        self.prefill_s += timings.prefill_s
-        self.decode_s += timings.decode_s
+        self.queue_s += queue_s
 
 
 ITERATIONS = "iteration"  # of the fields that hold IterationSums
@@ -181,7 +176,7 @@ class Observations:
         timings = Timings(sequence.queue_s, first_token_s - sequence.admitted_s, now - first_token_s)
         if reason in (FinishReason.STOP, FinishReason.LENGTH):
             self.histograms.request_decode_time.observe(timings.decode_s)
-            self.sums.add_request(sequence.request, len(sequence.output_ids), timings)
+            self.sums.add_request(sequence.request, len(sequence.output_ids), timings.queue_s)
         return Completion(sequence.request_id, reason, tuple(sequence.output_ids), timings)
 
     def summary(self) -> dict[str, float]:

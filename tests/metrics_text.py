@@ -14,12 +14,6 @@ _GAUGES = {
     "predicted_wait_seconds": 0.048, "workers_needed": 2, "queue_bound_tokens": 90_000,
 }  # fmt: skip
 _WORKER = {"running": 20, "waiting": 2, "slots": 256, "kv_tokens": 1500, "kv_budget_tokens": 4096}
-_STAGES = {  # stage, pool: lambda, L, W, utilization, predicted wait
-    ("tokenize", "api"): (230, 0.299, 0.0013, 0.21, 0.002), ("queue", "redis"): (238, 11.4, 0.048, 0.04, 0.048),
-    ("prefill", "worker"): (238, 2.86, 0.012, 0.13, 0), ("hand-off", "redis"): (238, 0, 0, 0, 0),
-    ("decode", "worker"): (238, 41.4, 0.174, 0.6, 0), ("deliver", "api"): (230, 0.92, 0.004, 0.33, 0.002),
-}  # fmt: skip
-_STAGE_GAUGES = ("rate", "number", "time_seconds", "utilization", "predicted_wait_seconds")
 _COUNTERS_PER_S = {
     "requests_accepted_total": 238, "prompt_tokens_total": 3000, "generation_tokens_total": 2400,
     'request_success_total{finished_reason="stop"}': 230, 'request_failure_total{type="cancelled"}': 0,
@@ -33,10 +27,6 @@ def metrics_text(age_s: float, num_workers: int = 2, without: str = "no such nam
     for number in range(num_workers):
         figures = {**_WORKER, "tokens_per_second": 4100 + number}
         lines += [f'worker_{name}{{worker="worker-{number}"}} {value}' for name, value in figures.items()]
-    lines += ["stages_time_seconds 0.24", "stages_residual 0.0029"]
-    for (stage, pool), values in _STAGES.items():
-        labels = f'{{stage="{stage}",pool="{pool}"}}'
-        lines += [f"stage_{name}{labels} {value}" for name, value in zip(_STAGE_GAUGES, values, strict=True)]
     lines += [f"{name} {per_s * age_s}" for name, per_s in _COUNTERS_PER_S.items()]
     for name in _HISTOGRAMS:
         lines += _histogram(f"{name}_seconds", age_s)

@@ -112,7 +112,6 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
             exchange.allowed_s, exchange.until_s = whole.allowed_s, whole.until_s
             exchange.is_own_deadline = whole.is_own_deadline
         outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
-        services.recorder.tallies.note_stages(exchange, time.perf_counter() - exchange.received_s)
         if number:
             _add(whole, exchange)
         for (start, sentence, _), outcome in services.corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):

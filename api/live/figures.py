@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Capacity, Goals, measure, measure_pools
+from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.queueing import littles_residual
 from scheduler.capacity.rules import Situation, holding
-from scheduler.capacity.stages import busiest, stages_of
 from scheduler.capacity.window import Window, between
 from scheduler.observations import TIME_BUCKETS_S
 
@@ -34,19 +33,8 @@ def figures(earlier: Observed, seen: Observed, goals: Goals) -> dict[str, Any]:
         "itl_ms": _quantiles(earlier.totals, seen.totals, "inter_token_latency"),
         "law": _law(window),
         "utilization": round(capacity.utilization, 3),
-        "stages": _stages(seen, capacity, goals),
         "alerts": [{"name": one.name, "severity": one.severity, "sentence": one.sentence} for one in alerts],
     }  # fmt: skip
-
-
-def _stages(seen: Observed, capacity: Capacity, goals: Goals) -> dict[str, Any]:
-    """W of each, and the pool to grow; its stage is the one that takes most of it."""
-    each = stages_of(seen, capacity, measure_pools(seen, goals)).each
-    stage, used = busiest(each) or (None, 0.0)
-    return {
-        "W_ms": {one.name: round(1e3 * one.time_s, 1) for one in each},
-        "busiest": stage and {"stage": stage.name, "pool": stage.pool, "used": round(used, 3)},
-    }
 
 
 def _law(window: Window) -> dict[str, float] | None:

@@ -18,7 +18,6 @@ from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import goals_of, measure, measure_pools
 from scheduler.capacity.observed import Observed
-from scheduler.capacity.stages import stages_of
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.settings import Settings
 
@@ -98,19 +97,6 @@ _HEALTH = {
     ),
     "foreign_workers": ("foreign_workers", "RQ's own workers, which fail each request that they take."),
 }  # fmt: skip
-_STAGE_GAUGES = {
-    "stage_rate": ("rate_per_s", "Sentences per second that pass the stage (lambda), last 10 s."),
-    "stage_number": ("number", "Mean number of sentences in the stage (L), last 10 s."),
-    "stage_time_seconds": ("time_s", "Mean time in the stage (W), last 10 s."),
-    "stage_utilization": ("utilization", "Share of its pool that the stage takes (rho); those of a pool add up."),
-    "stage_predicted_wait_seconds": (
-        "predicted_wait_s", "Wait of a sentence that comes to the stage now, before it is served.",
-    ),
-}  # fmt: skip
-_STAGES = {
-    "stages_time_seconds": ("whole_s", "Mean time to answer a sentence by the clock of the API alone, last 10 s."),
-    "stages_residual": ("residual", "abs(sum of the stages' W - that time) / that time."),
-}  # fmt: skip
 _WORKER_GAUGES = {
     "worker_running": ("num_running", "Sequences in its batch."),
     "worker_waiting": ("num_waiting", "Sentences it holds and has not admitted."),
@@ -138,7 +124,6 @@ class _Registry:
     def collect(self) -> Iterable[Metric]:
         seen, goals = self._seen, goals_of(self._settings)
         workers, capacity, pools = seen.workers, measure(seen, goals), measure_pools(seen, goals)
-        stages = stages_of(seen, capacity, pools)
         yield from _gauges(_GAUGES, [seen])
         yield _gauge("workers", "Live workers: they completed an iteration, or idled, lately.", len(workers))
         budget, reserved = (sum(map(attrgetter(name), workers)) for name in ("kv_budget_tokens", "reserved_tokens"))
@@ -148,10 +133,8 @@ class _Registry:
         yield from _gauges(_HEALTH, [health_of(seen)])
         for name in ("max_queue_requests", "max_queue_tokens"):
             yield _gauge(name, "The queue's bound.", getattr(self._settings, name))
-        yield from _gauges(_WORKER_GAUGES, workers, [("worker", "name")])
-        yield from _gauges(_POOL_GAUGES, pools, [("role", "role")])
-        yield from _gauges(_STAGES, [stages])
-        yield from _gauges(_STAGE_GAUGES, stages.each, [("stage", "name"), ("pool", "pool")])
+        yield from _gauges(_WORKER_GAUGES, workers, "worker", "name")
+        yield from _gauges(_POOL_GAUGES, pools, "role", "role")
         for name, (help, field) in _COUNTERS.items():
             yield CounterMetricFamily(_PREFIX + name, help, seen.totals.get(field, seen.counts.get(field, 0)))
         yield from _labelled_counters(seen.counts, seen.totals)
@@ -166,13 +149,13 @@ def _gauge(name: str, help: str, value: float) -> Metric:
 
 
 def _gauges(
-    table: Mapping[str, tuple[str, str]], sources: Iterable[object], labels: Sequence[tuple[str, str]] = ()
+    table: Mapping[str, tuple[str, str]], sources: Iterable[object], label: str = "", named_by: str = ""
 ) -> Iterable[Metric]:
-    """`labels`: where each comes from."""
+    """`named_by`: the field that holds the value of the label."""
     for name, (field, help) in table.items():
-        family = GaugeMetricFamily(_PREFIX + name, help, labels=[label for label, _ in labels])
+        family = GaugeMetricFamily(_PREFIX + name, help, labels=[label] if label else [])
         for source in sources:
-            family.add_metric([getattr(source, each) for _, each in labels], getattr(source, field))
+            family.add_metric([getattr(source, named_by)] if label else [], getattr(source, field))
         yield family
 
 

@@ -37,8 +37,6 @@ class Exchange(Submission):
     more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
     is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
-    num_answers: int = 0
-    stay_s: float = 0.0  # of all answers: from acceptance to the last token, as their workers say
     on_answers: Callable[[Exchange, Sequence[Completion]], None] | None = None  # some have come
 
     @property
@@ -54,9 +52,7 @@ class Exchange(Submission):
 
     def note_answers(self, completions: Sequence[Completion]) -> None:
         self.accepted_s = self.accepted_s or time.perf_counter()  # the answer may be there before the queue's reply
-        self.num_answers += len(completions)
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
-        self.stay_s += sum([sum(completion.timings) for completion in completions])
         self.note_times(completions)
         if self.on_answers is not None:
             self.on_answers(self, completions)

@@ -36,7 +36,6 @@ class Tallies:
     def __init__(self) -> None:
         self._latency = Histogram(TIME_BUCKETS_S)
         self._counts: defaultdict[str, float] = defaultdict(float)
-        self._began_cpu_s = time.process_time()  # to start is no work for anybody
         self._lock = threading.Lock()  # mode threaded answers in many threads
 
     def note_response(self, exchange: Exchange) -> None:
@@ -52,7 +51,6 @@ class Tallies:
                 self._counts[f"{KEY}:{account.name}:{status}"] += 1
 
     def note_answer(self, exchange: Exchange, elapsed_s: float) -> None:
-        self.note_stages(exchange, elapsed_s)
         with self._lock:
             self._latency.observe(elapsed_s)
 
@@ -66,22 +64,10 @@ class Tallies:
             with self._lock:
                 self._counts[f"{KEY_TOKENS}:{exchange.account.name}"] += tokens
 
-    def note_stages(self, exchange: Exchange, elapsed_s: float) -> None:
-        """Once for each sentence of an answer; of a document batch by batch. Workers count the stages in between."""
-        number, tokenize_s = exchange.num_answers, exchange.sent_s - exchange.received_s
-        with self._lock:
-            if number and exchange.has_own_jobs:  # else another request's, with the same key
-                self._counts["stage:answered"] += number
-                self._counts["stage:tokenize"] += number * tokenize_s
-                self._counts["stage:deliver"] += number * (elapsed_s - tokenize_s) - exchange.stay_s
-                self._counts["stage:whole"] += number * elapsed_s
-        exchange.num_answers = 0
-
     def note_tick(self, late_s: float) -> None:
         """The event loop came to a timer, so much later than it was due."""
         self._counts["loop:ticks"] += 1
         self._counts["loop:late_s"] += late_s
-        self._counts["stage:api_cpu"] = time.process_time() - self._began_cpu_s
 
     def totals(self) -> dict[str, float]:
         # No lock: a copy of a dictionary is atomic.

@@ -11,16 +11,14 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from ops.observe import stage_table
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.top import words
 from ops.observe.top.alarms import alerts_of
 from ops.options import option, with_settings
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, goals_of, measure, measure_pools
+from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, goals_of, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
-from scheduler.capacity.stages import NO_STAGES, Stages, busiest, stages_of
 from scheduler.settings import Settings, hide_password
 from worker.queue.protocol import MailboxDown
 
@@ -102,21 +100,20 @@ def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> N
     (longest wait, deadline) are those of the server. A request counts once for each of its sentences. docs/capacity.md
     explains the arithmetic.
     """
-    figures, stages, alerts = _read(settings, url, api_key)
-    max_utilization = goals_of(settings).max_utilization
-    say = advice(figures, max_utilization, alerts, stage_table.full_elsewhere(stages, max_utilization))
+    figures, alerts = _read(settings, url, api_key)
+    say = advice(figures, goals_of(settings).max_utilization, alerts)
     if json:
-        click.echo(as_json(figures, say, stages))
+        click.echo(as_json(figures, say))
     else:
-        print_table(figures, say, stages)
+        print_table(figures, say)
 
 
-def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, Stages, Sequence[Alert]]:
+def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, Sequence[Alert]]:
     goals = goals_of(settings)
     try:
         if url or not settings.redis_url:
             found = scrape(url or DEFAULT_URL, api_key)
-            return Figures.of_scrape(found), stage_table.stages_in(found), alerts_of(found, found, 0.0, goals)
+            return Figures.of_scrape(found), alerts_of(found, found, 0.0, goals)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.queue.connection import Address
@@ -124,24 +121,18 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
 
     try:
         seen = SystemReader(Address(settings.redis_url)).observe()
-        measured = measure(seen, goals)
-        alerts = holding(Situation(seen, measured, health_of(seen)), goals)
-        return Figures.of_observed(seen, goals), stages_of(seen, measured, measure_pools(seen, goals)), alerts
+        alerts = holding(Situation(seen, measure(seen, goals), health_of(seen)), goals)
+        return Figures.of_observed(seen, goals), alerts
     except MailboxDown as error:
         raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
 
 
-def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = (), elsewhere: str = "") -> str:
-    """What one worker serves, how much of it is used, what follows; or a fault that no worker would mend.
-
-    `elsewhere`: what to do where another pool than the workers' is full.
-    """
+def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = ()) -> str:
+    """What one worker serves, how much of it is used, what follows; or a fault that no worker would mend."""
     if figures.num_workers == 0:
         return "No worker is live, so nothing is answered: start one."
     if trouble := next((alert for alert in alerts if alert.name not in _ARITHMETIC), None):
         return trouble.sentence
-    if elsewhere:
-        return elsewhere
     if figures.service_rate_tokens_per_s <= 0:
         return "Nothing is known yet of what a worker can do: send some requests and ask again."
     each = figures.service_rate_tokens_per_s / figures.num_workers
@@ -173,11 +164,8 @@ def _rate(per_s: float) -> str:
     return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
-def as_json(figures: Figures, say: str, stages: Stages = NO_STAGES) -> str:
-    stage, _ = busiest(stages.each) or (None, 0.0)
-    by_stage = {"stages": [asdict(one) for one in stages.each], "stages_time_s": stages.whole_s,
-                "stages_residual": stages.residual, "busiest_stage": stage and stage.name}  # fmt: skip
-    return json.dumps(asdict(figures) | by_stage | {"advice": say})
+def as_json(figures: Figures, say: str) -> str:
+    return json.dumps(asdict(figures) | {"advice": say})
 
 
 def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
@@ -198,7 +186,7 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
     yield "m*", "workers needed", f"{figures.workers_needed:,}", "", recent
 
 
-def print_table(figures: Figures, say: str, stages: Stages = NO_STAGES) -> None:
+def print_table(figures: Figures, say: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -210,13 +198,4 @@ def print_table(figures: Figures, say: str, stages: Stages = NO_STAGES) -> None:
         table.add_row(*row)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
-    if stages.each:
-        by_stage = Table("stage", "pool", box=None, pad_edge=False)
-        for heading in ("lambda", "W", "L", "rho", "Wq"):
-            by_stage.add_column(heading, justify="right")
-        for cells in stage_table.rows(stages):
-            by_stage.add_row(*cells)
-        console.print()
-        console.print(by_stage)
-        console.print(f"\n{stage_table.summary(stages)}", markup=False)
     console.print(f"\n{say}", markup=False)

@@ -42,13 +42,6 @@ class Shape:
             turns, iteration_s = max(1.0, self.output_tokens - 1), self.cost.seconds(0, running)
         return running / (turns * iteration_s) if self.output_tokens > 0 and iteration_s > 0 else 0.0
 
-    def prefill_share(self, running: float) -> float:
-        """Share of the prefill in the time that a request takes of a worker with n of them; the rest is its decode."""
-        fixed_s = self.cost.fixed_s / max(1.0, running)  # of each iteration, by its members
-        prefill_s = fixed_s + self.cost.prompt_s * self.prompt_tokens
-        decode_s = max(0.0, self.output_tokens - 1) * (fixed_s + self.cost.decode_s)
-        return prefill_s / (prefill_s + decode_s) if prefill_s > 0 else 0.0
-
     def room(self, worker: WorkerFacts | BatchLimits) -> int:
         """k: how many such requests the worker runs at once."""
         if self.reserved_tokens <= 0:

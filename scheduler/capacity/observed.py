@@ -27,7 +27,6 @@ class Moment:
     errors: int = 0  # and with 5xx, refusals included
     loop_ticks: int = 0  # of the event loops of the API: each is due a tenth of a second after the one before
     loop_late_s: float = 0.0  # by how much they were late, summed
-    stages: Mapping[str, float] = field(default_factory=dict)  # sums that scheduler/capacity/stages.py reads
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from worker.queue.redis_py import connect
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.
 OF_THE_MOMENT = ("redis_memory", "arrival_rate", "littles_law", "number_in_system", "time_in_system", "utilization",
-                 "predicted_wait", "service_rate", "queue_bound", "workers_needed", "http_responses", "stage",
+                 "predicted_wait", "service_rate", "queue_bound", "workers_needed", "http_responses",
                  "worker_tokens_per_second")  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import Timings
 from scheduler.observations import Observations
 from tests.mailbox_house import RedisHouse, a_request, an_answer
 from worker.status import WorkerStatus
@@ -31,7 +30,7 @@ class SimulatedWorker:
         while self.now_s < until_s:
             observations.sums.add_iteration(10, 0, iteration_s)
             observations.sums.add_iteration(0, 1, iteration_s)
-            observations.sums.add_request(a_request("a"), len(an_answer("a").output_ids), Timings())
+            observations.sums.add_request(a_request("a"), len(an_answer("a").output_ids), queue_s=0.0)
             self._pass(2 * iteration_s)
 
     def rest(self, seconds: float) -> None:

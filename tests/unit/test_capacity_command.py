@@ -14,7 +14,6 @@ from ops.observe.capacity import METRICS, Figures, advice, as_json, rows
 from ops.observe.scrape import ScrapeError, parse
 from scheduler.capacity.measure import Goals, measure
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from tests.metrics_text import metrics_text
 
 FIGURES = Figures(
     arrival_rate_per_s=12.0, number_in_system=1.8, time_in_system_s=0.15, residual=0.004,
@@ -123,37 +122,6 @@ def test_the_json_form_has_every_figure_and_the_advice(monkeypatch: pytest.Monke
 
     assert document == json.loads(as_json(FIGURES, advice(FIGURES, 0.8)))
     assert document["utilization"] == 0.31
-
-
-def test_the_stages_of_metrics_are_a_second_table_with_the_pool_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "scrape", lambda url, api_key: parse(metrics_text(10.0)))
-
-    output = run().output
-
-    table = [line.split() for line in output.splitlines()]
-    assert ["decode", "worker", "238/s", "174", "ms", "41.40", "60%", "0", "ms"] in table
-    assert ["all", "stages", "239", "ms", "56.88"] in table
-    assert ["by", "the", "API's", "clock", "240", "ms"] in table
-    assert "First to be full: the workers, 73% used, most of it by decode. " in output
-    assert "The stages' W are off by 0.3% from the API's clock." in output
-    assert all(len(line) <= 80 for line in output.split("First")[0].splitlines())
-
-
-def test_more_workers_are_not_advised_where_another_pool_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizing = 'utilization{stage="tokenize",pool="api"} '
-    text = metrics_text(10.0).replace(f"{tokenizing}0.21", f"{tokenizing}0.61")
-    monkeypatch.setattr(command, "scrape", lambda url, api_key: parse(text))
-
-    document = json.loads(run("--json").output)
-
-    assert document["advice"] == (
-        "First to be full: the API, 94% used, most of it by tokenize: "
-        "add a replica, or a core and --api-processes; more workers do not help."
-    )
-    assert (document["busiest_stage"], document["stages_residual"]) == ("tokenize", 0.0029)
-    assert [one["name"] for one in document["stages"]] == [
-        "tokenize", "queue", "prefill", "hand-off", "decode", "deliver"
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

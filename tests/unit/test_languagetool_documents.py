@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -232,21 +231,6 @@ def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
     totals = client.application.services.recorder.tallies.totals()
     assert totals["http:/v2/check:200"] == 1
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
-
-
-def test_every_sentence_of_a_document_counts_with_the_time_of_its_own_batch(
-    client: FlaskClient, mailbox: WentMailbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ticks = iter(range(10_000))
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
-
-    check(client, "He goed home. " * (2 * MAX_SENTENCES))
-
-    totals = client.application.services.recorder.tallies.totals()
-    num_ticks = next(ticks)
-    assert totals["stage:answered"] == 2 * MAX_SENTENCES
-    # Of two batches, one after the other, neither counts with the time of both.
-    assert totals["stage:whole"] < MAX_SENTENCES * num_ticks
 
 
 def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue_took(tmp_path: Path) -> None:

@@ -33,16 +33,6 @@ def test_figures_are_of_the_time_between_two_looks() -> None:
     assert figures(later, later, GOALS)["ttft_ms"] is None and figures(later, later, GOALS)["law"] is None
 
 
-def test_the_pool_to_grow_is_named_with_the_time_in_each_stage() -> None:
-    stages = {"answered": 4, "tokenize": 0.4, "deliver": 0.2, "whole": 0.6, "api_cpu": 1.0}
-    later = Observed(now=Moment(at_s=10.0, stages=stages), history=(Moment(at_s=0.0),), num_api_replicas=1)
-
-    found = figures(later, later, GOALS)["stages"]
-
-    assert (found["W_ms"]["tokenize"], found["W_ms"]["deliver"], found["W_ms"]["queue"]) == (100.0, 50.0, 0.0)
-    assert found["busiest"] == {"stage": "deliver", "pool": "api", "used": 0.1}
-
-
 def test_the_three_of_littles_law_are_of_one_window() -> None:
     earlier = Observed(now=Moment(at_s=10.0, area_s=100.0, stay_s=50.0, accepted=90, ended=90))
     later = Observed(now=Moment(at_s=20.0, area_s=104.0, stay_s=54.0, accepted=490, ended=490))

@@ -25,8 +25,7 @@ GAUGES = {
     "worker_kv_tokens", "worker_kv_budget_tokens", "worker_tokens_per_second", "failing_ratio", "stuck_seconds",
     "queue_time_mean_seconds", "leaked_tokens", "api_late_seconds", "redis_evicts",
     "redis_refuses_writes", "foreign_workers", "pool_workers", "pool_utilization",
-    "pool_workers_needed", "stage_rate", "stage_number", "stage_time_seconds", "stage_utilization",
-    "stage_predicted_wait_seconds", "stages_time_seconds", "stages_residual",
+    "pool_workers_needed",
 }  # fmt: skip
 COUNTERS = {
     "prompt_tokens", "generation_tokens", "request_success", "request_failure", "admission_rejections",
@@ -74,7 +73,7 @@ def test_every_metric_says_in_words_what_it_is() -> None:
 def test_only_the_labels_that_boards_know_are_there() -> None:
     for name, labels in exposed_labels().items():
         short = name.removeprefix("miniserve_")
-        families = {"worker": {"worker"}, "pool": {"role"}, "stage": {"stage", "pool"}}
+        families = {"worker": {"worker"}, "pool": {"role"}}
         known = families.get(short.partition("_")[0], LABELS.get(short, set()))
         assert labels == known | ({"le"} if name.endswith("_bucket") else set()), name
 

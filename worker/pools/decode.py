@@ -76,9 +76,7 @@ class HopObservations(Observations):
         if len(policy.joined) == len(plan.decodes):
             self._committed_s = planned_s  # nobody here has run since the last commit
         for sequence in policy.joined:
-            hop_s = max(0.0, self._committed_s - sequence.first_token_s)
-            self.histograms.request_handoff_time.observe(hop_s)
-            self.sums.handoff_s += hop_s
+            self.histograms.request_handoff_time.observe(max(0.0, self._committed_s - sequence.first_token_s))
         if (live := self.live) is not None:
             live.note_joined(policy.joined)
         super().note_iteration(plan, policy, planned_s, now)

@@ -21,7 +21,6 @@ from worker.queue.replies import number, outcome_of
 
 PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
-_SUMS = ("iterations", "stages")  # of these each is a table
 _MOST_NEWS = 256  # of one look: a few of each worker
 _MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
 
@@ -102,10 +101,11 @@ def _moment(raw: bytes) -> Moment | None:
         row = json.loads(raw)
         known = {name: row[name] for name in _MOMENT if name in row}  # a later version may write more
         # Redis' Lua writes an empty table as a list or an object: what was never counted is neither.
-        known |= {name: dict(known.get(name) or {}) for name in _SUMS}
-        sums = [value for name, value in known.items() if name not in _SUMS]
-        sums += [value for name in _SUMS for value in known[name].values()]
-        return Moment(**known) if all(isinstance(each, int | float) and isfinite(each) for each in sums) else None
+        iterations = dict(known.pop("iterations", None) or {})
+        sums = [*known.values(), *iterations.values()]
+        if all(isinstance(each, int | float) and isfinite(each) for each in sums):
+            return Moment(**known, iterations=iterations)
+        return None
     except (ValueError, TypeError, RecursionError):
         return None
 

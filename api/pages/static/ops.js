@@ -101,9 +101,6 @@ function showFigures(found) {
   byId("law").textContent = law ? `Little's law: L = λ · W: ${law.L} in the system, ${law.rate_per_s} a second · ${law.W_ms} ms` +
     ` = ${((law.rate_per_s * law.W_ms) / 1000).toFixed(3)} (off by ${(100 * law.residual).toFixed(1)} %)`
     : "Little's law: L = λ · W. Nothing has ended lately.";
-  const { W_ms: spent, busiest } = found.stages;
-  byId("stages").textContent = `Where the time goes: ${Object.entries(spent).map(([name, ms]) => `${name} ${ms} ms`).join(", ")}.` +
-    (busiest ? ` First to be full: ${busiest.pool}, ${Math.round(100 * busiest.used)} % used, most of it by ${busiest.stage}.` : "");
   const alerts = byId("alerts"), said = found.alerts.map((one) => `${one.name}: ${one.sentence}`);
   if (alerts.dataset.said === said.join("|")) return;
   alerts.dataset.said = said.join("|");

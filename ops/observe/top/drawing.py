@@ -17,13 +17,12 @@ from rich.text import Text
 
 from ops.observe.top import words
 from ops.observe.top.bars import Bar
-from ops.observe.top.panels import framed, panels_of, stages_of
+from ops.observe.top.panels import framed, panels_of
 from ops.observe.top.view import View
 from ops.observe.top.watch import Frame
 from scheduler.capacity.rules import Alert
 
 _WORKER_FRAME_LINES = 3  # two of the border, one of the headings
-_STAGE_LINES = 3  # left out where workers would be
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,11 @@ class Picture:
             yield Group(*above)
             return
         below = _in_columns(panels_of(view), options.max_width)
-        room, stages = len(view.workers), [stages_of(view.stages)] if view.stages.each else []
+        room = len(view.workers)
         if options.height is not None:
             others = sum(len(console.render_lines(part, options.update(height=None))) for part in (*above, below))
             room = options.height - others - _WORKER_FRAME_LINES
-            stages = stages if room >= len(view.workers) + _STAGE_LINES else []
-        yield Group(*above, _workers(view, room), below, *stages)
+        yield Group(*above, _workers(view, room), below)
 
     def _title(self) -> Table:
         view = self.frame.view

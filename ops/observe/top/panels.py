@@ -13,7 +13,6 @@ from rich.text import Text
 from ops.observe.top import words
 from ops.observe.top.bars import Bar
 from ops.observe.top.view import Figures, Latency, View
-from scheduler.capacity.stages import Stages, busiest
 
 _LATENCIES = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E", "queue": "queue"}
 
@@ -26,21 +25,6 @@ def panels_of(view: View) -> list[Panel]:
         framed(f"latency{window}", _latency(view.latency)),
         framed("capacity", _capacity(view.law, view.capacity)),
     ]
-
-
-def stages_of(stages: Stages) -> Table:
-    """Where the time goes: no frame, for there is no room for one in 24 lines."""
-    stage, _ = busiest(stages.each) or (None, 0.0)
-    table = Table("", box=None, expand=True, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    rows: list[list[str | Text]] = [["W"], ["rho"]]
-    for one in stages.each:
-        table.add_column(words.printable(one.name), justify="right", no_wrap=True)
-        rows[0].append(words.seconds(one.time_s))
-        is_busiest = stage is not None and one.name == stage.name
-        rows[1].append(Text(words.percent(one.utilization), "bold" if is_busiest else ""))
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def framed(title: str, inside: RenderableType) -> Panel:

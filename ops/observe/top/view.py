@@ -13,11 +13,9 @@ from typing import Any
 
 from ops.observe.capacity import METRICS
 from ops.observe.scrape import Scrape
-from ops.observe.stage_table import stages_in
 from ops.observe.top.alarms import alerts_of
 from scheduler.capacity.measure import Goals
 from scheduler.capacity.rules import Alert
-from scheduler.capacity.stages import NO_STAGES, Stages
 
 Figures = dict[str, float | None]
 # Of each worker, as of its last beat; `waiting` is held by it and not admitted yet.
@@ -84,7 +82,6 @@ class View:
     law: Figures
     capacity: Figures
     alerts: tuple[Alert, ...]
-    stages: Stages = NO_STAGES
 
 
 def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
@@ -103,7 +100,6 @@ def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
         capacity={"workers_live": scrape.value(METRICS["num_workers"])}
         | {name: scrape.value(METRICS[name]) for name in _CAPACITY},
         alerts=alerts_of(window.earlier, scrape, window.seconds, goals),
-        stages=stages_in(scrape),
     )
 
 

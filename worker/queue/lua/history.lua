@@ -23,22 +23,18 @@ local function moment(now)
   row.refused = sums.refused_sentences or 0 -- and below those that replicas refused without asking here, one sentence each
   for _, what in ipairs(ENDS) do row.ended = row.ended + (sums[what] or 0) end
   row.done, row.failed = sums.done or 0, (sums.failed or 0) + (sums.expired or 0) - (sums.expired_own or 0)
-  row.iterations, row.stages, row.replies, row.errors = {}, { redis_cpu = 0 }, 0, 0
-  local sums_of = { iteration = row.iterations, stage = row.stages }
+  row.iterations, row.replies, row.errors = {}, 0, 0
   local totals = hash_of(TOTALS)
   row.refused = row.refused + (number(totals['rejected:queue-full']) or 0)
   row.loop_ticks, row.loop_late_s = number(totals['loop:ticks']) or 0, number(totals['loop:late_s']) or 0
   for field, text in pairs(totals) do
-    local kind, name = string.match(field, '^(%l+):(.*)$')
-    if sums_of[kind] then sums_of[kind][name] = number(text) end
+    local sum = string.match(field, '^iteration:(.*)$')
+    if sum then row.iterations[sum] = number(text) end
     local class = string.match(field, '^http:/correct.*:([25])%d%d$') or string.match(field, '^http:/v2/check:([25])%d%d$')
     class = class and (class == '2' and 'replies' or 'errors')
     if class then row[class] = row[class] + (number(text) or 0) end
   end
   row.errors = math.max(0, row.errors - (number(totals.own_deadline) or 0)) -- a time that the client chose was too short
-  for seconds in string.gmatch(info_of('cpu'), 'used_cpu_%l+_main_thread:([%d.]+)') do
-    row.stages.redis_cpu = row.stages.redis_cpu + seconds
-  end
   return string.format('{"at_s":%.6f,"area_s":%.6f,"stay_s":%.6f,', now, area_us / 1000000, (sums.stay_us or 0) / 1000000)
     .. string.sub(cjson.encode(row), 2)
 end
