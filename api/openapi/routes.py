@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from flask import Response
+
 from api.http.app import Api
-from api.http.replies import JSON, Reply
+from api.http.replies import JSON
 from api.openapi.page import docs_page
-from api.pages.files import PageFile
+from api.pages.files import page_reply
 from api.service.problems import to_json
 from api.services import Services
 from api.version import package_version
@@ -36,17 +38,17 @@ def add(app: Api, services: Services) -> None:
     asks_for_key = bool(services.settings.api_keys_file)
 
     @cache
-    def described() -> PageFile:
-        return PageFile.of(to_json(description()).encode(), JSON)
+    def document() -> bytes:
+        return to_json(description()).encode()
 
     @cache
-    def page() -> PageFile:
-        return PageFile.of(docs_page(description(), asks_for_key), "text/html; charset=utf-8")
+    def page() -> bytes:
+        return docs_page(description(), asks_for_key)
 
     @app.get("/openapi.json")
-    def show_openapi() -> Reply:
-        return described().reply()
+    def show_openapi() -> Response:
+        return page_reply(document(), JSON)
 
     @app.get("/docs")
-    def show_docs() -> Reply:
-        return page().reply()
+    def show_docs() -> Response:
+        return page_reply(page(), "text/html; charset=utf-8")

@@ -6,13 +6,13 @@ is still the same, so that a new version of the server never meets an old script
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from flask import Flask, request
+from flask import Response, request
 
-from api.http.replies import KEPT_BY_BROWSERS, Header, Reply
+from api.http.app import Api
+from api.http.replies import KEPT_BY_BROWSERS
 from api.services import Services
 from scheduler.errors import NotFound
 
@@ -22,6 +22,13 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_HEADERS = [
+    KEPT_BY_BROWSERS,
+    ("Content-Security-Policy", POLICY),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+]
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -30,50 +37,34 @@ _MEDIA_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """A file as it is sent."""
-
-    body: bytes
-    entity_tag: str
-    media_type: str
-    policy: str
-
-    @classmethod
-    def read(cls, path: Path, policy: str = POLICY) -> PageFile:
-        return cls.of(path.read_bytes(), _MEDIA_TYPES[path.suffix], policy)
-
-    @classmethod
-    def of(cls, body: bytes, media_type: str, policy: str = POLICY) -> PageFile:
-        return cls(body, hashlib.sha256(body).hexdigest()[:16], media_type, policy)
-
-    def reply(self) -> Reply:
-        """The reply to the request that Flask handles: 304 where the browser has the file."""
-        headers: list[Header] = [
-            ("ETag", f'"{self.entity_tag}"'),
-            KEPT_BY_BROWSERS,
-            ("Content-Security-Policy", self.policy),
-            ("Referrer-Policy", "same-origin"),
-            ("Cross-Origin-Opener-Policy", "same-origin"),
-            ("Cross-Origin-Resource-Policy", "same-origin"),
-        ]
-        if request.if_none_match.contains_weak(self.entity_tag):  # weak: a proxy that compresses makes it so
-            return Reply(b"", 304, headers)
-        size = ("Content-Length", str(len(self.body)))
-        return Reply(self.body, 200, [("Content-Type", self.media_type), size, *headers])
+def page_reply(body: bytes, media_type: str) -> Response:
+    """The response to the request that Flask handles: 304 where the browser has the same body."""
+    response = Response(body, headers=_HEADERS, content_type=media_type)
+    response.add_etag()
+    response.make_conditional(request)
+    return response
 
 
-def add(app: Flask, services: Services) -> None:
+@cache
+def _read(name: str) -> bytes:
+    return (STATIC / name).read_bytes()
+
+
+def file_reply(name: str) -> Response:
+    """The response with a file of the folder. Its name is one of ours, never one that was sent."""
+    return page_reply(_read(name), _MEDIA_TYPES[Path(name).suffix])
+
+
+def add(app: Api, services: Services) -> None:
     """Add the page at `/` and the files that pages load to an application."""
-    page = PageFile.read(STATIC / "index.html")
-    files = {path.name: PageFile.read(path) for path in STATIC.iterdir() if path.suffix != ".html"}
+    names = {path.name for path in STATIC.iterdir() if path.suffix != ".html"}
 
     @app.get("/")
-    def show_page() -> Reply:
-        return page.reply()
+    def show_page() -> Response:
+        return file_reply("index.html")
 
     @app.get("/static/<name>")
-    def show_file(name: str) -> Reply:
-        if name not in files:
+    def show_file(name: str) -> Response:
+        if name not in names:
             raise NotFound("There is no such file.")
-        return files[name].reply()
+        return file_reply(name)
