@@ -25,7 +25,7 @@ def new(name: str, **limits: float | None) -> None:
     """
     try:
         api_key, line = new_key(name)
-        line += "".join(f" {limit}={value:g}" for limit, value in limits.items() if value is not None)
+        line += "".join(f" {limit}={value:.9g}" for limit, value in limits.items() if value is not None)
         parse_keys(line)
     except KeyFileFault as error:
         raise click.UsageError(str(error).removeprefix("line 1: ")) from None

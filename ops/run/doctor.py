@@ -97,7 +97,7 @@ def _keys(path: str) -> Finding:
         keys = read_keys(Path(path))
     except KeyFileFault as error:
         return Finding("API keys", f"{path}: {error}", "mend the file; a server that runs keeps the keys it had")
-    return Finding("API keys", f"{len(keys):,} of {len({one.account.name for one in keys.values()}):,} names")
+    return Finding("API keys", f"{len(keys):,} of {len({account.name for account in keys.values()}):,} names")
 
 
 def _port(name: str, host: str, port: int, flag: str, path: str) -> Finding:
