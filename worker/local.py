@@ -1,7 +1,7 @@
-"""The modes without a queue: the engines are in the API process, and each runs one sentence at a time.
+"""The modes without a queue: the model runs in the API process, one sentence at a time on each engine.
 
-The API has a `LocalEngines` in place of its end of the queue. The thread that answers a request runs an engine itself,
-one sentence after the other, and waits for its turn before each. What needs a queue is refused here, and nowhere else.
+`LocalEngines` takes the place of the API's end of the queue and of its observer. A thread pool with one thread for each
+engine is the queue: sentences run in the order of their arrival. What needs Redis is refused here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Generator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import NoReturn
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -26,29 +26,17 @@ from scheduler.errors import (
     ShuttingDown,
 )
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
-from scheduler.observations import ITERATIONS
 from worker.engine import Engine
 from worker.queue import admission
-from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission, WorkerReport
-from worker.queue.waiters import Patience, completion_of
-from worker.status import WorkerStatus
+from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission
+from worker.queue.waiters import completion_of
 
 logger = logging.getLogger(__name__)
-MOST_WAITING = 192  # threads that wait for a turn; the server has 256, so that refusals and probes find one
-_ROWS, _STEP_S = 120, 1.0  # of the history
-_ENDS = {DeadlineExceeded: "expired", Cancelled: "cancelled", ShuttingDown: "cancelled"}  # as they are counted
+MOST_WAITING = 192  # the server has 256 threads that may wait: refusals find a free one
 _NO_QUEUE = (
     "This server runs without a queue, so it keeps no request for later: it takes no `Prefer: respond-async` and no "
     "Idempotency-Key, and finds no request again. Set MINISERVE_MODE (--mode) to continuous or static for that."
 )
-
-
-@dataclass(slots=True, eq=False)
-class _Turn:
-    """A thread that waits for an engine."""
-
-    has_come: threading.Event = field(default_factory=threading.Event)
-    engine: Engine | None = None
 
 
 class LocalEngines(ApiMailbox):
@@ -56,27 +44,32 @@ class LocalEngines(ApiMailbox):
 
     def __init__(self, engines: Sequence[Engine], max_waiting: int = MOST_WAITING) -> None:
         self._max_waiting = min(max_waiting, MOST_WAITING)
-        self._status = [WorkerStatus(engine, time.monotonic) for engine in engines]
+        self._engines = tuple(engines)
+        self._pool = ThreadPoolExecutor(len(engines), "model")
+        self._free: SimpleQueue[Engine] = SimpleQueue()  # never empty for a thread of the pool
+        for engine in engines:
+            self._free.put(engine)
         self._is_closed = False
         self._lock = threading.Lock()  # of all below
-        self._free = list(engines)
-        self._line: deque[_Turn] = deque()  # first come, first served
-        self._open: dict[str, tuple[float, int]] = {}  # by sentence: since when, and its reserved tokens
         self._counts: Counter[str] = Counter()
+        self._num_open = self._reserved_tokens = 0  # of sentences that wait or run
         self._used: dict[str, list[float]] = {}  # by client with a limited key: until when what it used lasts
-        self._stay_s = self._busy_s = 0.0  # of all that ended: from arrival, and from the turn, to the end
-        self._history: deque[Moment] = deque(maxlen=_ROWS)
+        self._busy_s = 0.0
+
+    @property
+    def _num_waiting(self) -> int:
+        return max(0, self._num_open - len(self._engines))
 
     def enqueue(self, wanted: Submission) -> None:
-        """Let it in: `wait_all` and `follow` run it. Raises NeedsAQueue, QueueFull, RateLimited, ShuttingDown."""
+        """Admit it: `wait_all` and `follow` run it. Raises NeedsAQueue, QueueFull, RateLimited, ShuttingDown."""
         if wanted.is_kept:
             raise NeedsAQueue(_NO_QUEUE)
+        if self._is_closed:
+            raise admission.shutting_down()
         with self._lock:
-            if self._is_closed:
-                raise admission.shutting_down()
-            if (num_waiting := len(self._line)) >= self._max_waiting:
+            if (num_waiting := self._num_waiting) >= self._max_waiting:
                 self._counts.update(refused_full=1, refused_sentences=len(wanted.requests))
-                rate = len(self._status) * self._counts["done"] / self._busy_s if self._busy_s else 0.0
+                rate = len(self._engines) * self._counts["done"] / self._busy_s if self._busy_s else 0.0
                 seconds = admission.retry_after_s(num_waiting, rate)
                 raise QueueFull(
                     f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds
@@ -111,116 +104,84 @@ class LocalEngines(ApiMailbox):
             yield tuple(outputs)
 
     def _run(self, wanted: Submission, request: CorrectionRequest) -> Completion:
-        """Raises DeadlineExceeded, Cancelled, RequestFailed, ShuttingDown."""
-        arrived_s, ends, patience = time.monotonic(), {"failed": 1}, Patience(wanted)
+        """Wait for the turn and the end. Raises DeadlineExceeded, Cancelled, RequestFailed, ShuttingDown."""
+        ends = {"failed": 1}
         with self._lock:
             self._counts["accepted"] += 1
-            self._open[request.request_id] = arrived_s, request.reserved_tokens
+            self._num_open += 1
+            self._reserved_tokens += request.reserved_tokens
         try:
-            with self._turn(patience) as engine:
-                delivery = Delivery(request, 1, time.monotonic() - arrived_s, wanted.left_s())
-                completion = completion_of(self._compute(engine, delivery, patience))
+            completion = self._in_turn(wanted, request)
             ends = {"done": 1, "done_length": int(completion.finish_reason is FinishReason.LENGTH)}
             return completion
-        except ServingError as error:
-            ends = {_ENDS.get(type(error), "failed"): 1}
+        except DeadlineExceeded:
+            ends = {"expired": 1}
+            raise
+        except (Cancelled, ShuttingDown):
+            ends = {"cancelled": 1}
             raise
         finally:
             with self._lock:
-                del self._open[request.request_id]
-                self._stay_s += (now := time.monotonic()) - arrived_s
                 self._counts.update(ends)
-                if self._is_due(now):
-                    self._look(now)
+                self._num_open -= 1
+                self._reserved_tokens -= request.reserved_tokens
 
-    @contextmanager
-    def _turn(self, patience: Patience) -> Iterator[Engine]:
-        """An engine, in the order of arrival. Raises as `_run`."""
-        turn, began_s = _Turn(), 0.0
-        with self._lock:
-            self._line.append(turn)
-            self._serve()
+    def _in_turn(self, wanted: Submission, request: CorrectionRequest) -> Completion:
         try:
-            patience.wait(turn.has_come)
-            if turn.engine is None:
-                raise admission.shutting_down()
-            began_s = time.monotonic()
-            yield turn.engine
-        finally:
-            with self._lock:
-                if turn.engine is not None:
-                    self._busy_s += time.monotonic() - began_s if began_s else 0.0
-                    self._free.append(turn.engine)
-                elif turn in self._line:
-                    self._line.remove(turn)
-                self._serve()
-
-    def _serve(self) -> None:
-        while self._line and self._free:
-            turn = self._line.popleft()
-            turn.engine = self._free.pop()
-            turn.has_come.set()
-
-    def _compute(self, engine: Engine, delivery: Delivery, patience: Patience) -> Completion:
+            job = self._pool.submit(self._compute, wanted, request, time.monotonic())
+        except RuntimeError as error:  # the pool is shut down
+            raise admission.shutting_down() from error
         try:
-            ended = engine.accept(delivery)
+            return completion_of(job.result(wanted.left_s()))
+        except TimeoutError as error:  # one that runs ends itself within an iteration
+            job.cancel()
+            raise admission.expired() from error
+        except CancelledError as error:
+            raise admission.shutting_down() from error
+
+    def _compute(self, wanted: Submission, request: CorrectionRequest, arrived_s: float) -> Completion:
+        """Run in a thread of the pool. The engine itself ends what is late."""
+        engine, began_s = self._free.get(), time.monotonic()
+        try:
+            ended = engine.accept(Delivery(request, 1, began_s - arrived_s, wanted.left_s()))
             while ended is None:
                 if self._is_closed:
                     raise admission.shutting_down()
-                patience.check()
+                if wanted.has_left is not None and wanted.has_left():
+                    raise Cancelled("The client left before the answer was there.")
                 ended = next(iter(engine.step()), None)
             return ended
         except ServingError:
             raise
         except Exception as error:
-            logger.exception("iteration failed", extra={"request_id": delivery.request.request_id})
+            logger.exception("iteration failed", extra={"request_id": request.request_id})
             raise RequestFailed("The model failed to run the request; the log says why.") from error
         finally:
             engine.drop_all()  # what was given up
+            with self._lock:
+                self._busy_s += time.monotonic() - began_s
+            self._free.put(engine)
 
     def status(self) -> MailboxStatus:
-        return MailboxStatus(redis_ok=True, live_workers=len(self._status), queue_depth=len(self._line))
+        return MailboxStatus(redis_ok=True, live_workers=len(self._engines), queue_depth=self._num_waiting)
 
     def observe(self) -> Observed:
-        """This process, which is the whole system."""
+        """Counts and gauges of this process, which is the whole system. Nothing is remembered for windows."""
+        totals = Counter[str]()
+        for engine in self._engines:
+            totals.update(engine.observations.totals())
         with self._lock:
-            return self._look(time.monotonic())
-
-    def _is_due(self, now: float) -> bool:
-        """Whether the history lacks its row of this second."""
-        return not self._history or now - self._history[-1].at_s >= _STEP_S
-
-    def _look(self, now: float) -> Observed:
-        reports = [status.report() for status in self._status]
-        totals, counts, history = Counter[str](), self._counts, tuple(self._history)
-        for report in reports:
-            totals.update(report.totals)
-        prefix = f"{ITERATIONS}:"
-        moment = Moment(
-            at_s=now,
-            area_s=self._stay_s + sum(now - arrived_s for arrived_s, _ in self._open.values()),
-            stay_s=self._stay_s,
-            accepted=counts["accepted"],
-            refused=counts["refused_sentences"],
-            ended=counts["accepted"] - len(self._open),
-            done=counts["done"],
-            failed=counts["failed"] + counts["expired"],
-            iterations={name.removeprefix(prefix): value for name, value in totals.items() if name.startswith(prefix)},
-        )
-        if self._is_due(now):
-            self._history.append(moment)
-        return Observed(
-            now=moment,
-            history=history,
-            workers=tuple(_facts(f"model-{at}", report) for at, report in enumerate(reports)),
-            num_api_replicas=1,
-            counts=dict(counts),
-            totals=totals,
-            queue_depth=len(self._line),
-            num_waiting=len(self._line),
-            num_running=len(self._open) - len(self._line),
-            reserved_tokens=sum(tokens for _, tokens in self._open.values()),
-        )
+            return Observed(
+                now=Moment(time.monotonic(), done=self._counts["done"]),
+                workers=tuple(_facts(f"model-{at}", engine) for at, engine in enumerate(self._engines)),
+                num_api_replicas=1,
+                counts=dict(self._counts),
+                totals=totals,
+                queue_depth=self._num_waiting,
+                num_waiting=self._num_waiting,
+                num_running=self._num_open - self._num_waiting,
+                reserved_tokens=self._reserved_tokens,
+            )
 
     def news(self, since: str) -> tuple[list[str], str]:
         return [], since
@@ -233,19 +194,16 @@ class LocalEngines(ApiMailbox):
 
     def close(self) -> None:
         """Requests that wait get ShuttingDown; those that run get it after their iteration."""
-        with self._lock:
-            self._is_closed = True
-            for turn in self._line:
-                turn.has_come.set()
+        self._is_closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _facts(name: str, report: WorkerReport) -> WorkerFacts:
-    gauges = report.gauges
+def _facts(name: str, engine: Engine) -> WorkerFacts:
+    policy, limits = engine.policy, engine.policy.limits
     return WorkerFacts(
         name,
-        num_running=int(gauges["num_running"]),
-        reserved_tokens=int(gauges["kv_reserved_tokens"]),
-        kv_budget_tokens=int(gauges["kv_budget_tokens"]),
-        max_slots=int(gauges["max_slots"]),
-        tokens_per_s=gauges["computed_tokens_per_s"],
+        num_running=len(policy.running),
+        reserved_tokens=policy.reserved_tokens,
+        kv_budget_tokens=limits.kv_budget_tokens,
+        max_slots=limits.max_slots,
     )
