@@ -161,7 +161,7 @@ class Serving:
     def stop(self) -> None:
         """Begin the warm shutdown; once."""
         if not self._uvicorns:  # it has not begun, and nobody waits
-            STDERR.flush()
+            STDERR.drain()
             os._exit(0)
         if not self._readiness.is_stopping:
             self._readiness.is_stopping = True
@@ -186,7 +186,7 @@ class Serving:
             self._status.report_every_s = 0.0  # what was counted until now goes out, too
         stopped_s = time.monotonic()
         await self._wait_while(lambda: self._readiness.asked_s < stopped_s or STDERR.has_lines, _LAST_REPORT_S)
-        STDERR.flush()
+        STDERR.drain()
         os._exit(0)  # nothing is left to do; uvicorn would end by the signal that it has got
 
     async def _wait_while(self, is_needed: Callable[[], Any], patience_s: float) -> None:
@@ -228,5 +228,5 @@ def run_or_end(helper: Callable[[], None]) -> None:
         helper()
     except BaseException:
         logger.critical("a helper died, and this process ends", extra={"helper": helper.__qualname__}, exc_info=True)
-        STDERR.flush()
+        STDERR.drain()
         os._exit(os.EX_SOFTWARE)

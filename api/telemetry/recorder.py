@@ -80,7 +80,7 @@ class RequestLog:
     By way of logging one takes 40 us. Here the thread that writes makes it. No text of a user is in it.
     """
 
-    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put_later) -> None:
+    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put) -> None:
         self.is_on = settings.log_level in ("debug", "info")
         self._is_json = settings.log_format == "json"
         self._put = put

@@ -12,7 +12,6 @@ import os
 import sys
 from datetime import UTC, datetime
 
-from api.telemetry.line_stream import LineStream
 from api.telemetry.line_writer import STDERR, STDOUT
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
@@ -30,7 +29,7 @@ class _Handler(logging.Handler):
             self.handleError(record)
 
     def flush(self) -> None:
-        STDERR.flush()
+        STDERR.drain()
 
 
 class _Formatter(logging.Formatter):
@@ -60,15 +59,15 @@ def _word(value: object) -> str:
 
 
 def never_wait_for_readers() -> None:
-    """Put streams that never block in the place of standard output and error; lines that nobody reads are dropped."""
-    sys.stdout, sys.stderr = LineStream(STDOUT), LineStream(STDERR)
-    atexit.register(STDOUT.flush)
-    atexit.register(STDERR.flush)
+    """Put streams that never wait in the place of standard output and error; lines that nobody reads are dropped."""
+    sys.stdout, sys.stderr = STDOUT, STDERR
+    atexit.register(STDOUT.drain)
+    atexit.register(STDERR.drain)
 
 
 def configure(settings: Settings, process: str) -> None:
     """Send the root logger to standard error; `process` names the role on every line."""
-    atexit.register(STDERR.flush)
+    atexit.register(STDERR.drain)
     handler = _Handler()
     handler.setFormatter(_Formatter(process, settings.log_format == "json"))
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)

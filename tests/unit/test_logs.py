@@ -36,7 +36,7 @@ def test_a_traceback_shows_no_values_of_variables(log_format: str, capfd: pytest
     except ValueError:
         logging.getLogger("test").exception("failed")
 
-    STDERR.flush(5.0)
+    STDERR.drain(5.0)
     told = capfd.readouterr().err
     assert "ValueError" in told and MARKER.upper() not in told
 
@@ -47,7 +47,7 @@ def test_a_line_holds_its_facts_and_none_of_them_can_look_like_another(capfd: py
     for log_format in ("console", "json"):
         logs.configure(Settings(log_format=log_format), "worker")
         logging.getLogger("test").warning("%d of them", 7, extra=facts)
-        STDERR.flush(5.0)
+        STDERR.drain(5.0)
 
     console, document = capfd.readouterr().err.splitlines()
     assert console.split(" ", 1)[1] == (
