@@ -19,7 +19,7 @@ def add(app: Api, services: Services) -> None:
     def metrics_text() -> bytes:
         seen = services.observer.observe()
         if not services.settings.uses_queue:  # without a queue nobody else adds up what this process counts
-            seen = replace(seen, totals={**seen.totals, **services.recorder.tallies.totals()})
+            seen = replace(seen, totals={**seen.totals, **services.recorder.totals()})
         return metrics.metrics_text(seen, services.settings)
 
     page = Fresh(metrics_text, FRESH_FOR_S, services.clock)

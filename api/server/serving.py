@@ -55,7 +55,7 @@ class Serving:
         self._api = api
         self._asgi = AsgiApi(api, self._enter, lambda: self.is_stopping or self.places.are_scarce)
         self.places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
-        told = api.services.recorder.tallies.totals, api.reports
+        told = api.services.recorder.totals, api.reports
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
         self._readiness = api.readiness
@@ -105,7 +105,7 @@ class Serving:
         while True:
             now = self._loop.time()
             self._readiness.last_iteration_s = time.monotonic()
-            self._api.services.recorder.tallies.note_tick(max(0.0, now - due_s))
+            self._api.services.recorder.note_tick(max(0.0, now - due_s))
             looks = (each.look(now, self.places.are_scarce) for each in list(self._server.server_state.connections))
             for _ in islice(filter(None, looks), _CLOSED_AT_ONCE):
                 pass

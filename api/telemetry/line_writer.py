@@ -6,12 +6,15 @@ A pipe that nobody reads, or a terminal that is stopped, costs lines, which are 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from time import monotonic, sleep
+from typing import Any
 
 MOST_LINES = 4096  # that wait to be written
 _LINES_AT_ONCE = 8  # some 2,500 bytes: a pipe takes 4,096 in one piece, among what other processes write
@@ -97,6 +100,20 @@ def _text_of(line: Line) -> str:
         return line if isinstance(line, str) else line()
     except Exception as error:  # one line must not end the thread for all others
         return f"a line of the log could not be made: {type(error).__name__}\n"
+
+
+def log_line(event: str, level: str, at_s: float, facts: Mapping[str, Any], is_json: bool) -> str:
+    """An event as every process logs it, for people or as JSON. For people each fact is one word."""
+    at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if is_json:
+        return json.dumps({**facts, "event": event, "level": level, "timestamp": at}, default=repr) + "\n"
+    return f"{at} [{level:<9}] {event:<30} {' '.join([f'{name}={value}' for name, value in facts.items()])}\n"
+
+
+def one_word(value: object) -> str:
+    """Quote a value that is not one word: none may look like another field."""
+    text = str(value)
+    return text if text.isprintable() and not set(text) & set(" =\"'") else json.dumps(text)
 
 
 STDOUT, STDERR = LineWriter(1), LineWriter(2)

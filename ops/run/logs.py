@@ -6,13 +6,11 @@ Libraries only call `logging.getLogger(__name__)`; the facts of an event are its
 from __future__ import annotations
 
 import atexit
-import json
 import logging
 import os
 import sys
-from datetime import UTC, datetime
 
-from api.telemetry.line_writer import STDERR, STDOUT
+from api.telemetry.line_writer import STDERR, STDOUT, log_line, one_word
 from ops.variables import unknown_variables
 from scheduler.settings import Settings
 
@@ -24,7 +22,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            STDERR.put(self.format(record) + "\n")
+            STDERR.put(self.format(record))
         except Exception:
             self.handleError(record)
 
@@ -40,22 +38,15 @@ class _Formatter(logging.Formatter):
         self._process, self._is_json = process, is_json
 
     def format(self, record: logging.LogRecord) -> str:
-        event, level = record.getMessage(), record.levelname.lower()
         facts = {name: value for name, value in vars(record).items() if name not in _NO_FACTS}
         facts["process"] = self._process
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         raised = self.formatException(record.exc_info) if record.exc_info else ""
         if self._is_json:
-            facts |= {"event": event, "level": level, "timestamp": at} | ({"exception": raised} if raised else {})
-            return json.dumps(facts, default=repr)
-        words = " ".join([f"{name}={_word(value)}" for name, value in facts.items()])
-        return f"{at} [{level:<9}] {event:<30} {words}" + (f"\n{raised}" if raised else "")
-
-
-def _word(value: object) -> str:
-    """A value that is not one word is quoted: none may look like another field."""
-    text = str(value)
-    return text if text.isprintable() and not set(text) & set(" =\"'") else json.dumps(text)
+            facts |= {"exception": raised} if raised else {}
+        else:
+            facts = {name: one_word(value) for name, value in facts.items()}
+        text = log_line(record.getMessage(), record.levelname.lower(), record.created, facts, self._is_json)
+        return text + (f"{raised}\n" if raised and not self._is_json else "")
 
 
 def never_wait_for_readers() -> None:

@@ -79,7 +79,7 @@ def test_a_valid_key_is_let_in_and_named_in_metrics_but_never_shown(
 ) -> None:
     response = correct(client, **bearer(KEY))
 
-    totals = client.application.services.recorder.tallies.totals()
+    totals = client.application.services.recorder.totals()
     assert response.status_code == 200
     assert corrector.jobs[0].exchange.account == Account("school", 5, 900.5)
     assert totals["key:school:200"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import inf
 from unittest.mock import Mock
 
@@ -14,7 +15,9 @@ from api.grammar.language import Language
 from api.grammar.reasons import Reason
 from api.http.asgi import AsgiApi
 from api.http.replies import answer_text
+from api.telemetry.recorder import RequestLog
 from scheduler import errors
+from scheduler.settings import Settings
 from tests.by_asgi import ByAsgi
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.log_lines import capture_logs
@@ -181,25 +184,28 @@ def test_a_bug_outside_of_all_handlers_is_a_problem_that_is_logged_and_counted(c
     logged = str(lines)
     assert document["request_id"] in logged
     assert "secret" not in logged + response.get_data(as_text=True)
-    assert app.services.recorder.tallies.totals()["http:none:500"] == 1
+    assert app.services.recorder.totals()["http:none:500"] == 1
 
 
 @pytest.mark.parametrize(
     ("method", "path", "logged"),
     [
-        ("GET", "/secret", {"method": "GET", "route": None, "status": 404, "slug": "not-found"}),
-        ("GET", "/correct", {"method": "GET", "route": None, "status": 405, "slug": "method-not-allowed"}),
-        ("POST", "/correct", {"method": "POST", "route": "/correct", "status": 415, "slug": "unsupported-media-type"}),
+        ("GET", "/secret", {"method": "GET", "route": "none", "status": 404, "outcome": "not-found"}),
+        ("GET", "/correct", {"method": "GET", "route": "none", "status": 405, "outcome": "method-not-allowed"}),
+        ("POST", "/correct", {"method": "POST", "route": "/correct", "outcome": "unsupported-media-type"}),
     ],
 )  # fmt: skip
-def test_a_refusal_is_logged_with_its_route_and_slug_and_never_with_the_path(
+def test_a_refusal_is_logged_with_its_route_and_outcome_and_never_with_the_path(
     client: FlaskClient, method: str, path: str, logged: dict[str, object]
 ) -> None:
-    with capture_logs() as lines:
-        client.open(path, method=method)
-        client.open(path, method=method, headers={"X-Request-ID": "abc"})
+    texts: list[Callable[[], str]] = []
+    client.application.services.recorder.log = RequestLog(Settings(log_format="json"), texts.append)
 
-    assert [line["log_level"] for line in lines] == ["info", "info"]
+    client.open(path, method=method)
+    client.open(path, method=method, headers={"X-Request-ID": "abc"})
+
+    lines = [json.loads(text()) for text in texts]
+    assert [line["level"] for line in lines] == ["info", "info"]
     assert all(line.items() >= logged.items() for line in lines)
     assert "correlation_id" not in lines[0] and lines[1]["correlation_id"] == "abc"
     assert "secret" not in str(lines)

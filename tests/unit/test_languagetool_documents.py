@@ -228,7 +228,7 @@ def test_all_batches_of_a_document_share_one_deadline(client: FlaskClient, mailb
 def test_a_document_counts_as_one_request(client: FlaskClient) -> None:
     check(client, "He goed home. " * 70)
 
-    totals = client.application.services.recorder.tallies.totals()
+    totals = client.application.services.recorder.totals()
     assert totals["http:/v2/check:200"] == 1
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
 
@@ -241,7 +241,7 @@ def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue
         mailbox = LimitedMailbox(*refused, retry_after_s=60.0)
         client = client_of_mailbox(mailbox, Settings(mode="sync", api_keys_file=str(keys)))
         assert check(client, "He goed home. " * num_sentences, apiKey=key).status_code == 200
-        return client.application.services.recorder.tallies.totals()["key_tokens:school"]
+        return client.application.services.recorder.totals()["key_tokens:school"]
 
     assert tokens_of(150) == 150 * tokens_of(1)
     assert tokens_of(150, 1) == MAX_SENTENCES * tokens_of(1)

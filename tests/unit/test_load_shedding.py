@@ -106,7 +106,7 @@ def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
 ) -> None:
     client.post("/correct", json=GOED)
 
-    totals = client.application.services.recorder.tallies.totals()
+    totals = client.application.services.recorder.totals()
     assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
     STDERR.drain(5.0)
     assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)

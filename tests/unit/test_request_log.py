@@ -20,7 +20,9 @@ from tests.fake_corrector import FakeCorrector
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
-EXCHANGE = Exchange("abc", route="/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7)
+EXCHANGE = Exchange(
+    "abc", route="/correct", status=200, timings=TIMINGS, prompt_tokens=11, output_tokens=7, is_read=True
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +42,7 @@ class Out:
 
 def logged(exchange: Exchange, log_format: str) -> str:
     out = Out()
-    RequestLog(Settings(log_format=log_format), out.put).note(exchange, TOOK_S)
+    RequestLog(Settings(log_format=log_format), out.put).note(exchange, "POST", TOOK_S)
     (text,) = out.texts
     return text
 
@@ -74,7 +76,7 @@ def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) 
 def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
     out = Out()
 
-    RequestLog(Settings(log_level=level), out.put).note(EXCHANGE, TOOK_S)
+    RequestLog(Settings(log_level=level), out.put).note(EXCHANGE, "POST", TOOK_S)
 
     assert len(out.texts) == num_lines
 
@@ -114,10 +116,15 @@ def test_what_waits_to_be_logged_holds_neither_the_answer_nor_the_connection_of_
     assert not any(isinstance(part, Exchange) for part in lines[0].args)
 
 
-def test_questions_about_requests_are_no_lines_of_this_log() -> None:
-    client, texts = app_with_lines(FakeCorrector(), Settings())
+@pytest.mark.parametrize(("level", "num_lines"), [("info", 1), ("debug", 2)])
+def test_questions_are_lines_for_those_who_debug_and_refusals_for_all(level: str, num_lines: int) -> None:
+    client, texts = app_with_lines(FakeCorrector(), Settings(log_level=level, log_format="json"))
 
-    client.get("/healthz")
+    client.get("/v2/languages")
     client.get("/requests/abc")
 
-    assert texts == []
+    documents = [json.loads(text) for text in texts]
+    assert len(documents) == num_lines
+    assert {name: documents[-1][name] for name in ("level", "method", "status", "outcome")} == {
+        "level": "info", "method": "GET", "status": 404, "outcome": "not-found",
+    }  # fmt: skip

@@ -18,7 +18,7 @@ _EVERY_S = 0.005  # of CPU time; the kernel rounds it up to its tick
 _FOLDER = os.environ.get("PROFILE_FOLDER")
 _COUNTING = (  # what PROFILE_WITHOUT_METRICS=1 switches off; a name that is gone is an error
     (("scheduler.observations",), "Observations", ("note_iteration", "note_held")),
-    (("api.telemetry.recorder", "api.tallies"), "Tallies", ("note_response", "note_answer")),
+    (("api.telemetry.recorder",), "RequestRecorder", ("finish", "finish_stream")),
 )
 
 
