@@ -21,11 +21,12 @@ class FakeTokenizer:
 
     def encode(self, sentence: str) -> Prompt:
         pieces = split_pieces(sentence)
-        words = tuple(piece for piece in pieces if piece.word_number is not None)
+        words = [piece for piece in pieces if piece.word_number is not None]
         if len(words) > MAX_WORDS:
             raise SentenceTooLong(len(words))
         numbers = [0 if piece.word_number is None else piece.word_number + 1 for piece in pieces]
-        return Prompt((*(self._id(piece.text) for piece in pieces), SEP_ID), (*numbers, 0), words)
+        texts, starts = tuple([word.text for word in words]), tuple([word.start for word in words])
+        return Prompt((*(self._id(piece.text) for piece in pieces), SEP_ID), (*numbers, 0), texts, starts)
 
     def encode_output(self, edits: Sequence[ScriptEdit]) -> list[int]:
         ids: list[int] = []

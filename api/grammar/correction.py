@@ -22,7 +22,7 @@ from api.grammar.language import (
 )
 from api.grammar.reading import Reading
 from api.grammar.reasons import Reason
-from api.grammar.words import Piece
+from api.grammar.tokenizer import Prompt
 
 _LONG_LINK = 80  # characters; as many random ones would take some 90 of the 128 tokens of a sentence
 _LINK_IS_SKIPPED = "The sentence is read with one word in the place of this link, address or long word."
@@ -85,7 +85,9 @@ class Part:
     language: Language
     edits: Sequence[Edit]
     notes: Sequence[Note]
-    counts: tuple[int, int, int]  # edits dropped, those of them that were malformed, tokens
+    num_dropped: int  # edits that made no sense
+    num_malformed: int  # of those dropped: by the parser
+    num_tokens: int
 
 
 _Steps = Callable[[Sequence[Note]], Iterable[Note]]
@@ -114,14 +116,13 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     if (are_noted or is_doubtful) and said != [NOT_ENGLISH]:
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
-    num_dropped, num_malformed, num_tokens = map(sum, zip((0, 0, 0), *[part.counts for part in parts], strict=True))
     return Correction(
         _applied(reading.sent, edits),
         edits,
         " ".join(said),
-        num_dropped,
-        num_malformed,
-        num_tokens,
+        sum([part.num_dropped for part in parts]),
+        sum([part.num_malformed for part in parts]),
+        sum([part.num_tokens for part in parts]),
         language,
         tuple(notes),
     )
@@ -138,7 +139,7 @@ def _doubtful(
     unread = [(note.start, reading.text[note.start : note.end]) for note in in_steps(skipped)]
     doubtful = [(part.start, part.sentence) for part in foreign]
     doubtful += [(start, text) for start, text in unread if not seems_english(text)]
-    are_noted = any(part.counts[0] for part in foreign) or are_foreign([text for _, text in doubtful])
+    are_noted = any(part.num_dropped for part in foreign) or are_foreign([text for _, text in doubtful])
     return doubtful, are_noted
 
 
@@ -157,12 +158,11 @@ def left_out(edit: Edit, min_confidence: float) -> Note:
     return Note(NoteCode.LEFT_OUT, edit.start, edit.end, detail)
 
 
-def notes_on_links(words: Sequence[Piece]) -> tuple[Note, ...]:
+def notes_on_links(prompt: Prompt) -> tuple[Note, ...]:
     """Return notes on long links. A name takes the place of others without a note."""
-    if not words or words[-1].end <= _LONG_LINK:
-        return ()
-    long = [word for word in words if word.is_link and word.end - word.start > _LONG_LINK]
-    return tuple([Note(NoteCode.LINK_SKIPPED, word.start, word.end, _LINK_IS_SKIPPED) for word in long])
+    places = [(prompt.starts[number], len(prompt.words[number])) for number in prompt.links]
+    long = [(start, start + length) for start, length in places if length > _LONG_LINK]
+    return tuple([Note(NoteCode.LINK_SKIPPED, *place, _LINK_IS_SKIPPED) for place in long])
 
 
 def _moved(note: Note, by: int) -> Note:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, chain
-from operator import itemgetter
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,8 +32,7 @@ _LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is 
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
 # At the start these are as often words of another language: "Was kostet das Brot?", "We gaan naar huis".
 _SHARED = frozenset("was will me we of so".split())
-_ENGLISH_WEIGHT, _SHARED_WEIGHT = -1.0, -0.5
-_FIRST = itemgetter(0)
+_ENGLISH_WEIGHT = -1.0
 _OF_NAMES = frozenset("al bin da de del den der des di do dos du la las le los van von y".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
@@ -100,32 +99,39 @@ def _doubt(text: str) -> float:
 
 def _clues(text: str) -> tuple[float, float]:
     """Return how much speaks for English, and how much against it."""
-    weighed = [*map(_weighed, read(text[:_MOST_CHARACTERS]).text.split())]
-    weights = [*chain.from_iterable(map(_FIRST, weighed))]
-    num_shared = weights.count(_SHARED_WEIGHT)
-    for_english = float(weights.count(_ENGLISH_WEIGHT) + num_shared)
-    if num_shared and weights[0] == _SHARED_WEIGHT:
+    chunks = read(text[:_MOST_CHARACTERS]).text.split()
+    against = 0.0
+    for_english = sum(map(_num_english, chunks))  # one call for most texts: 2 us less than lists of all their words
+    if for_english == inf:
+        words = [*chain.from_iterable(map(_words, chunks))]
+        weights = [*map(_weight, words)]
+        for_english = sum([weight == _ENGLISH_WEIGHT for weight in weights])
+        foreign = [at for at, weight in enumerate(weights) if weight > 0.0]
+        against = sum([0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weights[at] for at in foreign])
+    if for_english and next(filter(None, map(_words, chunks)))[0].lower() in _SHARED:
         for_english -= 0.5
-    if max(weights, default=0.0) <= 0.0:
-        return for_english, 0.0
-    words = [word for _, words in weighed for word in words]
-    foreign = [at for at, weight in enumerate(weights) if weight > 0.0]
-    return for_english, sum([0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weights[at] for at in foreign])
+    return for_english, against
 
 
 @memo
-def _weighed(chunk: str) -> tuple[Sequence[float], Sequence[str]]:
-    """Return the weights of the words between two blanks, and these words."""
-    words = _WORD.findall(without_links(chunk).replace("\u2019", "'"))
-    return [_weight(word) for word in words], words
+def _num_english(chunk: str) -> float:
+    """Return how many English words stand between two blanks; infinity where one of another language does."""
+    weights = [*map(_weight, _words(chunk))]
+    return inf if max(weights, default=0.0) > 0.0 else weights.count(_ENGLISH_WEIGHT)
 
 
+@memo
+def _words(chunk: str) -> Sequence[str]:
+    return _WORD.findall(without_links(chunk).replace("\u2019", "'"))
+
+
+@memo
 def _weight(word: str) -> float:
-    """Return how much a word speaks against English; one of two numbers below 0 where it speaks for it."""
+    """Return how much a word speaks against English; below 0 where it speaks for it."""
     english, foreign = _frequent_words()
     small = word.lower()
     if small in english:
-        return _SHARED_WEIGHT if small in _SHARED else _ENGLISH_WEIGHT
+        return _ENGLISH_WEIGHT
     if small in foreign or not word.isascii() and small == word:
         return 1.0
     return 0.5 if not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word) else 0.0

@@ -7,36 +7,21 @@ Concluding never raises: an edit without sense is dropped and counted. Outside o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
-from api.grammar.edit_script import EOS_ID, ScriptEdit, parse_script
-from api.grammar.explain.fact_finder import FactFinder
-from api.grammar.explain.templates import explain
-from api.grammar.guard import Guard
+from api.grammar.drafts import Draft, TextDraft
+from api.grammar.edit_script import EOS_ID, parse_script
+from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
-from api.grammar.proposals import (
-    Proposal,
-    brings_do,
-    contradict,
-    joined,
-    lacks_its_auxiliary,
-    may_move,
-    mends_the_verb,
-    previous_word,
-    proposal_of,
-)
 from api.grammar.reading import Reading, read
-from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences, go_on
-from api.grammar.surface import in_small_letters, match_case
-from api.grammar.surroundings.vetoes import speak_against
+from api.grammar.surface import in_small_letters
 from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
-from api.grammar.words import count_words, split_pieces
+from api.grammar.words import count_words
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import ID_MASK, MAX_OUTPUT_TOKENS, MAX_SENTENCES, MAX_WORDS
 
@@ -49,26 +34,6 @@ _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_T
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class Draft:
-    """Holds a sentence and its prompt while the model works on it."""
-
-    sentence: str
-    prompt: Prompt
-    start: int  # in the reading of the text, in code points
-    min_confidence: float  # edits below it are left out
-    notes: tuple[Note, ...] = ()
-
-
-@dataclass(slots=True)
-class TextDraft:
-    """Holds a text while the model works on its sentences, each a sequence of its own."""
-
-    reading: Reading
-    sentences: tuple[Draft, ...]
-    skipped: tuple[Note, ...]  # of sentences that are too long; with places in the reading
-
-
 class TextPipeline:
     """Prepares texts and concludes outputs for all requests of a process. Long texts call `pause` now and then."""
 
@@ -77,8 +42,7 @@ class TextPipeline:
         self.pause = pause
         self._tokenizer = tokenizer
         self._words = words
-        self._guard = Guard(words)
-        self._facts = FactFinder(words)
+        self._edits = EditMaker(words)
 
     @classmethod
     def load(cls, pause: Callable[[], None] = go_on) -> TextPipeline:
@@ -134,15 +98,16 @@ class TextPipeline:
         if len(sentence) > _LONG:
             self.pause()
         prompt = self._encode(sentence)
-        return Draft(sentence, prompt, start, min_confidence, notes_on_links(prompt.words))
+        return Draft(sentence, prompt, start, min_confidence, notes_on_links(prompt))
 
     def _encode(self, sentence: str) -> Prompt:
         """Encode a sentence. The model reads some capitals as small letters; the words keep their capitals."""
         small = in_small_letters(sentence, self._words)
         if small == sentence or count_words(sentence) < 2:
             return self._tokenizer.encode(sentence)
-        words = (piece for piece in split_pieces(sentence) if piece.word_number is not None)
-        return replace(self._tokenizer.encode(small), words=tuple(words))
+        prompt = self._tokenizer.encode(small)
+        words = [sentence[at : at + len(word)] for at, word in zip(prompt.starts, prompt.words, strict=True)]
+        return replace(prompt, words=tuple(words))
 
     def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
         """Apply the outputs of the model, one for each sentence in order, to the text."""
@@ -157,17 +122,21 @@ class TextPipeline:
         """Return the answer for a sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
         language = language_of(draft.sentence)
-        found = self._found(draft, _proposals(draft, script.edits), language.is_english)
-        edits = possible = [edit for _, edit in found if edit is not None]
         notes = [*draft.notes]
+        edits: Sequence[Edit] = ()
+        num_senseless = 0
+        if script.edits:
+            proposals = proposals_of(draft, script.edits)
+            edits, num_senseless = self._edits.make(draft, proposals, len(proposals), language.is_english)
         if least := draft.min_confidence:
-            edits = [edit for edit in possible if edit.confidence >= least]
-            notes += [left_out(edit, least) for edit in possible if edit.confidence < least]
+            notes += [left_out(edit, least) for edit in edits if edit.confidence < least]
+            edits = [edit for edit in edits if edit.confidence >= least]
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
-        num_senseless = len(found) - len(possible)
-        counts = script.num_dropped + num_senseless, script.num_dropped, len(output_ids)
-        return Part(draft.start, draft.sentence, language, edits, notes, counts)
+        num_dropped = script.num_dropped + num_senseless
+        return Part(
+            draft.start, draft.sentence, language, edits, notes, num_dropped, script.num_dropped, len(output_ids)
+        )
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.
@@ -175,116 +144,10 @@ class TextPipeline:
         The last edit may turn out to be half of a move, and an edit that is alone may get the second one it needs.
         """
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        proposals = _proposals(draft, script.edits)
+        proposals = proposals_of(draft, script.edits)
         last = len(proposals) - 1
-        num_certain = next((rank for rank in range(last) if self._is_alone(proposals, rank)), last)
+        num_certain = next((rank for rank in range(last) if self._edits.is_alone(proposals, rank)), last)
         if num_certain < 1:
             return ()
-        is_english = seems_english(draft.sentence)
-        found = [edit for last_rank, edit in self._found(draft, proposals, is_english) if last_rank < num_certain]
-        return tuple(edit for edit in found if edit is not None and edit.confidence >= draft.min_confidence)
-
-    def _found(self, draft: Draft, proposals: Sequence[Proposal], is_english: bool) -> list[tuple[int, Edit | None]]:
-        """Return the edits as they go into the sentence, with None for those that make no sense.
-
-        Two that hold only together are one edit, made whole or not at all. Each comes with the number of its last half.
-        """
-        if not proposals:
-            return []
-        moves = self._moves(draft, proposals)
-        halves = moves | {rank + 1 for rank in moves}
-        makes_sense = [
-            is_english
-            and self._makes_sense(draft, edit, is_sure=rank in halves)
-            and not self._is_alone(proposals, rank)
-            for rank, edit in enumerate(proposals)
-        ]
-        for rank, (one, other) in enumerate(pairwise(proposals)):
-            if makes_sense[rank + 1] and contradict(one, other):
-                makes_sense[rank] = False
-        # What explanations quote: the words as they are once the edits before are made.
-        texts: list[tuple[str, ...]] = [(piece.text,) for piece in draft.prompt.words]
-        found: list[tuple[int, Edit | None]] = []
-        rank = 0
-        while rank < len(proposals):
-            is_pair = rank in moves or (
-                rank + 1 < len(proposals)
-                and halves.isdisjoint((rank, rank + 1))
-                and self._hold_together(draft.sentence, proposals[rank], proposals[rank + 1])
-            )
-            parts = proposals[rank : rank + 1 + is_pair]
-            is_made = all(makes_sense[rank : rank + len(parts)]) and not (
-                lacks_its_auxiliary(parts[0], texts[: parts[0].word])
-            )
-            rank += len(parts)
-            found.append((rank - 1, self._edit(draft, parts, texts) if is_made else None))
-        return found
-
-    def _moves(self, draft: Draft, proposals: Sequence[Proposal]) -> set[int]:
-        """Return the numbers of edits that with the next move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
-        firsts: set[int] = set()
-        for rank, pair in enumerate(pairwise(proposals)):
-            # An edit is half of one move only, as three would lose a word.
-            if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(draft, *pair):
-                firsts.add(rank)
-        return firsts
-
-    def _hold_together(self, sentence: str, one: Proposal, other: Proposal) -> bool:
-        """Return whether two edits that move nothing mend one mistake, so that either alone would leave another."""
-        if self._guard.needs_the_verb(one):
-            return one.reason is other.reason and not self._guard.needs_the_verb(other)
-        return mends_the_verb(sentence, one, other) or brings_do(sentence, one, other)
-
-    def _is_move(self, draft: Draft, one: Proposal, other: Proposal) -> bool:
-        """Return whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
-        previous = previous_word(draft.sentence, draft.prompt.words, one.word)
-        edits = (one.source, one.replacement), (other.source, other.replacement)
-        return self._guard.allows_move(*edits, one.reason, previous)
-
-    def _is_alone(self, proposals: Sequence[Proposal], rank: int) -> bool:
-        """Return whether the edit needs a later one of the same reason, and there is none."""
-        edit = proposals[rank]
-        return self._guard.needs_the_verb(edit) and all(
-            other.reason is not edit.reason for other in proposals[rank + 1 :]
-        )
-
-    def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
-        """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
-        previous = previous_word(draft.sentence, draft.prompt.words, edit.word)
-        if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
-            return False
-        if speak_against(draft.sentence, edit, self._words):
-            return False
-        return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
-
-    def _edit(self, draft: Draft, parts: Sequence[Proposal], texts: list[tuple[str, ...]]) -> Edit | None:
-        """Return one proposal, or two as one, as they go into the sentence, or None where nothing changes."""
-        first, last = parts[0], parts[-1]
-        about = first if first is last else joined(draft.prompt.words, first, last)
-        original = draft.sentence[about.start : about.end]
-        news = [self._cased(draft, part) for part in parts]
-        text = draft.sentence[first.end : last.start].join(map(_written, parts, news))
-        if text == original:
-            return None
-        new = news[0] if about is first else self._cased(draft, about)
-        facts = self._facts.find(draft.sentence, draft.prompt.words, texts, about, new)
-        explanation = explain(facts)
-        for part, words in zip(parts, news, strict=True) if about.confidence >= draft.min_confidence else ():
-            texts[part.word : part.word + len(part.source)] = [words, *[()] * (len(part.source) - 1)]
-        is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
-        verb = "" if is_move else facts.lemma
-        return Edit(about.start, about.end, original, text, about.reason, explanation, about.confidence, verb)
-
-    def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
-        """Return the replacement with the capitals and apostrophes of the sentence."""
-        is_upper = draft.sentence.isupper() and len(draft.prompt.words) > 1
-        has_curly = "\u2019" in draft.sentence
-        return match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
-
-
-def _proposals(draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
-    return [proposal_of(draft.sentence, draft.prompt.words, edit) for edit in edits]
-
-
-def _written(part: Proposal, new: Sequence[str]) -> str:
-    return ((part.gap or " ") if len(new) == len(part.source) else " ").join(new)
+        edits, _ = self._edits.make(draft, proposals, num_certain, seems_english(draft.sentence))
+        return tuple([edit for edit in edits if edit.confidence >= draft.min_confidence])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from api.grammar import word_sets
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Prompt
 from api.grammar.verb_words import parts_of
-from api.grammar.words import Piece
 
 _MARK = re.compile(r"[^\w\s'\u2019-]")
 _LONGEST_MOVE = 10  # words
@@ -39,18 +39,18 @@ class Proposal:
     confidence: float
 
 
-def proposal_of(sentence: str, words: Sequence[Piece], edit: ScriptEdit) -> Proposal:
+def proposal_of(sentence: str, prompt: Prompt, edit: ScriptEdit) -> Proposal:
     """Find the words of the edit in the sentence."""
-    pieces = words[edit.word : edit.word + edit.num_words]
-    source, new = tuple([piece.text for piece in pieces]), tuple(edit.replacement.split())
-    gap = _gap(sentence, *pieces) if len(pieces) > 1 else " "
-    return Proposal(edit.word, source, new, edit.reason, pieces[0].start, pieces[-1].end, gap, edit.confidence)
+    first, last = edit.word, edit.word + edit.num_words - 1
+    source, new = prompt.words[first : last + 1], tuple(edit.replacement.split())
+    start, end = prompt.starts[first], prompt.starts[last] + len(source[-1])
+    gap = " " if first == last else _gap(sentence, prompt, last)
+    return Proposal(first, source, new, edit.reason, start, end, gap, edit.confidence)
 
 
-def previous_word(sentence: str, words: Sequence[Piece], number: int) -> str | None:
+def previous_word(sentence: str, prompt: Prompt, number: int) -> str | None:
     """Return the word right before if only white space separates them: in "A: Does you" it does not."""
-    previous = words[number - 1] if number else None
-    return None if previous is None or _gap(sentence, previous, words[number]) is None else previous.text
+    return prompt.words[number - 1] if number and _gap(sentence, prompt, number) is not None else None
 
 
 def may_move(sentence: str, one: Proposal, other: Proposal) -> bool:
@@ -102,10 +102,10 @@ def contradict(one: Proposal, other: Proposal) -> bool:
     return is_next and is_bare and other.reason in _PARTICIPLES
 
 
-def lacks_its_auxiliary(edit: Proposal, texts: Iterable[Sequence[str]]) -> bool:
+def lacks_its_auxiliary(edit: Proposal, before: Sequence[str]) -> bool:
     """Return whether the auxiliary that the reason names is missing: the edit that would bring it was refused."""
     needed = _AFTER.get(edit.reason)
-    return needed is not None and not any(_has(words, needed) for words in (*texts, edit.replacement[:-1]))
+    return needed is not None and not _has((*before, *edit.replacement[:-1]), needed)
 
 
 def _has_auxiliary(edit: Proposal) -> bool:
@@ -116,16 +116,16 @@ def _has(words: Sequence[str], parts: frozenset[str]) -> bool:
     return any(part in parts for word in words for part in parts_of(word))
 
 
-def joined(words: Sequence[Piece], one: Proposal, other: Proposal) -> Proposal:
+def joined(words: tuple[str, ...], one: Proposal, other: Proposal) -> Proposal:
     """Return both as one, with the words between them."""
-    between = tuple([piece.text for piece in words[one.word + len(one.source) : other.word]])
+    between = words[one.word + len(one.source) : other.word]
     source = one.source + between + other.source
     replacement = one.replacement + between + other.replacement
     confidence = min(one.confidence, other.confidence)
     return Proposal(one.word, source, replacement, one.reason, one.start, other.end, " ", confidence)
 
 
-def _gap(sentence: str, one: Piece, other: Piece) -> str | None:
-    """Return the white space between two words, None where a mark stands there."""
-    gap = sentence[one.end : other.start]
+def _gap(sentence: str, prompt: Prompt, number: int) -> str | None:
+    """Return the white space in front of a word but the first, None where a mark stands there."""
+    gap = sentence[prompt.starts[number - 1] + len(prompt.words[number - 1]) : prompt.starts[number]]
     return gap if gap.isspace() else None

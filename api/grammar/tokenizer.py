@@ -42,11 +42,13 @@ _NO_PIECE = re.compile(r"[\s_]+")
 
 @dataclass(slots=True)
 class Prompt:
-    """Holds a sentence as the model reads it. `<sep>` ends both lists."""
+    """Holds a sentence as the model reads it, and its words. `<sep>` ends the first two lists."""
 
     token_ids: tuple[int, ...]
     word_numbers: tuple[int, ...]  # word number + 1 for tokens of words, 0 for punctuation and <sep>
-    words: tuple[Piece, ...]  # index = word number
+    words: tuple[str, ...]  # as written
+    starts: tuple[int, ...]  # where each word begins in the sentence
+    links: tuple[int, ...] = ()  # numbers of the words in whose place the model reads a name
 
 
 class PromptTokenizer(TokenDecoder, Protocol):
@@ -57,8 +59,9 @@ class PromptTokenizer(TokenDecoder, Protocol):
     def encode(self, sentence: str) -> Prompt: ...
 
 
-# What stands between two blanks: ids, for each id the number of its word (0 for a mark), and the place of each word.
-_Chunk = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str, bool], ...]]
+# What stands between two blanks: ids, for each id the number of its word (0 for a mark), the words, their places, and
+# the numbers of those that are links.
+_Chunk = tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]]
 
 
 class Tokenizer:
@@ -86,23 +89,29 @@ class Tokenizer:
             raise SentenceTooLong(count_words(sentence))
         token_ids: list[int] = []
         word_numbers: list[int] = []
-        words: list[Piece] = []
+        words: list[str] = []
+        starts: list[int] = []
+        links: list[int] = []
         at = num_words = 0
         for chunk in sentence.split(" "):
             if chunk:  # there may be thousands without
-                ids, numbers, pieces = self._chunk(chunk)
+                ids, numbers, texts, places, of_links = self._chunk(chunk)
                 token_ids += ids
                 for number in numbers:
                     word_numbers.append(number and number + num_words)
-                for start, end, text, is_link in pieces:
-                    words.append(Piece(at + start, at + end, text, num_words, is_link))
-                    num_words += 1
-                if num_words > MAX_WORDS:
-                    raise SentenceTooLong(count_words(sentence))
+                if texts:
+                    words += texts
+                    for place in places:
+                        starts.append(at + place)
+                    for number in of_links:
+                        links.append(num_words + number)
+                    num_words = len(words)
+                    if num_words > MAX_WORDS:
+                        raise SentenceTooLong(count_words(sentence))
             at += len(chunk) + 1
         if len(token_ids) + 1 > MAX_PROMPT_TOKENS:
             raise SentenceTooLong(num_words, len(token_ids) + 1)
-        return Prompt((*token_ids, SEP_ID), (*word_numbers, 0), tuple(words))
+        return Prompt((*token_ids, SEP_ID), (*word_numbers, 0), tuple(words), tuple(starts), tuple(links))
 
     def encode_piece(self, text: str) -> tuple[int, ...]:
         """Return the ids of one word or mark. `text` includes the leading space where there is one."""
@@ -132,17 +141,19 @@ class Tokenizer:
     def _encode_chunk(self, chunk: str) -> _Chunk:
         token_ids: list[int] = []
         numbers: list[int] = []
-        words: list[tuple[int, int, str, bool]] = []
+        words: list[Piece] = []
         for piece in split_pieces(chunk):
             if piece.word_number is not None:
-                words.append((piece.start, piece.end, piece.text, piece.is_link))
+                words.append(piece)
             follows_space = piece.start == 0 or chunk[piece.start - 1].isspace()
             text = piece.text[0] if piece.word_number is None else piece.text  # the first mark of a line of them
             text = _NAME if piece.is_link else text
             ids = self.encode_piece(" " + text if follows_space else text)
             token_ids += ids
             numbers += [0 if piece.word_number is None else len(words)] * len(ids)
-        return tuple(token_ids), tuple(numbers), tuple(words)
+        texts, places = tuple([word.text for word in words]), tuple([word.start for word in words])
+        links = tuple([number for number, word in enumerate(words) if word.is_link])
+        return tuple(token_ids), tuple(numbers), texts, places, links
 
     def _encode_piece(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)

@@ -16,7 +16,8 @@ from typing import Any
 
 from flask import Response, g, request
 
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
+from api.grammar.drafts import TextDraft
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
 from api.http import request_input

@@ -10,7 +10,8 @@ from itertools import count, islice
 from typing import Any, TypeVar
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextDraft
+from api.grammar.drafts import TextDraft
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.service import problems
 from api.service.body import CorrectionBody, RequestOptions, check_sentence, validated
 from api.service.corrector import Corrector, options_of, text_of

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import TextDraft, TextPipeline
+from api.grammar.drafts import TextDraft
+from api.grammar.pipeline import TextPipeline
 from api.service import problems
 from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange

@@ -13,7 +13,8 @@ from itertools import chain
 from math import inf
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
-from api.grammar.pipeline import TextDraft, TextPipeline
+from api.grammar.drafts import TextDraft
+from api.grammar.pipeline import TextPipeline
 from api.http.lines import as_line
 from api.http.replies import correction_text, edit_text, internal_error
 from api.service import problems

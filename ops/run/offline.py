@@ -23,7 +23,8 @@ from typing import Any, Protocol
 import click
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import Draft, TextDraft, TextPipeline
+from api.grammar.drafts import Draft, TextDraft
+from api.grammar.pipeline import TextPipeline
 from api.http.lines import as_line
 from api.http.replies import answer_text
 from api.service.body import check_sentence

@@ -14,7 +14,10 @@ from ops.training.model.golden import CONFIG, PATH, golden_arrays, random_twin
 from ops.training.model.muon import Muon, orthogonalize
 from ops.training.model.twin import Twin
 
-PROMPTS = (Prompt((70, 5, 9, 2), (1, 2, 3, 0), ()), Prompt((11, 12, 70, 80, 90, 13, 2), (1, 2, 2, 3, 4, 5, 0), ()))
+PROMPTS = (
+    Prompt((70, 5, 9, 2), (1, 2, 3, 0), (), ()),
+    Prompt((11, 12, 70, 80, 90, 13, 2), (1, 2, 2, 3, 4, 5, 0), (), ()),
+)
 
 
 @pytest.fixture

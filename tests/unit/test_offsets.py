@@ -6,9 +6,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.grammar.correction import Correction
+from api.grammar.drafts import TextDraft
 from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.language import seems_english
-from api.grammar.pipeline import TextDraft, TextPipeline
+from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from tests.fake_tokenizer import FakeTokenizer
@@ -51,7 +52,7 @@ def mend(text: str) -> tuple[TextDraft, Correction]:
     outputs = []
     for sentence in draft.sentences:
         words = enumerate(sentence.prompt.words)
-        found = [(number, MENDED.get(piece.text)) for number, piece in words]
+        found = [(number, MENDED.get(word)) for number, word in words]
         reasons = {new: Reason.SVA_SG if new and new.startswith("does") else Reason.PAST_IRREG for _, new in found}
         edits = [ScriptEdit(number, 1, new.replace("\u2019", "'"), reasons[new]) for number, new in found if new]
         outputs.append(TOKENIZER.encode_output(edits) if edits else [EOS_ID])
@@ -82,8 +83,8 @@ def test_edits_come_in_order_and_none_is_lost(text: str) -> None:
     draft, correction = mend(text)
     assume(all(seems_english(sentence.sentence) for sentence in draft.sentences))  # in others no edit is made
 
-    pieces = [piece.text for sentence in draft.sentences for piece in sentence.prompt.words]
-    assert [edit.original for edit in correction.edits] == [piece for piece in pieces if MENDED.get(piece)]
+    words = [word for sentence in draft.sentences for word in sentence.prompt.words]
+    assert [edit.original for edit in correction.edits] == [word for word in words if MENDED.get(word)]
     assert all(one.end <= other.start for one, other in zip(correction.edits, correction.edits[1:], strict=False))
 
 

@@ -198,7 +198,7 @@ def test_a_sentence_all_in_capitals_is_read_in_small_letters_and_answered_in_cap
     draft = PIPELINE.prepare(shouted)
 
     assert draft.prompt.token_ids == PIPELINE.prepare(shouted.lower()).prompt.token_ids
-    assert [piece.text for piece in draft.prompt.words] == shouted.split()
+    assert list(draft.prompt.words) == shouted.split()
     assert conclude(shouted, WENT).corrected == "HE WENT TO SCHOOL"
     assert PIPELINE.prepare("OK").prompt.token_ids != PIPELINE.prepare("ok").prompt.token_ids, "one word may be a name"
 
@@ -218,7 +218,7 @@ def test_a_verb_in_capitals_is_read_in_small_letters_and_an_abbreviation_as_it_i
     draft = PIPELINE.prepare(shouted)
 
     assert draft.prompt.token_ids == PIPELINE.prepare(read_as).prompt.token_ids
-    assert [piece.text for piece in draft.prompt.words] == shouted.split()
+    assert list(draft.prompt.words) == shouted.split()
 
 
 def test_a_verb_in_capitals_is_mended_in_capitals() -> None:

@@ -33,7 +33,7 @@ def mend(text: str) -> Correction:
     draft = PIPELINE.prepare_text(text)
     outputs = []
     for sentence in draft.sentences:
-        found = [(number, MENDED.get(piece.text)) for number, piece in enumerate(sentence.prompt.words)]
+        found = [(number, MENDED.get(word)) for number, word in enumerate(sentence.prompt.words)]
         edits = [ScriptEdit(number, 1, *mended) for number, mended in found if mended]
         outputs.append(TOKENIZER.encode_output(edits) if edits else [EOS_ID])
     return PIPELINE.conclude_text(draft, outputs)
@@ -108,7 +108,7 @@ def test_a_link_or_an_address_or_a_token_is_one_word_to_the_model(form: str, lin
     (named,) = PIPELINE.prepare_text(form.format("London")).sentences
 
     assert sentence.prompt.token_ids == named.prompt.token_ids
-    assert link in [word.text for word in sentence.prompt.words]
+    assert link in sentence.prompt.words
     assert [note.code for note in sentence.notes] == [NoteCode.LINK_SKIPPED] * (len(link) > 80)
 
 
@@ -119,7 +119,7 @@ def test_a_link_or_an_address_or_a_token_is_one_word_to_the_model(form: str, lin
 def test_what_is_no_link_is_read_as_it_stands(text: str) -> None:
     (sentence,) = PIPELINE.prepare_text(text).sentences
 
-    assert not any(word.is_link for word in sentence.prompt.words)
+    assert not sentence.prompt.links
 
 
 def test_a_link_too_long_for_a_sentence_is_named_where_it_stands() -> None:

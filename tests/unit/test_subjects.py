@@ -19,7 +19,7 @@ def explain_marked(sentence: str, reason: str) -> str:
     before, pair, after = sentence.split("*")
     old, new = pair.split("/")
     draft = PIPELINE.prepare(before + old + after)
-    word = next(number for number, piece in enumerate(draft.prompt.words) if piece.start == len(before))
+    word = draft.prompt.starts.index(len(before))
     edit = ScriptEdit(word, 1, new.lower(), Reason[reason])
     return PIPELINE.conclude(draft, TOKENIZER.encode_output([edit])).explanation
 

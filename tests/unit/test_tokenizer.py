@@ -43,7 +43,7 @@ def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer
         " He", " go", "ed", ",", " to", " school", "<sep>",
     ]  # fmt: skip
     assert prompt.word_numbers == (1, 2, 2, 0, 3, 4, 0)
-    assert [word.text for word in prompt.words] == ["He", "goed", "to", "school"]
+    assert list(prompt.words) == ["He", "goed", "to", "school"]
     assert prompt.token_ids[-1] == SEP_ID
 
 
@@ -132,7 +132,7 @@ def test_a_line_drawn_with_marks_takes_one_token(tokenizer, line):
 
     assert beside.token_ids[-len(alone.token_ids) :] == alone.token_ids
     assert len(beside.token_ids) <= len(alone.token_ids) + 4  # bytes of an emoji are tokens, too
-    assert [word.text for word in beside.words] == ["He", "goed", "home"]
+    assert list(beside.words) == ["He", "goed", "home"]
 
 
 def test_an_output_ends_in_the_end_token_and_may_be_nothing_else(tokenizer):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from api.grammar import word_sets
 from api.grammar.explain.subjects import Subject
@@ -41,22 +40,11 @@ class EditFacts(WordFacts):
     """Adds to the words of an edit the sentence around them."""
 
     reason: Reason
-    texts: Sequence[Sequence[str]]  # what earlier edits made of each word of the sentence
-    first: int  # the number of the first word of the edit
-    last: int  # and that of the word behind it
+    before: Sequence[str]  # all words before the edit as the user wrote them, or as earlier edits made them
+    after: Sequence[str]  # all words behind the edit
     sentence: str
     expression_before: str | None = None  # 'avoid', 'gave up', 'asked me', 'worth'; only for _WITH_EXPRESSION
     subject: Subject | None = None  # only for _AGREEMENT, and only where it is certain
-
-    @property
-    def before(self) -> tuple[str, ...]:
-        """Return all words before the edit, as the user wrote them. Few templates ask for them."""
-        return tuple(chain.from_iterable(self.texts[: self.first]))
-
-    @property
-    def after(self) -> tuple[str, ...]:
-        """Return all words behind the edit."""
-        return tuple(chain.from_iterable(self.texts[self.last :]))
 
     @property
     def not_old_with_ing(self) -> str:

@@ -13,9 +13,9 @@ from api.grammar.explain.subjects import UNCLEAR, Kind, Subject, SubjectFinder, 
 from api.grammar.memo import memo
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Prompt
 from api.grammar.verb_words import NEGATIONS, VerbWords, parts_of, plain
 from api.grammar.verbs import VerbForms
-from api.grammar.words import Piece
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
 _WITH_EXPRESSION = frozenset([Reason.TO_INF, Reason.ING_VERB])
@@ -43,22 +43,22 @@ class FactFinder:
     def find(
         self,
         sentence: str,
-        words: Sequence[Piece],
-        texts: Sequence[Sequence[str]],
+        prompt: Prompt,
+        written: Sequence[str],
         edit: Proposal,
         new: tuple[str, ...],
     ) -> EditFacts:
-        """Find the facts. `texts` are what earlier edits made of each of the `words`, `new` is what this one writes."""
+        """Find the facts. `written` are the words before, as earlier edits made them, `new` is what this one writes."""
         known = self._word_facts((edit.source, new))
         first, last = edit.word + known.num_same, edit.word + len(edit.source)
         facts = EditFacts(
             known.num_same, known.old, known.new, known.head, known.verb, known.capitals, known.not_old,
-            edit.reason, texts, first, last, sentence,
+            edit.reason, [*written, *prompt.words[edit.word : first]], prompt.words[last:], sentence,
         )  # fmt: skip
         if edit.reason in _WITH_EXPRESSION:
             facts.expression_before = self._expression_at_the_end(list(map(plain, facts.before)))
         elif edit.reason in _AGREEMENT:
-            subject = self._subject(facts, _cut_at_marks(sentence, words, first, last))
+            subject = self._subject(facts, _cut_at_marks(sentence, prompt, first, last))
             facts.subject = None if subject is UNCLEAR else subject
         return facts
 
@@ -136,21 +136,23 @@ def _number(facts: EditFacts) -> Number:
     return Number.SINGULAR if is_singular else Number.PLURAL
 
 
-def _cut_at_marks(sentence: str, words: Sequence[Piece], first: int, last: int) -> tuple[list[list[str]], list[str]]:
+def _cut_at_marks(sentence: str, prompt: Prompt, first: int, last: int) -> tuple[list[list[str]], list[str]]:
     """Return the words before `first`, cut at the marks between them, and those from `last` on up to the next mark."""
+    words, starts = prompt.words, prompt.starts
     before: list[list[str]] = [[]]
-    for word, following in zip(words[:first], words[1:], strict=False):
-        before[-1].append(word.text)
-        gap = sentence[word.end : following.start]
+    for number in range(first):
+        word = words[number]
+        before[-1].append(word)
+        gap = sentence[starts[number] + len(word) : starts[number + 1]]
         if gap != " ":
             _cut(before, _MARK.findall(gap))
     after: list[str] = []
-    end = words[last - 1].end
-    for word in words[last:]:
-        if sentence[end : word.start] != " " and _MARK.search(sentence, end, word.start):
+    end = starts[last - 1] + len(words[last - 1])
+    for word, start in zip(words[last:], starts[last:], strict=True):
+        if sentence[end:start] != " " and _MARK.search(sentence, end, start):
             break
-        after.append(word.text)
-        end = word.end
+        after.append(word)
+        end = start + len(word)
     return before, after
 
 
