@@ -45,25 +45,28 @@ class Histogram:
         return {f"{name}:{at}": count for at, count in enumerate(self.counts)} | {f"{name}:{SUM}": self.sum}
 
 
+DECODE_WORK = 2  # prompt tokens that cost as much as a decode step: 47 and 28 us (ops/plan/calibration.json)
+
+
 @dataclass(slots=True)
 class IterationSums:
-    """Sums over all iterations that suffice to fit their cost: seconds = a + b * prompt tokens + c * decode steps."""
+    """Sums over all iterations that suffice to fit their cost: seconds = fixed + unit * work.
+
+    The work of an iteration is 1 for each prompt token and DECODE_WORK for each decode step.
+    """
 
     n: int = 0
     t: float = 0.0  # seconds, with the exchange with the queue in them
     tt: float = 0.0
     p: int = 0  # prompt tokens read
     d: int = 0  # decode steps
-    pp: int = 0
-    pd: int = 0
-    dd: int = 0
-    pt: float = 0.0
-    dt: float = 0.0
+    work: int = 0
+    work2: int = 0  # the squares of these
+    work_t: float = 0.0  # work * seconds
     # Of the requests that came to their own end:
     requests: int = 0
     prompts: int = 0  # their prompt tokens
     outputs: int = 0  # their output tokens
-    outputs2: int = 0  # the squares of these
     reserved: int = 0  # their reserved tokens
     queue_s: float = 0.0  # and their time in the queue
 
@@ -73,17 +76,15 @@ class IterationSums:
         self.tt += t * t
         self.p += p
         self.d += d
-        self.pp += p * p
-        self.pd += p * d
-        self.dd += d * d
-        self.pt += p * t
-        self.dt += d * t
+        work = p + DECODE_WORK * d
+        self.work += work
+        self.work2 += work * work
+        self.work_t += work * t
 
     def add_request(self, request: CorrectionRequest, output_tokens: int, queue_s: float) -> None:
         self.requests += 1
         self.prompts += len(request.prompt_ids)
         self.outputs += output_tokens
-        self.outputs2 += output_tokens * output_tokens
         self.reserved += request.reserved_tokens
         self.queue_s += queue_s
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
+from scheduler.observations import DECODE_WORK
 
 WORD = 7  # any token that is not <eos>
 MAX_OUTPUT_TOKENS = 32
@@ -76,7 +77,7 @@ class Service:
     def __post_init__(self) -> None:
         self._dice = random.Random(self.seed)
         self._workers = [_Worker(ContinuousBatching(self.limits)) for _ in range(self.num_workers)]
-        names = "n t tt p d pp pd dd pt dt requests outputs outputs2 reserved prompts"
+        names = "n t tt p d work work2 work_t requests outputs reserved prompts"
         self._sums = dict.fromkeys(names.split(), 0.0)
         heapq.heappush(self._events, (self._dice.expovariate(self.most_rate), -1, "arrival"))
         heapq.heappush(self._events, (1.0, -2, "second"))
@@ -148,7 +149,8 @@ class Service:
             self._end(sequence.request, len(sequence.output_ids))
 
     def _note(self, t: float, p: int, d: int) -> None:
-        products = {"pp": p * p, "pd": p * d, "dd": d * d, "pt": p * t, "dt": d * t, "tt": t * t}
+        work = p + DECODE_WORK * d
+        products = {"tt": t * t, "work": work, "work2": work * work, "work_t": work * t}
         for name, value in ({"n": 1, "t": t, "p": p, "d": d} | products).items():
             self._sums[name] += value
 
@@ -156,7 +158,6 @@ class Service:
         for name, value in (
             ("requests", 1),
             ("outputs", num_outputs),
-            ("outputs2", num_outputs**2),
             ("reserved", request.reserved_tokens),
             ("prompts", len(request.prompt_ids)),
         ):

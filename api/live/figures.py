@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.measure import Goals, littles_residual, measure
 from scheduler.capacity.observed import Observed
-from scheduler.capacity.queueing import littles_residual
 from scheduler.capacity.rules import Situation, holding
 from scheduler.capacity.window import Window, between
 from scheduler.observations import TIME_BUCKETS_S

@@ -77,7 +77,7 @@ _CAPACITY = {
         "residual", "abs(L - lambda W) / L: more than 0.1 in a steady state means lost requests or a broken metric.",
     ),
     "predicted_wait_seconds": ("predicted_wait_s", "Queue time of a sentence that arrives now."),
-    "workers_needed": ("workers_needed", "Workers that keep the wait under the SLO."),
+    "workers_needed": ("workers_needed", "Workers that keep the utilization at 0.8."),
     "queue_bound_tokens": (
         "queue_bound_tokens",
         "Bound of the queue that keeps the worst accepted wait under the deadline, in reserved tokens.",

@@ -1,4 +1,4 @@
-"""The workers as queueing theory sees them: what a request is like, how many run at once, how many end in a second."""
+"""What the workers can do: what a request is like, what an iteration costs, how many end in a second."""
 
 from __future__ import annotations
 
@@ -6,41 +6,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.batching import BatchLimits
-from scheduler.capacity.iteration_cost import IterationCost, fit_cost
 from scheduler.capacity.observed import WorkerFacts
-from scheduler.capacity.queueing import squared_variation
+from scheduler.observations import DECODE_WORK
+
+_LEAST_SPREAD = 1e-6  # of E[work^2]: work that hardly varied tells no cost of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a request is like, on average, and what an iteration costs; all 0 where nothing is known."""
+    """A request, on average, and the cost of an iteration. All 0 where nothing is known."""
 
     prompt_tokens: float = 0.0  # P
     output_tokens: float = 0.0  # D: the iterations it takes part in, for the one that reads its prompt writes one, too
     reserved_tokens: float = 0.0
-    output_c2: float = 0.0  # squared coefficient of variation of D
-    cost: IterationCost = IterationCost()
+    fixed_s: float = 0.0  # of an iteration
+    unit_s: float = 0.0  # for each prompt token, and twice for each decode step: see DECODE_WORK
 
     @property
     def computed_tokens(self) -> float:
         return self.prompt_tokens + self.output_tokens
 
-    def iteration_s(self, running: float) -> float:
-        """Each running request reads its prompt in one iteration out of D, and decodes in the others."""
-        turns = running / max(1.0, self.output_tokens)
-        return self.cost.seconds(turns * self.prompt_tokens, turns * max(0.0, self.output_tokens - 1))
-
     def completions_per_s(self, running: float, role: str = "all") -> float:
-        """mu(n) of one worker: of n who run one in D ends with each iteration.
+        """mu(n) of one worker: each of n who run is in D iterations, reads its prompt in one and decodes in the others.
 
-        In two pools n prompts are read in one iteration, or one in D - 1 of those who decode ends with each.
+        In two pools n prompts are read in one iteration, or n requests are in D - 1 each.
         """
-        turns, iteration_s = self.output_tokens, self.iteration_s(running)
+        turns, decodes = self.output_tokens, max(0.0, self.output_tokens - 1)
+        work = self.prompt_tokens + DECODE_WORK * decodes
         if role == "prefill":
-            turns, iteration_s = 1.0, self.cost.seconds(running * self.prompt_tokens, 0)
+            turns, work = 1.0, self.prompt_tokens
         elif role == "decode":
-            turns, iteration_s = max(1.0, self.output_tokens - 1), self.cost.seconds(0, running)
-        return running / (turns * iteration_s) if self.output_tokens > 0 and iteration_s > 0 else 0.0
+            turns = max(1.0, decodes)
+            work = DECODE_WORK * turns
+        if turns <= 0:
+            return 0.0
+        iteration_s = self.fixed_s + self.unit_s * running * work / turns
+        return running / (turns * iteration_s) if iteration_s > 0 else 0.0
 
     def room(self, worker: WorkerFacts | BatchLimits) -> int:
         """k: how many such requests the worker runs at once."""
@@ -49,24 +50,35 @@ class Shape:
         room = min(worker.max_slots, worker.kv_budget_tokens / self.reserved_tokens)
         if worker.role == "all" and worker.max_prefill_rows > 0:
             # D at least, because one prompt is always read. Each of them has P + D - 1 rows in D iterations.
-            rows_of_each = (self.prompt_tokens + self.output_tokens - 1) / self.output_tokens
+            rows_of_each = (self.computed_tokens - 1) / self.output_tokens
             room = min(room, max(self.output_tokens, worker.max_prefill_rows / rows_of_each))
         return max(1, int(room))
 
 
-def shape_of(iterations: Mapping[str, float]) -> Shape:
-    """Of the requests that came to their end among these sums."""
-    requests = iterations.get("requests", 0.0)
+def shape_of(sums: Mapping[str, float]) -> Shape:
+    """The mean request and the cost of an iteration, from sums named as those of IterationSums."""
+    requests = sums.get("requests", 0.0)
     if requests < 1:
         return Shape()
-    outputs = max(1.0, iterations.get("outputs", 0.0) / requests)
+    fixed_s, unit_s = _cost(*(max(0.0, sums.get(name, 0.0)) for name in ("n", "t", "work", "work2", "work_t")))
     return Shape(
-        prompt_tokens=iterations.get("prompts", 0.0) / requests,
-        output_tokens=outputs,
-        reserved_tokens=iterations.get("reserved", 0.0) / requests,
-        output_c2=squared_variation(outputs, iterations.get("outputs2", 0.0) / requests),
-        cost=fit_cost(iterations),
+        prompt_tokens=sums.get("prompts", 0.0) / requests,
+        output_tokens=max(1.0, sums.get("outputs", 0.0) / requests),
+        reserved_tokens=sums.get("reserved", 0.0) / requests,
+        fixed_s=fixed_s,
+        unit_s=unit_s,
     )
+
+
+def _cost(n: float, t: float, work: float, work2: float, work_t: float) -> tuple[float, float]:
+    """Least squares of t = fixed + unit * work; neither is negative."""
+    if n < 1:
+        return 0.0, 0.0
+    spread = work2 - work * work / n
+    unit_s = max(0.0, (work_t - work * t / n) / spread) if spread > _LEAST_SPREAD * work2 else 0.0
+    if unit_s * work > t:
+        return 0.0, work_t / work2
+    return (t - unit_s * work) / n, unit_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +86,12 @@ class Fleet:
     """The live workers."""
 
     shape: Shape
-    rooms: tuple[int, ...]  # of each worker
-    roles: tuple[str, ...] = ()  # of each worker; none: each does all of a request
-
-    @classmethod
-    def of(cls, shape: Shape, workers: Sequence[WorkerFacts]) -> Fleet:
-        return cls(shape, tuple(map(shape.room, workers)), tuple(worker.role for worker in workers))
-
-    @property
-    def num_workers(self) -> int:
-        return len(self.rooms)
+    workers: Sequence[WorkerFacts]
 
     @property
     def room(self) -> int:
         """Requests that run at once, all workers together."""
-        return sum(self.rooms)
+        return sum(map(self.shape.room, self.workers))
 
     @property
     def requests_per_s(self) -> float:
@@ -99,20 +102,13 @@ class Fleet:
     @property
     def can_serve(self) -> bool:
         """One pool without the other serves nobody."""
-        roles = {*self.roles} or {"all"}
-        return bool(self.rooms) and ("all" in roles or len(roles) > 1)
+        roles = {worker.role for worker in self.workers}
+        return "all" in roles or len(roles) > 1
 
     def rates(self) -> dict[str, float]:
         """Return the rates with full batches, in requests/s, by role."""
         found: dict[str, float] = {}
-        for room, role in zip(self.rooms, self.roles or ("all",) * len(self.rooms), strict=True):
-            found[role] = found.get(role, 0.0) + self.shape.completions_per_s(room, role)
+        for worker in self.workers:
+            rate = self.shape.completions_per_s(self.shape.room(worker), worker.role)
+            found[worker.role] = found.get(worker.role, 0.0) + rate
         return found
-
-    def of_size(self, num_workers: int) -> Fleet:
-        """So many workers, each with the mean room of these."""
-        return Fleet(self.shape, (round(self.room / self.num_workers),) * num_workers)
-
-    def completions_per_s(self, running: float) -> float:
-        """mu_m(n) = m mu(n / m): those who run are spread evenly."""
-        return self.num_workers * self.shape.completions_per_s(running / self.num_workers)

@@ -15,7 +15,7 @@ from worker.queue.connection import script_sources
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),), num_api_replicas=1)
-CALM = Capacity(window_s=60.0, utilization=0.3, predicted_wait_s=0.01, residual=0.01)
+CALM = Capacity(utilization=0.3, predicted_wait_s=0.01, residual=0.01)
 
 
 class Clock:

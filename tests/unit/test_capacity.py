@@ -9,28 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.capacity.fleet import Fleet, Shape
-from scheduler.capacity.iteration_cost import IterationCost
-from scheduler.capacity.measure import Capacity, Goals, Load, arrivals_c2, measure, workers_needed
+from scheduler.capacity.fleet import Fleet, Shape, shape_of
+from scheduler.capacity.measure import Capacity, Goals, measure, workers_needed
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.window import last_seconds, rising
+from scheduler.observations import IterationSums
 
 GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
 WORKER = WorkerFacts("worker-1", kv_budget_tokens=4096, max_slots=256)
-SHAPE = Shape(
-    prompt_tokens=18, output_tokens=4, reserved_tokens=50, output_c2=0.8, cost=IterationCost(0.003, 5e-5, 1e-4)
-)
+SHAPE = Shape(prompt_tokens=18, output_tokens=4, reserved_tokens=50, fixed_s=0.003, unit_s=6e-5)
 SUMS = (
-    *("n", "t", "tt", "p", "d", "pp", "pd", "dd", "pt", "dt"),
-    *("requests", "outputs", "outputs2", "reserved", "prompts"),
+    *("n", "t", "tt", "p", "d", "work", "work2", "work_t"),
+    *("requests", "outputs", "reserved", "prompts"),
 )
 
 
 def a_moment(at_s: float, per_s: float = 10.0) -> Moment:
     """Of a system in which a request takes 0.2 s: four iterations of 0.05 s, alone. One in ten is refused."""
     number = int(per_s * at_s)
-    sums = {"n": 4, "t": 0.2, "tt": 0.01, "p": 18, "d": 3, "pp": 18 * 18, "pd": 0, "dd": 3, "pt": 0.9, "dt": 0.15}
-    ended = {"requests": 1, "outputs": 4, "outputs2": 16, "reserved": 50, "prompts": 18}
+    work = {"work": 18 + 3 * 2, "work2": 18 * 18 + 3 * 4, "work_t": 0.9 + 2 * 0.15}
+    sums = {"n": 4, "t": 0.2, "tt": 0.01, "p": 18, "d": 3} | work
+    ended = {"requests": 1, "outputs": 4, "reserved": 50, "prompts": 18}
     iterations = {name: value * number for name, value in (sums | ended).items()}
     return Moment(at_s, 0.2 * number, 0.2 * number, number, number, iterations, refused=number // 10)
 
@@ -43,20 +42,19 @@ def observed(last_s: int = 100, workers: tuple[WorkerFacts, ...] = (WORKER,), **
 def test_the_figures_of_a_steady_system_are_those_of_its_books() -> None:
     capacity = measure(observed(), GOALS)
 
-    assert capacity.window_s == 60.0
     assert capacity.arrival_rate_per_s == pytest.approx(10.0)
     assert capacity.number_in_system == pytest.approx(2.0)
     assert capacity.time_in_system_s == pytest.approx(0.2)
     assert capacity.residual == pytest.approx(0.0)
-    assert capacity.offered_tokens_per_s == pytest.approx(11 * 22)  # 18 prompt and 4 output tokens; refused ones, too
-    assert capacity.utilization == pytest.approx(capacity.offered_tokens_per_s / capacity.service_rate_tokens_per_s)
+    offered_tokens_per_s = 11 * 22  # 18 prompt and 4 output tokens; refused ones, too
+    assert capacity.utilization == pytest.approx(offered_tokens_per_s / capacity.service_rate_tokens_per_s)
 
 
 def test_full_batches_of_two_workers_serve_twice_as_much() -> None:
     one, two = measure(observed(), GOALS), measure(observed(workers=(WORKER, replace(WORKER, name="worker-2"))), GOALS)
 
     assert two.service_rate_tokens_per_s == pytest.approx(2 * one.service_rate_tokens_per_s)
-    assert two.queue_bound_requests == pytest.approx(2 * one.queue_bound_requests, abs=1)
+    assert two.queue_bound_tokens == pytest.approx(2 * one.queue_bound_tokens, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +68,14 @@ def test_only_as_many_run_as_the_bound_on_stalls_lets_in(rows: int, role: str, r
 
 
 def test_the_full_rate_is_that_of_as_many_as_the_budget_holds() -> None:
-    fleet = Fleet.of(SHAPE, [WORKER])
+    fleet = Fleet(SHAPE, [WORKER])
 
-    iteration_s = 0.003 + 81 / 4 * (18 * 5e-5 + 3 * 1e-4)
+    iteration_s = 0.003 + 81 / 4 * (18 + 3 * 2) * 6e-5
 
-    assert fleet.rooms == (81,)  # 4096 / 50
+    assert fleet.room == 81  # 4096 / 50
     assert fleet.requests_per_s == pytest.approx(81 / (4 * iteration_s))
-    assert Fleet.of(SHAPE, [replace(WORKER, max_slots=8)]).rooms == (8,)
-    assert Fleet.of(SHAPE, [replace(WORKER, kv_budget_tokens=0)]).rooms == (1,)
+    assert Fleet(SHAPE, [replace(WORKER, max_slots=8)]).room == 8
+    assert Fleet(SHAPE, [replace(WORKER, kv_budget_tokens=0)]).room == 1
 
 
 def test_a_backlog_is_waited_for_at_the_full_rate() -> None:
@@ -122,7 +120,6 @@ def test_what_was_before_redis_was_emptied_is_not_counted() -> None:
     later = tuple(replace(a_moment(at_s - 70.0), at_s=float(at_s)) for at_s in range(70, 101))
     capacity = measure(Observed(later[-1], earlier + later[:-1], (WORKER,)), GOALS)
 
-    assert capacity.window_s == 30.0
     assert capacity.arrival_rate_per_s == pytest.approx(10.0)
 
 
@@ -159,35 +156,33 @@ def test_a_backlog_that_has_just_drained_is_not_taken_for_lost_requests() -> Non
     assert measure(Observed(rows[-1], tuple(rows[:-1])), GOALS).residual == 0.0
 
 
-def test_evenly_spaced_arrivals_do_not_vary_and_bursts_do() -> None:
-    even = [Moment(float(at_s), accepted=10 * at_s) for at_s in range(60)]
-    rising_load = [Moment(float(at_s), accepted=at_s * at_s) for at_s in range(60)]
-    bursts = [Moment(float(at_s), accepted=40 * (at_s // 2)) for at_s in range(60)]
-
-    assert arrivals_c2(even) == 0.0
-    assert arrivals_c2(rising_load) < 0.1
-    assert arrivals_c2(bursts) > 10
-    assert arrivals_c2(even[:10]) == 1.0
-
-
 @pytest.mark.parametrize(("load", "needed"), [(0.0, 1), (0.5, 1), (0.79, 1), (0.81, 2), (1.7, 3), (40.0, 50)])
 def test_as_many_workers_are_needed_as_keep_the_utilization(load: float, needed: int) -> None:
-    fleet = Fleet.of(SHAPE, [WORKER])
+    fleet = Fleet(SHAPE, [WORKER])
 
-    assert workers_needed(Load(load * fleet.requests_per_s), fleet, GOALS) == needed
+    assert workers_needed(load * fleet.requests_per_s, fleet, GOALS) == needed
 
 
-def test_bursty_arrivals_and_a_strict_aim_need_more_workers() -> None:
-    small = Fleet.of(SHAPE, [replace(WORKER, max_slots=4)])
-    rate = 2.3 * small.requests_per_s
+@pytest.mark.parametrize(
+    ("iterations", "fixed_s", "unit_s"),
+    [
+        ([(p, 0.003 + 5e-5 * p) for p in (1, 18, 40)], 0.003, 5e-5),
+        ([(18, 0.004)] * 9, 0.004, 0.0),  # what never varied counts as fixed
+        ([(p, 0.01 - 1e-4 * p) for p in range(1, 40)], 0.008, 0.0),
+        ([(1, 0.0), (10, 0.0101), (20, 0.0199)], 0.0, 0.001),
+        ([], 0.0, 0.0),
+    ],
+)
+def test_the_cost_of_an_iteration_is_fixed_and_by_work(
+    iterations: list[tuple[int, float]], fixed_s: float, unit_s: float
+) -> None:
+    sums = IterationSums(requests=1)
+    for p, seconds in iterations:
+        sums.add_iteration(p, 0, seconds)
 
-    def needed(slo_wait_s: float, c2: float) -> int:
-        return workers_needed(Load(rate, c2), small, Goals(slo_wait_s, 30.0, 0.95))
+    found = shape_of(asdict(sums))
 
-    assert needed(0.004, 1.0) == 3  # they wait 1.8 ms, bursts 15.7
-    assert needed(0.004, 20.0) == 4
-    assert needed(0.0012, 1.0) == 5
-    assert needed(0.0, 1.0) == 19  # no number is enough: the search ends
+    assert (found.fixed_s, found.unit_s) == pytest.approx((fixed_s, unit_s), rel=0.01, abs=1e-9)
 
 
 amounts = st.one_of(st.integers(0, 50), st.integers(0, 10**9), st.floats(0, 1e9))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from scheduler.capacity.fleet import Fleet, Shape
-from scheduler.capacity.iteration_cost import IterationCost
 from scheduler.capacity.measure import Goals, measure, measure_pools
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
@@ -17,7 +16,7 @@ from worker.live import LiveLog
 from worker.pools.prefill import Offer
 
 WORKER = WorkerFacts("worker", kv_budget_tokens=4096, max_slots=256)
-SHAPE = Shape(18, 5, 50, 0.0, IterationCost(0.003, 5e-5, 1e-4))
+SHAPE = Shape(18, 5, 50, 0.003, 5e-5)
 GOALS = Goals(0.5, 30.0)
 
 
@@ -84,7 +83,7 @@ def test_a_decode_worker_shows_where_a_request_began_there() -> None:
 
 
 def fleet(**numbers: int) -> Fleet:
-    return Fleet.of(SHAPE, [replace(WORKER, role=role) for role, number in numbers.items() for _ in range(number)])
+    return Fleet(SHAPE, [replace(WORKER, role=role) for role, number in numbers.items() for _ in range(number)])
 
 
 def test_of_two_pools_the_slower_one_is_the_rate_of_both() -> None:
