@@ -27,7 +27,7 @@ def files() -> dict[str, int]:
     """Number of lines by path."""
     modules = _modules()
     names = {name for path in modules for name in _SCRIPT.findall(path.read_text())}
-    parts = {part for name in names for part in ("core", *SCRIPTS[name].split(), name)}
+    parts = {part for name in names for part in ("core", *re.findall(r"\w+", SCRIPTS[name]), name)}
     paths = [*modules, *(ROOT / "worker" / "queue" / "lua" / f"{part}.lua" for part in parts)]
     return {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sorted(paths)}
 

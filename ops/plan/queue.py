@@ -55,7 +55,7 @@ class SimulatedQueue:
             self._claims.append(worker)
 
     def _give(self, worker: SimulatedWorker) -> None:
-        """Its share of the queue, as far as it fits; as worker/queue/lua/drain.lua does."""
+        """Its share of the queue, as far as it fits; as worker/queue/lua/take.lua does."""
         tokens, number = worker.room
         number = min(number, -(-len(self._queue) // len(self._workers)))
         jobs: list[Job] = []

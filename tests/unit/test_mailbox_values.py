@@ -49,11 +49,12 @@ def test_a_payload_that_is_no_completion_is_a_wire_error(payload: bytes) -> None
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
-    parts = {part for each in SCRIPTS.values() for part in each.split()}
+    parts = {part for each in SCRIPTS.values() for part in re.findall(r"\w+", each)}
     texts = {part: (resources.files("worker.queue") / "lua" / f"{part}.lua").read_text() for part in parts}
     of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
 
     called = set(re.findall(r"\b(\w+)\(", re.sub(r"--.*", "", script_sources()[name])))
 
-    missing = {part for part in parts if part not in SCRIPTS[name].split() and called.intersection(of_part[part])}
+    own = re.findall(r"\w+", SCRIPTS[name])
+    missing = {part for part in parts if part not in own and called.intersection(of_part[part])}
     assert missing == set()

@@ -90,8 +90,8 @@ class DecodeEnd(WorkerMailbox):
         return look, script("take_over", *drain)
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
-        """The last of ten values are the bytes; RESYNC has them no more."""
-        handoffs = {row[0].decode(): row[9] for row in raw_deliveries if len(row) > 9}
+        """The last of ten values are the bytes."""
+        handoffs = {row[0].decode(): row[9] for row in raw_deliveries}
         deliveries = super()._open_deliveries([row[:9] for row in raw_deliveries])
         return tuple(self._with_handoff(one, handoffs.get(one.request.request_id, b"")) for one in deliveries)
 

@@ -26,15 +26,16 @@ from worker.queue.server import facts_of, server_fault
 if TYPE_CHECKING:
     from redis import Redis
 
-# Each script, and what stands between core.lua and it.
+# Each script, and the parts between core.lua and it. Redis creates the functions of a script whenever it runs, which
+# costs more than a command. So the parts in brackets run only where those before them have set `needs_rules`.
 SCRIPTS = {
     # asked by the API
-    "enqueue": "accept rules", "cancel": "rules", "check": "rules", "find": "rules", "status": "rules",
+    "enqueue": "accept [rules other_requests]", "cancel": "rules", "check": "rules", "find": "rules", "status": "rules",
     "observe": "rules history", "learn": "rules learners counted", "first": "rules counted",
     "learner": "rules learners", "forget": "rules learners",
     # asked by workers
-    "drain": "lease start rules delivery", "finish": "answer rules", "progress": "rules", "offer": "rules",
-    "take_over": "lease rules delivery", "resync": "rules recovery delivery", "leave": "rules recovery",
+    "drain": "lease take [rules other_jobs]", "finish": "answer [rules other_answers]", "progress": "rules",
+    "offer": "rules", "take_over": "lease rules", "resync": "rules recovery", "leave": "rules recovery",
     "reconcile": "rules recovery", "beat": "rules recovery", "register": "rules recovery history",
     # asked by both
     "report": "rules history",
@@ -107,10 +108,12 @@ def script_sources() -> Mapping[str, str]:
     """Every script with the parts that it uses in front of it, and before them the rules that both languages know."""
     rules = "".join([f"local {name} = {json.dumps(value)}\n" for name, value in _RULES.items()])
     folder = Path(__file__).with_name("lua")
-    return {
-        name: rules + "".join([(folder / f"{part}.lua").read_text() for part in ("core", *parts.split(), name)])
-        for name, parts in SCRIPTS.items()
-    }
+
+    def source(word: str) -> str:
+        text = (folder / f"{word.strip('[]')}.lua").read_text()
+        return ("if needs_rules then\n" if word[0] == "[" else "") + text + ("end\n" if word[-1] == "]" else "")
+
+    return {name: rules + "".join(map(source, ("core", *parts.split(), name))) for name, parts in SCRIPTS.items()}
 
 
 @cache

@@ -127,11 +127,8 @@ def encode_submission(wanted: Submission, limits: MailboxLimits) -> bytes:
     spent_s = monotonic() - wanted.since_s if wanted.since_s else 0.0
     if wanted.within_s is not None:
         packed["within_s"] = max(0.0, wanted.within_s - spent_s)
-        is_own, is_waited_for = wanted.is_own_deadline, wanted.manner is ReplyMode.WAIT
-        if is_own:
+        if wanted.is_own_deadline:
             packed["is_own_deadline"] = True
-        elif is_waited_for and not (wanted.may_be_known or wanted.limits or wanted.is_kept):
-            packed["is_plain"] = True
     if wanted.may_be_known:
         packed["may_be_known"] = True
     if wanted.manner is not ReplyMode.WAIT:

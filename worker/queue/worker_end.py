@@ -247,18 +247,18 @@ class WorkerMailbox:
         return tuple(deliveries)
 
     def _resync(self) -> Inbox:
-        """Take stock: what is no longer ours, what was lost on its way to us."""
+        """Compare what is held with what Redis says: requests that were given to others end here."""
         self._claims.close()  # its DRAIN belongs to an epoch that is over
         self._epoch += 1
-        disowned, deliveries = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
+        disowned = self._ask(script("resync", self.name, LEASE_S, self._epoch, *self._held))
         self._needs_resync = False
         lost = tuple(map(bytes.decode, disowned))
         for request_id in lost:
             del self._held[request_id]
         self._disowned.update(lost)
-        if lost or deliveries:
-            logger.warning("resynced: %d requests were given to others, %d came again", len(lost), len(deliveries))
-        return Inbox(self._open_deliveries(deliveries), lost)
+        if lost:
+            logger.warning("resynced: %d requests were given to others", len(lost))
+        return Inbox((), lost)
 
     def _ask(self, command: Command) -> Any:
         """The reply, behind all answers that wait to be sent. Raises MailboxDown also where Redis refused."""

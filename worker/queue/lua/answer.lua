@@ -55,7 +55,4 @@ if num_done > 0 then
   counted.done, counted.stay_us = num_done, stay_us
   if num_cut > 0 then counted.done_length = num_cut end
 end
-if #others == 0 then
-  close()
-  return 0
-end
+local duplicates, needs_rules = 0, #others > 0

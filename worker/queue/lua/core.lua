@@ -1,6 +1,6 @@
--- In front of every script: the keys, the time, and what is written once for all jobs of a packet. A script creates each of its functions
--- whenever it runs, and that costs more than a command. So ENQUEUE, DRAIN and FINISH begin with what plain requests need
--- (accept.lua, start.lua, answer.lua), and only a packet with anything else goes on to rules.lua.
+-- The beginning of every script: the keys, the time, and what is written once for all jobs of a packet. Redis creates the
+-- functions of a script whenever it runs, which costs more than a command. So ENQUEUE, DRAIN and FINISH run rules.lua only for
+-- a packet that needs it (connection.py: SCRIPTS).
 --
 -- A request is always in exactly one of: the queue list, one worker's claim list, rq:wip, or a final registry.
 -- Every move of an id is one script, so that no reader ever sees it in two places or in none.
@@ -100,8 +100,8 @@ local function in_slices(command, key, values) -- returns the sum of the replies
 end
 
 -- Back to the front of the queue, in their order.
-local function push_front(ids, first)
-  for at = #ids, first or 1, -1 do call('LPUSH', QUEUE, ids[at]) end
+local function push_front(ids, first, last)
+  for at = last or #ids, first or 1, -1 do call('LPUSH', QUEUE, ids[at]) end
 end
 
 -- The counts that were read, with those of these names.

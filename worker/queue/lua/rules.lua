@@ -186,3 +186,15 @@ local function cancel_job(id, why, place)
   end
   queue_publish(job.reply_to, '-' .. id)
 end
+
+-- A job that may be run. `group`: of suspects, which run with one another only. It is late if less than `needed_s` is left
+-- until its deadline, or if the deadline cannot be read.
+local function job_to_run(id, needed_s)
+  local job = read(id, 'status', 'cancel_requested', 'worker_name', 'deadline', 'reserved_tokens', 'accepted_at', 'attempts', 'group',
+    'data', 'streams', 'reply_to', 'special', 'ticket')
+  job.ticket = not job.special and job.ticket or ''
+  job.is_late, job.tokens = job.deadline and (number(job.deadline) or 0) < now + needed_s, number(job.reserved_tokens, 1, MOST_TOKENS) or 1
+  job.deadline, job.accepted_at, job.num_deaths = number(job.deadline), number(job.accepted_at), number(job.attempts, 0, 99) or 0
+  job.group, job.data = job.group or job.num_deaths > 0 and id or nil, job.data or ''
+  return job
+end
