@@ -65,10 +65,7 @@ class ScriptedQueue:
 
     def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
-        self.run(script("beat", worker, _LEASE_S, "0.0"))
-        is_consistent, *_ = self.run(script("register", worker, num_held, "0.0", *words))
-        if not is_consistent:
-            self.run(script("reconcile"))
+        self.run(script("beat", worker, _LEASE_S, "0.0", num_held, "0.0", *words))
 
     def drain(self, worker: str, room: FreeCapacity = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
         """The ids that it delivers."""

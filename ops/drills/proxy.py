@@ -21,7 +21,7 @@ from worker.queue.connection import script_sources
 
 MESSAGE = "message"
 _CHUNK_BYTES = 65_536
-_NOT_OF_A_REQUEST = ("beat", "reconcile", "status")  # they come by the clock, or with /readyz
+_NOT_OF_A_REQUEST = ("beat", "status")  # they come by the clock, or with /readyz
 
 
 @dataclass(frozen=True, slots=True)

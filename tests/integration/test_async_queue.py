@@ -195,7 +195,7 @@ def test_a_look_at_all_places_finds_them_where_they_are(house: RedisHouse, clien
     submit_async(house.api(), *some("a", 3))
     connection = RedisConnection(house.connect())
 
-    changed = connection.ask_one(script("reconcile"))
+    changed = connection.ask_one(script("beat", "w", 2, "0.0", 0, "1.0", "role", "all"))[5]
     connection.close()
 
     assert (changed, client.llen(QUEUE), client.llen("rq:queue:correct")) == (0, 3, 0)

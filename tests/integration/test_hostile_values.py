@@ -204,10 +204,8 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     BREAKAGES[name](client, worker.name)
 
     connection = RedisConnection(house.connect())
-    connection.ask_one(script("beat", worker.name, 2, "0.0"))
-    connection.ask_one(worker._heartbeat._registration(worker._heartbeat._report()))
+    connection.ask_one(script("beat", worker.name, 2, "0.0", 0, "1.0", "role", "all"))
     connection.ask_one(script("report", "process", 1, "1", "prompt_tokens", "3"))
-    connection.ask_one(script("reconcile"))
     seen = api.observe()
     connection.close()
 
@@ -236,9 +234,8 @@ def test_a_key_of_all_that_has_another_type_is_put_away_by_whoever_looks(
 
     api.observe()
     connection = RedisConnection(house.connect())
-    registration = worker._heartbeat._registration(worker._heartbeat._report())
-    for command in (script("beat", worker.name, 2, "0.0"), registration, script("reconcile")):
-        connection.ask_one(command)
+    for _ in range(2):
+        connection.ask_one(script("beat", worker.name, 2, "0.0", 0, "1.0", "role", "all"))
     connection.close()
     second = api.submit(a_request("b"))
     eventually(lambda: answer(worker, *take(worker)) and api.status().num_done >= (1 if "counts" in key else 2))

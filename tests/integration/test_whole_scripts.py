@@ -116,8 +116,7 @@ def packets(worker: str) -> dict[str, Command]:
         "give_back": script("leave", worker, "1"),
         "leave": script("leave", worker),
         "beat": script("beat", "other", 2000, "0.0"),
-        "register": script("register", "other", 0, "1.0", "role", "all"),
-        "reconcile": script("reconcile"),
+        "register": script("beat", "other", 2000, "0.0", 0, "1.0 decode", "role", "decode"),
         "revive": script("revive", "dead"),
         "drop": script("drop", "dead"),
         "report": script("report", "process", 1, "1", "prompt_tokens", "3"),
@@ -155,5 +154,5 @@ def test_no_key_of_another_type_stops_a_script_in_its_middle(
 
         queue.run(packets("worker")[name])
 
-        queue.run(script("reconcile"))
+        queue.run(packets("worker")["register"])
         assert queue.client.llen("rq:queue:correct") + queue.client.zcard("rq:wip:correct") > 0, key

@@ -36,7 +36,7 @@ SCRIPTS = {
     # asked by workers
     "drain": "lease take [rules other_jobs]", "finish": "answer [rules other_answers]", "progress": "rules",
     "offer": "rules", "take_over": "lease rules", "resync": "rules recovery", "leave": "rules recovery",
-    "reconcile": "rules recovery", "beat": "rules recovery", "register": "rules recovery history",
+    "beat": "rules recovery history reap register [reconcile]",
     # asked by both
     "report": "rules history",
     # asked by operators

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from worker.queue.connection import Command, RedisConnection, checked, script
@@ -142,38 +143,33 @@ class Heartbeat:
 
     def _beat(self, is_first: bool = False) -> None:
         report = self._last_report = self._reported()
-        idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
-        commands: list[Command] = [script("beat", self._name, self._lease_s, idle_s)]
-        if is_due := time.monotonic() >= self._register_at_s:
-            commands += [self._registration(report), self._reporter.command(report.totals)]
-            commands.append(("ZCARD", "miniserve:leases"))
+        is_due = time.monotonic() >= self._register_at_s
+        commands = [self._command(report, is_due)]
+        if is_due:
+            commands.append(self._reporter.command(report.totals))
         if live := report.live(self._is_watched):
             most = _LIVE_EACH * min(self._num_workers, _MOST_LIVE)
             commands += [("XADD", LIVE, "MAXLEN", most, "*", "news", live), ("EXPIRE", LIVE, _LIVE_S)]
         beaten, *others = self._connection.ask(*commands)
         if is_due:
-            self._reporter.note_reply(others[1])
-        lost_lease, num_taken_back, self._is_watched, is_suspended = checked(beaten)
+            self._reporter.note_reply(others[0])
+        lost_lease, num_taken_back, self._is_watched, is_suspended, self._num_workers, *registered = checked(beaten)
         # A decode worker goes on with what others have begun.
         self._note_suspended(bool(is_suspended) and report.role != "decode")
         if num_taken_back:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
-        if is_due:
-            self._note_registered(checked(others[0]), report.role)
+        if registered:
             self._register_at_s = time.monotonic() + _REGISTER_S
-            self._num_workers = max(1, checked(others[2]))
+            self._note_registered(*registered)
         if lost_lease and not is_first:
             self._register_at_s = 0.0
             self._on_lease_lost()
 
-    def _note_registered(self, reply: Any, role: str) -> None:
-        is_consistent, self.num_decoders, foreign = reply
+    def _note_registered(self, num_changed: int, num_decoders: int, foreign: list[bytes]) -> None:
+        self.num_decoders = num_decoders
         self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
-        if not is_consistent:
-            claimer = () if role == "decode" or self.is_suspended else (self._name,)
-            num_changed = self._connection.ask_one(script("reconcile", *claimer))
-            if num_changed:
-                logger.info("put %d requests right that were changed from outside", num_changed)
+        if num_changed:
+            logger.info("put %d requests right that were changed from outside", num_changed)
 
     def _note_suspended(self, is_suspended: bool) -> None:
         if is_suspended != self.is_suspended:
@@ -196,7 +192,12 @@ class Heartbeat:
             logger.exception("the worker's report failed")
             return self._last_report
 
-    def _registration(self, report: WorkerReport) -> Command:
+    def _command(self, report: WorkerReport, registers: bool) -> Command:
+        """BEAT; it also registers the worker where that is due."""
+        idle_s = f"{time.monotonic() - self.last_iteration_s:.3f}"
+        beat = script("beat", self._name, self._lease_s, idle_s)
+        if not registers:
+            return beat
         facts: dict[str, object] = {"role": report.role, **report.gauges}
         facts |= {
             "birth": self._birth,
@@ -211,6 +212,5 @@ class Heartbeat:
             "python_version": platform.python_version(),
             "batch_invariance": self.batch_invariance,
         }
-        words = [word for fact in facts.items() for word in fact]
         rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}".removesuffix(" all")
-        return script("register", self._name, self.num_held, rate, *words)
+        return (*beat, self.num_held, rate, *chain.from_iterable(facts.items()))

@@ -49,7 +49,7 @@ local SPARE_S = 60 -- beats forget what was answered; Redis would do it so much 
 local SLICE = 1000 -- Lua's unpack fails near 8,000 values
 
 -- A key of ours that somebody has given another type is put away by the first command that meets it: what was lost with it
--- RECONCILE makes again from the rest. So no script fails in its middle for that, and leaves half of its work.
+-- BEAT makes again from the rest. So no script fails in its middle for that, and leaves half of its work.
 local function call(command, ...)
   local reply = redis.pcall(command, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end

@@ -1,13 +1,13 @@
--- RECONCILE: look at every accepted id. What was deleted is released, what is nowhere goes back to the queue, and what
--- a dashboard put back is reserved again. What workers of RQ's have failed is claimed for a worker of ours.
--- ARGV: a worker that claims; none where the caller claims nothing. Returns the number of ids put right.
-local claimer, num_changed = ARGV[1], 0
+-- BEAT, where the accounts and the places of jobs differ. A deleted job is released, one that is in no place goes back to the
+-- queue, and one that a dashboard put back is reserved again. A job that a worker of RQ's has failed is claimed for this
+-- worker, or that one might take it again first.
+local claimer = is_suspended == 0 and not string.find(rate, 'decode', 1, true) and worker or nil
 local is_placed = {}
 for _, list in ipairs({ QUEUE, ASYNC }) do
   for _, id in ipairs(call('LRANGE', list, 0, -1)) do is_placed[id] = true end
 end
 for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end
-for _, live in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+for live in pairs(is_live) do
   for _, id in ipairs(call('LRANGE', claim_key(live), 0, -1)) do is_placed[id] = true end
 end
 
@@ -20,21 +20,14 @@ for id in pairs(is_placed) do
   end
 end
 for _, id in ipairs(call('HKEYS', RESERVATIONS)) do
-  local status = read(id, 'status').status
+  local status = not released[id] and read(id, 'status').status
   if status == 'canceled' then -- with RQ's tools
     call('ZREM', registry_of('canceled') .. '-async', id)
     cancel_job(id, 'cancelled', 'waiting')
     num_changed = num_changed + 1
   elseif status ~= 'queued' and status ~= 'started' and not UNDONE[status or ''] then
-    release(id)
-    num_changed = num_changed + 1
+    num_changed = num_changed + (release(id) and 1 or 0)
   elseif not is_placed[id] then
     num_changed = num_changed + requeue({ id }, nil, claimer)
   end
 end
-close()
-
-local reservations, sum = call('HVALS', RESERVATIONS), 0
-for _, each in ipairs(reservations) do sum = sum + (reservation_of(each)) end
-call('HSET', COUNTS, 'reserved_tokens', sum, 'reserved_requests', #reservations)
-return num_changed
