@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
 from werkzeug.http import parse_options_header
 
 from api.languagetool.document import Document, Part
@@ -32,14 +31,13 @@ _PART_NAME, _MAX_PART_HEAD_BYTES = re.compile(rb'[; ]name="([^"]*)"'), 1024
 _TEXT_FIELD = re.compile(rb"(?:^|&)(text|data)=")
 
 
-class CheckForm(BaseModel):
+@dataclass(slots=True)
+class CheckForm:
     """The form of POST /v2/check; api/openapi.yaml says what each field is for."""
 
-    model_config = ConfigDict(alias_generator=to_camel)
-
+    language: str
     text: str = ""
     data: str = ""
-    language: str
     preferred_variants: str = ""
     enabled_rules: str = ""
     disabled_rules: str = ""
@@ -86,9 +84,9 @@ class CheckForm(BaseModel):
         return Document(_annotated(self.data) if self.data else [Part(self.text, self.text, True)])
 
 
-_OPTIONS = {to_camel(name) for name in CheckForm.model_fields} - {"text", "data"}
+NAMES = {re.sub("_(.)", lambda found: found[1].upper(), one.name): one.name for one in fields(CheckForm)}
 # A field behind a text that is not encoded; the last three are LanguageTool's, and mean nothing here.
-_OPTION = re.compile(f"&(?:{'|'.join(_OPTIONS)}|level|motherTongue|username)=[!-~]*".encode())
+_OPTION = re.compile(f"&(?:{'|'.join(NAMES.keys() - {'text', 'data'})}|level|motherTongue|username)=[!-~]*".encode())
 
 
 def parse_form(query: bytes, body: bytes, media_type: str) -> CheckForm:
@@ -99,20 +97,20 @@ def parse_form(query: bytes, body: bytes, media_type: str) -> CheckForm:
     is_multipart = media_type.lower().startswith("multipart/") and body.lstrip().startswith(b"--")
     try:
         if is_multipart:
-            fields = _multipart(body, media_type)
+            sent = _multipart(body, media_type)
         else:
-            fields = _unencoded(body) if _UNENCODED.search(body) else _encoded(body)
-        fields |= _encoded(query)
+            sent = _unencoded(body) if _UNENCODED.search(body) else _encoded(body)
+        sent |= _encoded(query)
     except UnicodeDecodeError:
         raise InvalidRequest("body", "The form is not UTF-8.") from None
     except ValueError:
         raise InvalidRequest("body", f"The form has more than {_MAX_FIELDS} fields.") from None
-    if "language" not in fields:
+    if "language" not in sent:
         raise InvalidRequest("language", "'language' is missing; send a form, with 'language=en-US', for instance.")
-    both = fields.get("text") and fields.get("data")  # generated clients send one empty
-    if both or not {"text", "data"} & fields.keys():
+    both = sent.get("text") and sent.get("data")  # generated clients send one empty
+    if both or not {"text", "data"} & sent.keys():
         raise InvalidRequest("text", "Send either 'text' or 'data': the text, or JSON of text and markup.")
-    return CheckForm.model_validate(fields)
+    return CheckForm(**{NAMES[name]: value for name, value in sent.items() if name in NAMES})
 
 
 def _encoded(form: bytes) -> dict[str, str]:

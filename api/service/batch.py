@@ -6,6 +6,7 @@ A request that is kept may be of one text, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from api.grammar.correction import Correction
 from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.service import problems
-from api.service.body import CorrectionBody, RequestOptions, check_sentence, validated
+from api.service.body import CorrectionBody, RequestOptions, check_sentence, members_of
 from api.service.corrector import Corrector, options_of, text_of
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
@@ -25,21 +26,21 @@ Content = dict[str, Any]
 Part = TypeVar("Part")
 
 
+@dataclass(slots=True, kw_only=True)
 class BatchBody(RequestOptions):
     """The body of POST /correct/batch."""
 
-    # Any: where an item cannot be a text, `parse_batch` puts the refusal in its place.
-    sentences: list[Any]
+    sentences: list[Any]  # of each item that cannot be a text the refusal
 
 
 def parse_batch(raw: bytes) -> BatchBody:
     """Raises as `parse_body`, but what is wrong with one item takes the place of that item."""
-    body = validated(BatchBody, raw, '{"sentences": ["He goed to school"]}')
-    if not 1 <= len(body.sentences) <= MAX_SENTENCES:
-        found = f"`sentences` has {len(body.sentences):,} items; allowed are 1 to {MAX_SENTENCES}."
+    members = members_of(raw, "sentences")
+    if not 1 <= (number := len(members["sentences"])) <= MAX_SENTENCES:
+        found = f"`sentences` has {number:,} items; allowed are 1 to {MAX_SENTENCES}."
         raise InvalidRequest("sentences", found)
-    body.sentences = list(map(_checked_item, count(), body.sentences))
-    return body
+    members["sentences"] = list(map(_checked_item, count(), members["sentences"]))
+    return BatchBody(**members)
 
 
 def _checked_item(index: int, item: Any) -> str | InvalidRequest:

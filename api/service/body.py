@@ -8,54 +8,62 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, Field, StrictStr, ValidationError
+from dataclasses import dataclass
+from typing import Any
 
 from scheduler.errors import InvalidRequest, MalformedJson
 
 MAX_LEARNER_ID_CHARACTERS = 64
 # Tab, newline and carriage return are text.
 _NO_TEXT = re.compile(r"([\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f])|[\ud800-\udfff]")
-_PATHS = {"sentence": "/correct", "sentences": "/correct/batch"}
+_TEXTS = {  # member: its type, that in words, where it goes to, and an example
+    "sentence": (str, "string", "/correct", '{"sentence": "He goed to school"}'),
+    "sentences": (list, "list of strings", "/correct/batch", '{"sentences": ["He goed to school"]}'),
+}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class RequestOptions(BaseModel):
+@dataclass(slots=True, kw_only=True)
+class RequestOptions:
     """What a body may hold in addition to its texts."""
 
-    learner_id: StrictStr | None = None
-    min_confidence: float = Field(0.0, ge=0, le=1, strict=True)
+    learner_id: str | None = None
+    min_confidence: float = 0.0
 
 
+@dataclass(slots=True, kw_only=True)
 class CorrectionBody(RequestOptions):
-    """The body of POST /correct. Its texts are checked below: faster than by pydantic, and with more to say."""
+    """The body of POST /correct."""
 
-    sentence: StrictStr
-
-
-_Body = TypeVar("_Body", bound=BaseModel)
+    sentence: str
 
 
 def parse_body(raw: bytes) -> CorrectionBody:
     """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not a request."""
-    body = validated(CorrectionBody, raw, '{"sentence": "He goed to school"}')
-    check_sentence(body.sentence)
-    return body
+    members = members_of(raw, "sentence")
+    check_sentence(members["sentence"])
+    return CorrectionBody(**members)
 
 
-def validated(kind: type[_Body], raw: bytes, example: str) -> _Body:
-    """Raises MalformedJson, InvalidRequest."""
-    document = _load_json(raw)
+def members_of(raw: bytes, name: str) -> dict[str, Any]:
+    """The member of that name, which has the texts, and the options. Raises MalformedJson, InvalidRequest."""
+    document, (kind, kind_in_words, _, example) = _load_json(raw), _TEXTS[name]
     if not isinstance(document, dict):
         raise InvalidRequest("body", f"The body must be a JSON object such as {example}.")
-    try:
-        body = kind.model_validate(document)
-    except ValidationError as error:
-        raise _invalid(error, example) from None
-    if (learner_id := document.get("learner_id")) is not None:
+    if name not in document:
+        there = "".join([f" `{other}` goes to POST {_TEXTS[other][2]}." for other in _TEXTS if other in document])
+        raise InvalidRequest(name, f"`{name}` is missing; send {example}.{there}")
+    if not isinstance(document[name], kind):
+        raise _wrong_type(name, kind_in_words)
+    learner_id, least = document.get("learner_id"), document.get("min_confidence", 0.0)
+    if learner_id is not None:
         check_learner_id(learner_id)
-    return body
+    if type(least) not in (int, float):
+        raise _wrong_type("min_confidence", "number from 0 to 1")
+    if not 0 <= least <= 1:
+        allowed = "send a number from 0 to 1, or leave it out"
+        raise InvalidRequest("min_confidence", f"`min_confidence` is {str(least)[:32]}; {allowed}.")
+    return {name: document[name], "learner_id": learner_id, "min_confidence": float(least)}
 
 
 def check_sentence(sentence: str) -> None:
@@ -68,6 +76,8 @@ def check_sentence(sentence: str) -> None:
 
 def check_learner_id(learner_id: str) -> None:
     """Raises InvalidRequest."""
+    if not isinstance(learner_id, str):
+        raise _wrong_type("learner_id", "string")
     if not 1 <= len(learner_id) <= MAX_LEARNER_ID_CHARACTERS:
         allowed = f"1 to {MAX_LEARNER_ID_CHARACTERS} characters"
         raise InvalidRequest("learner_id", f"`learner_id` has {len(learner_id)} characters; allowed: {allowed}.")
@@ -108,14 +118,5 @@ def _refuse_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # json.loads would make a new one every time: 9 us
 
 
-def _invalid(error: ValidationError, example: str) -> InvalidRequest:
-    first = error.errors(include_url=False, include_context=False)[0]
-    field = str(first["loc"][0])
-    if first["type"] == "missing":
-        there = "".join([f" `{name}` goes to POST {path}." for name, path in _PATHS.items() if name in first["input"]])
-        return InvalidRequest(field, f"`{field}` is missing; send {example}.{there}")
-    if field == "min_confidence" and type(first["input"]) in (int, float):
-        found = str(first["input"])[:32]
-        return InvalidRequest(field, f"`{field}` is {found}; send a number from 0 to 1, or leave it out.")
-    kind = {"list_type": "list of strings", "float_type": "number from 0 to 1"}.get(first["type"], "string")
-    return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {kind}.")
+def _wrong_type(field: str, allowed: str) -> InvalidRequest:
+    return InvalidRequest(field, f"`{field}` has the wrong type; it must be a {allowed}.")
