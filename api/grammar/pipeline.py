@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
@@ -67,7 +68,7 @@ class TextPipeline:
         Raises InvalidRequest for too many sentences and too long a text.
         """
         reading = read(text[:MAX_TEXT_CHARACTERS], self.pause)
-        places = find_sentences(reading.text, MAX_SENTENCES, self.pause)
+        places = list(islice(find_sentences(reading.text, self.pause), MAX_SENTENCES + 1))
         if len(places) < 2:
             whole = reading.text if len(text) <= MAX_TEXT_CHARACTERS else text
             return TextDraft(reading, (self.prepare(whole, min_confidence=min_confidence),), ())

@@ -9,7 +9,7 @@ does this (0005-sentences-by-rules-of-our-own.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # A line break, or a run of marks (also ". . ." and "? !"), what closes quotations and brackets, and emoji that comment
 # on the sentence. It begins with a plain set of characters, so that the search is fast, and always matches from
@@ -84,8 +84,8 @@ def go_on() -> None:
     """Pause for nobody: for those who have nothing else to do."""
 
 
-def find_sentences(text: str, most: int, pause: Callable[[], None] = go_on) -> list[tuple[int, int]]:
-    """Return the offsets (start, end) of the sentences in order, without white space at their ends, at most `most` + 1.
+def find_sentences(text: str, pause: Callable[[], None] = go_on) -> Iterator[tuple[int, int]]:
+    """Yield the offsets (start, end) of the sentences in order, without white space at their ends.
 
     A text without any word is one sentence, and blank text is none. A piece without a letter or digit ("...", a lone
     emoji) goes with the sentence before it, at the beginning of the text with the one after it. `pause` is called now
@@ -94,33 +94,28 @@ def find_sentences(text: str, most: int, pause: Callable[[], None] = go_on) -> l
     end = len(text.rstrip())
     start = len(text) - len(text.lstrip())
     first_word = _ALPHANUMERIC.search(text, start)
-    if first_word is None:
-        return [(start, end)] if start < end else []
-    places: list[tuple[int, int]] = []
-    for number, match in enumerate(_CANDIDATE.finditer(text, start, end), start=1):
+    sentence: tuple[int, int] | None = None  # it may go on
+    for number, match in enumerate(_CANDIDATE.finditer(text, start, end) if first_word else (), start=1):
         if match.end() == end:
             break
         if number % _PAUSE_AFTER == 0:
             pause()
         cut = match.start() if match["gap"] is None else match.start("gap")
         # In front of the first word nothing is cut: to look for a word at each mark there would take quadratic time.
-        if cut > first_word.start() and _is_boundary(text, start, match):
-            _add(places, text, start, start + len(text[start:cut].rstrip()))
-            start = match.end()
-            if len(places) > most:
-                return places
-    if places:
-        _add(places, text, start, end)
-        return places
-    return [(start, end)]
-
-
-def _add(places: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add a sentence, or what has no word in it to the one before."""
-    if _ALPHANUMERIC.search(text, start, end):
-        places.append((start, end))
-    elif places:
-        places[-1] = (places[-1][0], end)
+        if first_word and cut > first_word.start() and _is_boundary(text, start, match):
+            piece_end = start + len(text[start:cut].rstrip())
+            if sentence is not None and not _ALPHANUMERIC.search(text, start, piece_end):
+                start = sentence[0]
+            elif sentence is not None:
+                yield sentence
+            sentence, start = (start, piece_end), match.end()
+    if sentence is None or _ALPHANUMERIC.search(text, start, end):
+        if sentence is not None:
+            yield sentence
+        if start < end:
+            yield start, end
+    else:
+        yield sentence[0], end
 
 
 def _is_boundary(text: str, start: int, match: re.Match[str]) -> bool:

@@ -10,8 +10,8 @@ import math
 import re
 import secrets
 import threading
-import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, g, request
@@ -108,10 +108,8 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
             break
         exchange = whole
         if number:
-            exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=whole.route)
-            exchange.account, exchange.client, exchange.has_left = whole.account, whole.client, whole.has_left
-            exchange.allowed_s, exchange.until_s = whole.allowed_s, whole.until_s
-            exchange.is_own_deadline = whole.is_own_deadline
+            unused = {"requests": (), "prompt_tokens": 0, "output_tokens": 0, "timings": Timings()}
+            exchange = replace(whole, request_id=secrets.token_hex(16), **unused)
         outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
         if number:
             _add(whole, exchange)
@@ -142,7 +140,10 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
     """The sentences in order, as many at once as a request may hold."""
     batch: list[Sentence] = []
     num_sentences = num_characters = 0
-    for start, end in _places(corrector, text):
+    pause = corrector.pipeline.pause
+    reading = read(text, pause)
+    for read_start, read_end in find_sentences(reading.text, pause):
+        start, end = reading.place(read_start), reading.end(read_end)
         # By itself a sentence may be cut once more: what came after it is not there to speak against it.
         sentence = start, text[start:end], draft_of(corrector, text[start:end])
         num_cut = num_sentences_of(sentence[2])
@@ -154,19 +155,6 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
         num_sentences, num_characters = num_sentences + num_cut, num_characters + size
     if batch:
         yield batch
-
-
-def _places(corrector: Corrector, text: str) -> Iterator[tuple[int, int]]:
-    """Cut a few sentences at a time: most of a long document may go unread. The last may go on: it is found again."""
-    pause = corrector.pipeline.pause
-    at, reading = 0, read(text, pause)
-    while places := find_sentences(reading.text[at:], MAX_SENTENCES, pause):
-        is_last = len(places) <= MAX_SENTENCES
-        for start, end in places if is_last else places[:-1]:
-            yield reading.place(at + start), reading.end(at + end)
-        if is_last:
-            return
-        at += places[-1][0]
 
 
 def _add(whole: Exchange, part: Exchange) -> None:

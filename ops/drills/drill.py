@@ -152,7 +152,7 @@ class Stage:
 
     def questions(self, quick: int = 60) -> list[Question]:
         """Each a single sentence, so that a request is one job."""
-        single = [text for text in prompts.load(None, self.seed) if len(find_sentences(text, most=2)) == 1]
+        single = [text for text in prompts.load(None, self.seed) if len([*find_sentences(text)]) == 1]
         return [{"sentence": text} for text in single[: self.size(NUM_SENTENCES, quick)]]
 
     @contextmanager

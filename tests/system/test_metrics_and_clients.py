@@ -111,7 +111,7 @@ def _sample(families: dict[str, Metric], name: str, suffix: str) -> float:
 def outcome() -> Iterator[Outcome]:
     """Half of what a closed loop got through, of single sentences, over two replicas."""
     shape = Shape(num_apis=2, worker_command=command(SHAPE))
-    sentences = [text for text in prompts.load(None, 0) if len(find_sentences(text, most=2)) == 1]
+    sentences = [text for text in prompts.load(None, 0) if len([*find_sentences(text)]) == 1]
     with running(shape) as system:
         target = Target.from_url(system.urls[0])
         peak = Generator(target, sentences, ClosedLoop(64), Limits(duration_s=WARM_UP_S), None).run()

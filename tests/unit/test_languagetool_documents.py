@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import api.languagetool.answer as answer_module
-import api.languagetool.routes as routes
 from api.access.keys import new_key
-from api.grammar.pipeline import TextPipeline
-from api.grammar.sentences import find_sentences
-from api.grammar.verbs import VerbTable
 from api.http import request_input
-from api.service.corrector import Corrector
 from scheduler.errors import DeadlineExceeded, NotReady, RateLimited, RequestFailed, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Completion
 from scheduler.settings import Settings
-from tests.fake_tokenizer import FakeTokenizer
 from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
 from worker.queue.protocol import Submission
 
@@ -245,15 +237,3 @@ def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue
 
     assert tokens_of(150) == 150 * tokens_of(1)
     assert tokens_of(150, 1) == MAX_SENTENCES * tokens_of(1)
-
-
-@given(st.lists(st.sampled_from("aB .!?\n\"')(\U0001f6001:-"), max_size=200).map("".join))
-@example('He goed. (She went. They) \U0001f600 ... Mr. X. said\n\n1. Buy. \u2026 a!"b" C')
-def test_a_document_that_is_cut_a_few_sentences_at_a_time_is_cut_in_the_same_places(text: str) -> None:
-    corrector = Corrector(TextPipeline(FakeTokenizer(), VerbTable.load()), WentMailbox(), Settings())
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "MAX_SENTENCES", 2)
-        found = list(routes._places(corrector, text))
-
-    assert found == find_sentences(text, len(text))

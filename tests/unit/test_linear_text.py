@@ -169,7 +169,7 @@ def correct(text: str) -> None:
 
 
 STEPS: dict[str, Callable[[str], object]] = {
-    "sentences": lambda text: find_sentences(text, ALL),
+    "sentences": lambda text: list(find_sentences(text)),
     "pieces": split_pieces,
     "words": count_words,
     "correct": correct,
@@ -201,7 +201,7 @@ def test_a_long_text_lets_others_go_first_every_few_milliseconds(unit: str) -> N
             nonlocal longest
             longest, meter.count = max(longest, meter.count), 0
 
-        find_sentences(text, ALL, pause)
+        list(find_sentences(text, pause))
     longest = max(longest, meter.count)
 
     assert 0 < longest < 150_000, "characters and lines; without a pause it would be up to a million"
@@ -256,4 +256,4 @@ def test_a_text_of_one_sentence_goes_through_without_a_pause() -> None:
 
 def test_the_bounds_of_a_text_are_looked_at_before_its_sentences() -> None:
     assert len(UNITS) >= 50
-    assert sentences.find_sentences("!\n" * 20_000, 64) == [(0, 39_999)]
+    assert list(sentences.find_sentences("!\n" * 20_000)) == [(0, 39_999)]

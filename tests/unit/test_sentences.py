@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from api.grammar.sentences import find_sentences
 from tests.tables import table
 
-ALL = 1_000_000
 GRIN = "\U0001f600"
 
 
 def cut(text: str) -> list[str]:
-    return [text[start:end] for start, end in find_sentences(text, ALL)]
+    return [text[start:end] for start, end in find_sentences(text)]
 
 
 LINES = [
@@ -61,7 +60,7 @@ def test_blank_lines_lists_and_short_lines_end_sentences_and_wrapped_lines_do_no
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\t \u00a0"])
 def test_blank_text_has_no_sentence(text: str) -> None:
-    assert find_sentences(text, ALL) == []
+    assert list(find_sentences(text)) == []
 
 
 _PIECES = st.sampled_from(
@@ -73,7 +72,7 @@ _PIECES = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(_PIECES, max_size=40).map("".join)))
 def test_the_pieces_and_the_white_space_between_them_are_the_text(text: str) -> None:
-    places = find_sentences(text, ALL)
+    places = list(find_sentences(text))
 
     rebuilt, done = "", 0
     for start, end in places:
@@ -83,11 +82,6 @@ def test_the_pieces_and_the_white_space_between_them_are_the_text(text: str) -> 
         done = end
     assert rebuilt + text[done:] == text
     assert text[done:].isspace() or done == len(text)
-
-
-@pytest.mark.parametrize(("most", "found"), [(1, 2), (2, 3), (3, 4), (4, 4), (9, 4)])
-def test_no_more_is_looked_for_than_tells_that_there_are_too_many(most: int, found: int) -> None:
-    assert len(find_sentences("... He came. She left. :) They stayed. Good.", most)) == found
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join))
