@@ -155,7 +155,7 @@ def worker(settings: Settings, role: str) -> None:
     from api.grammar import tokenizer_file
     from ops.run.faults import broken, fault_of
     from worker import process
-    from worker.model.self_test import run_self_test
+    from worker.self_test import run_self_test
 
     prepare = fault_of(settings).worker if role == "all" else import_module(f"worker.pools.{role}").prepare
     tokenizer = tokenizer_file.fingerprint(tokenizer_file.SHIPPED.read_bytes())

@@ -10,7 +10,7 @@ from api.grammar.tokenizer import Tokenizer
 from ops.run.faults import Fault
 from scheduler.settings import Settings
 from worker import process
-from worker.model.self_test import run_self_test
+from worker.self_test import run_self_test
 
 _is_hanging = False
 

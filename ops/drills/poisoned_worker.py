@@ -14,8 +14,8 @@ from scheduler.batching import StepPlan
 from scheduler.settings import Settings
 from worker import process
 from worker.engine import Engine
-from worker.model.self_test import run_self_test
 from worker.queue.worker_end import WorkerMailbox
+from worker.self_test import run_self_test
 
 TOKENIZER = Tokenizer.load()
 POISON_IDS = TOKENIZER.encode(POISON).token_ids

@@ -13,7 +13,7 @@ from ops.drills.random_model import SlowShape, random_engine
 from ops.run.faults import broken, fault_of
 from scheduler.settings import Settings
 from worker import process
-from worker.model.self_test import run_self_test
+from worker.self_test import run_self_test
 
 
 def command(shape: SlowShape) -> tuple[str, ...]:

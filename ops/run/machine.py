@@ -12,9 +12,9 @@ import redis
 from miniserve import PACKAGES, REMEDY, foreign_package
 from ops.run.model_facts import read_model_facts
 from ops.run.temporary_files import NAME_ONE, NO_FOLDER, temporary_fault
-from worker.model.self_test import check_batch_invariance
 from worker.model.weights import DEFAULT_PATH, digest, load_weights
 from worker.queue.redis_py import client_fault
+from worker.self_test import check_batch_invariance
 
 _OURS = "miniserve"  # the name of our distribution
 

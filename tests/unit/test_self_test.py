@@ -18,11 +18,12 @@ from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
+from worker import known_machines, self_test
 from worker.engine import Engine
-from worker.model import forward, known_machines, memory, self_test
+from worker.model import forward, memory
 from worker.model.forward import MiniGPT, PackedBatch
-from worker.model.self_test import BatchInvariance, check_batch_invariance
 from worker.model.weights import Weights, load_weights
+from worker.self_test import BatchInvariance, check_batch_invariance
 
 NUM_SENTENCES = 500
 
@@ -112,7 +113,7 @@ def test_the_self_test_computes_no_more_than_a_start_may_cost(shipped: Weights, 
 @pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
 def test_the_tokens_are_the_same_under_other_kernels(kernel: str):
     code = (
-        "from worker.model.self_test import check_batch_invariance as check; "
+        "from worker.self_test import check_batch_invariance as check; "
         "from worker.model.weights import load_weights; print(check(load_weights()))"
     )
 
@@ -196,7 +197,7 @@ def test_what_was_found_with_anything_else_is_not_believed(
         "kernel": lambda: monkeypatch.setenv(
             "OPENBLAS_CORETYPE", "Nehalem" if os.environ.get("OPENBLAS_CORETYPE") else "Haswell"
         ),
-        "code": lambda: monkeypatch.setattr(known_machines, "__file__", str(memory_of_machines / "x.py")),
+        "code": lambda: monkeypatch.setattr(known_machines, "_HERE", memory_of_machines),
         "file": lambda: next(memory_of_machines.iterdir()).write_text('{"key": "x", "found": ["bit-identical"]}'),
     }
     changes.get(change, lambda: None)()

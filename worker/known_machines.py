@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 _CPU, _MAPS = Path("/proc/cpuinfo"), Path("/proc/self/maps")
+_HERE = Path(__file__).parent
 _OF_THE_CPU = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU", "Features")
 _MOST_BYTES = 4096
 
@@ -24,7 +25,7 @@ def machine_key(weights: str) -> str:
     """Equal where the self-test of the weights with this digest finds the same; '' where that cannot be known."""
     try:
         lines = _CPU.read_text().split("\n\n")[0].splitlines()
-        sources = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
+        sources = [path.read_text() for path in sorted([*_HERE.glob("*.py"), *_HERE.glob("model/*.py")])]
         libraries = {line.split()[-1] for line in _MAPS.read_text().splitlines() if "blas" in line or "mkl" in line}
         sizes = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in sorted(libraries)]
     except OSError:  # not Linux: the processor is not known

@@ -1,22 +1,23 @@
 """Does a sequence get the same answer in every batch? Checked with the loaded weights at start-up.
 
-A few fixed prompts run alone and then in batches of several sizes: at every place of the batch, with longer ones that
-widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is compared.
-The answer depends on the matrix kernels that BLAS chose for this CPU; it is logged, and GET /readyz shows it.
+An engine runs a few fixed prompts alone and then in batches of several sizes: at every place of the batch, with longer
+ones that widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is
+compared. The answer depends on the matrix kernels that BLAS chose for this CPU; it is logged, and GET /readyz shows it.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from worker.model.attention import context_width
-from worker.model.decoding import greedy
-from worker.model.forward import MiniGPT, PackedBatch
-from worker.model.known_machines import machine_key, recall, remember
+from scheduler.batching import BatchLimits, ContinuousBatching
+from scheduler.messages import CorrectionRequest, Delivery
+from worker.engine import Engine
+from worker.known_machines import machine_key, recall, remember
+from worker.model.decoding import GreedyDecoder, greedy
+from worker.model.forward import MiniGPT
 from worker.model.weights import Weights
 
 BATCH_SIZES = (1, 2, 3, 4, 8, 33)  # around what kernels work in, and past the 30 rows that `multiply` takes at once
@@ -24,6 +25,7 @@ PROMPT_LENGTHS = (5, 9, 14, 23)
 NUM_OUTPUT_TOKENS = 3
 _LONG_LENGTHS = (75, 130)  # neighbours that widen everybody's context, past 128 positions while they decode
 _ARENA_TOKENS = 2048
+_ANY_ID = 2  # that every sequence goes on with: no <eos>
 logger = logging.getLogger(__name__)
 
 
@@ -70,11 +72,10 @@ def run_self_test(weights: Weights) -> str:
 
 def check_batch_invariance(weights: Weights) -> BatchInvariance:
     """Run the test, in a cache of its own, and return the worst of it; 70 ms of a core for the shipped weights."""
-    model, rng = MiniGPT(weights, _ARENA_TOKENS), np.random.default_rng(1)
-    prompts = _prompts(weights)
-    expected, found = [_run(model, rng, [prompt])[0] for prompt in prompts], []
+    engine, prompts = _RecordingEngine(weights), _prompts(weights)
+    expected, found = [engine.run([prompt])[0] for prompt in prompts], []
     for order in [_order(size, len(prompts)) for size in BATCH_SIZES]:
-        logits = _run(model, rng, [prompts[which] for which in order])
+        logits = engine.run([prompts[which] for which in order])
         found.append(_compare(logits, [expected[which] for which in order], weights.config.eos_bias))
     return max(found, key=list(BatchInvariance).index)
 
@@ -105,55 +106,43 @@ def _compare(found: list[np.ndarray], expected: list[np.ndarray], eos_bias: floa
     return BatchInvariance.SAME_TOKENS if found_tokens == expected_tokens else BatchInvariance.TOKENS_DIFFER
 
 
-def _run(model: MiniGPT, rng: np.random.Generator, prompts: list[np.ndarray]) -> list[np.ndarray]:
-    """Of each prompt the logits of all its steps (NUM_OUTPUT_TOKENS, V).
+class _Recorder(GreedyDecoder):
+    """Keeps the logits of each slot, and lets every sequence go on."""
 
-    They run together, half of them one iteration behind the others, in scattered rows of the cache.
-    """
-    scattered = rng.permutation(_ARENA_TOKENS)
-    room = context_width(model.config.num_positions)
-    sequences = []
-    for prompt in prompts:
-        needed = len(prompt) + NUM_OUTPUT_TOKENS
-        rows, scattered = scattered[:needed], scattered[needed:]
-        sequences.append(_Sequence(prompt, np.pad(rows, (0, room - needed), mode="edge"), []))
-    for iteration in range(NUM_OUTPUT_TOKENS + 1):
-        early = sequences[::2] if iteration < NUM_OUTPUT_TOKENS else []
-        late = sequences[1::2] if iteration > 0 else []
-        if batch := sorted(early + late, key=lambda sequence: len(sequence.logits) > 0):  # prompts come first
-            for sequence, row in zip(batch, model.forward(_pack(batch)), strict=True):
-                sequence.logits.append(row)
-    return [np.stack(sequence.logits) for sequence in sequences]
+    logits: list[list[np.ndarray]]
+
+    def next_ids(self, logits: np.ndarray, slots: np.ndarray, last: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        for slot, row in zip(slots, logits, strict=True):
+            self.logits[slot].append(row)
+        return np.full(len(slots), _ANY_ID)
 
 
-@dataclass(slots=True)
-class _Sequence:
-    prompt: np.ndarray
-    rows: np.ndarray  # of the cache, one for each position
-    logits: list[np.ndarray]  # of the steps so far
+class _RecordingEngine(Engine):
+    def __init__(self, weights: Weights) -> None:
+        limits = BatchLimits(_ARENA_TOKENS, max(BATCH_SIZES), _ARENA_TOKENS)
+        super().__init__(MiniGPT(weights, _ARENA_TOKENS), ContinuousBatching(limits), lambda: 0.0)
+        self._decoder = self._recorder = _Recorder(self.model.config, limits.max_slots)
+        self._rng = np.random.default_rng(1)
 
-    @property
-    def fed(self) -> np.ndarray:
-        """The prompt, then one token after the other: any will do that are the same in every batch."""
-        done = len(self.logits)
-        return self.prompt[done : done + 1] if done else self.prompt
+    def run(self, prompts: list[np.ndarray]) -> list[np.ndarray]:
+        """Return of each prompt the logits of all its steps (NUM_OUTPUT_TOKENS, V).
 
-    @property
-    def positions(self) -> np.ndarray:
-        """Return the positions of the tokens that are fed."""
-        return np.arange(len(self.prompt) + len(self.logits))[-len(self.fed) :]
+        They run together, half of them one iteration behind the others, in scattered rows of the cache.
+        """
+        arena = self.model.arena
+        arena.free(self._rng.permutation(arena.allocate(_ARENA_TOKENS)))
+        self._recorder.logits = [[] for _ in prompts]
+        deliveries = [self._delivery(str(number), prompt) for number, prompt in enumerate(prompts)]
+        for group in (deliveries[::2], deliveries[1::2]):
+            for delivery in group:
+                self.accept(delivery)
+            self.step()
+        while self.policy.has_work:
+            self.step()
+        return [np.stack(self._recorder.logits[delivery.slot]) for delivery in deliveries]
 
-
-def _pack(batch: list[_Sequence]) -> PackedBatch:
-    positions = [sequence.positions for sequence in batch]
-    lengths = np.array([each[-1] + 1 for each in positions])
-    width = context_width(int(lengths.max()))
-    return PackedBatch(
-        token_ids=np.concatenate([sequence.fed for sequence in batch]),
-        positions=np.concatenate(positions),
-        word_numbers=np.zeros(sum(map(len, positions)), dtype=np.intp),
-        kv_rows=np.concatenate([sequence.rows[each] for sequence, each in zip(batch, positions, strict=True)]),
-        prompt_lengths=lengths[: sum(not sequence.logits for sequence in batch)],
-        context_rows=np.array([sequence.rows[:width] for sequence in batch]),
-        context_lengths=lengths,
-    )
+    def _delivery(self, name: str, prompt: np.ndarray) -> Delivery:
+        ids = tuple(prompt.tolist())
+        fingerprint = self.model.weights.tokenizer_fingerprint
+        request = CorrectionRequest(name, ids, (0,) * len(ids), NUM_OUTPUT_TOKENS, fingerprint)
+        return Delivery(request, attempt=1, waited_s=0.0)
