@@ -29,7 +29,7 @@ from api.grammar.edit_script import (
 )
 from api.grammar.memo import memo
 from api.grammar.tokenizer_file import SHIPPED, fingerprint
-from api.grammar.words import Piece, count_words, split_pieces, without_links
+from api.grammar.words import count_words, split_pieces, without_links
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 
@@ -141,19 +141,23 @@ class Tokenizer:
     def _encode_chunk(self, chunk: str) -> _Chunk:
         token_ids: list[int] = []
         numbers: list[int] = []
-        words: list[Piece] = []
+        words: list[str] = []
+        places: list[int] = []
+        links: list[int] = []
         for piece in split_pieces(chunk):
-            if piece.word_number is not None:
-                words.append(piece)
-            follows_space = piece.start == 0 or chunk[piece.start - 1].isspace()
-            text = piece.text[0] if piece.word_number is None else piece.text  # the first mark of a line of them
-            text = _NAME if piece.is_link else text
-            ids = self.encode_piece(" " + text if follows_space else text)
+            text, number = piece.text, piece.word_number
+            if number is None:
+                text = text[0]  # of a line of marks
+            else:
+                words.append(text)
+                places.append(piece.start)
+                if piece.is_link:
+                    text = _NAME
+                    links.append(number)
+            ids = self.encode_piece(" " + text if piece.start == 0 or chunk[piece.start - 1].isspace() else text)
             token_ids += ids
-            numbers += [0 if piece.word_number is None else len(words)] * len(ids)
-        texts, places = tuple([word.text for word in words]), tuple([word.start for word in words])
-        links = tuple([number for number, word in enumerate(words) if word.is_link])
-        return tuple(token_ids), tuple(numbers), texts, places, links
+            numbers += [0 if number is None else number + 1] * len(ids)
+        return tuple(token_ids), tuple(numbers), tuple(words), tuple(places), tuple(links)
 
     def _encode_piece(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
