@@ -94,21 +94,23 @@ class Tokenizer:
         links: list[int] = []
         at = num_words = 0
         for chunk in sentence.split(" "):
-            if chunk:  # there may be thousands without
-                ids, numbers, texts, places, of_links = self._chunk(chunk)
-                token_ids += ids
-                for number in numbers:
-                    word_numbers.append(number and number + num_words)
-                if texts:
-                    words += texts
-                    for place in places:
-                        starts.append(at + place)
-                    for number in of_links:
-                        links.append(num_words + number)
-                    num_words = len(words)
-                    if num_words > MAX_WORDS:
-                        raise SentenceTooLong(count_words(sentence))
-            at += len(chunk) + 1
+            start, at = at, at + len(chunk) + 1
+            if not chunk:  # there may be thousands
+                continue
+            ids, numbers, texts, places, of_links = self._chunk(chunk)
+            if not ids:  # other white space
+                continue
+            token_ids += ids
+            words += texts
+            if len(words) > MAX_WORDS:
+                raise SentenceTooLong(count_words(sentence))
+            for number in numbers:
+                word_numbers.append(number and number + num_words)
+            for place in places:
+                starts.append(start + place)
+            for number in of_links:
+                links.append(num_words + number)
+            num_words = len(words)
         if len(token_ids) + 1 > MAX_PROMPT_TOKENS:
             raise SentenceTooLong(num_words, len(token_ids) + 1)
         return Prompt((*token_ids, SEP_ID), (*word_numbers, 0), tuple(words), tuple(starts), tuple(links))
