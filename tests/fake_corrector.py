@@ -17,7 +17,6 @@ from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.http.app import Api
-from api.http.asgi import AsgiApi
 from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
@@ -25,7 +24,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import QueueFull
 from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
-from tests.by_asgi import ByAsgi
+from tests.by_handler import ByHandler
 from tests.fake_tokenizer import FakeTokenizer
 from worker.queue.protocol import MailboxStatus, Submission
 
@@ -104,7 +103,7 @@ def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings |
 
 def client_around(app: Api, way: str = "plain") -> FlaskClient:
     if way == "plain":
-        app.wsgi_app = ByAsgi(AsgiApi(app))
+        app.wsgi_app = ByHandler(app)
     return app.test_client()
 
 

@@ -16,6 +16,7 @@ from scheduler.errors import RateLimited
 def add(app: Api, services: Services) -> None:
     """Add the route."""
     endpoint = app.corrections
+    app.body_paths.append(r"/correct/batch/?$")
 
     @app.post("/correct/batch")
     def correct_texts() -> Reply:

@@ -32,12 +32,17 @@ class Api(Flask):
     corrections: CorrectionEndpoint
     reports: list[Reports]  # for the server to send with those of the recorder; plug-ins add theirs
     readiness: Readiness
+    # Patterns of paths, for the event loop, which knows no routes; plug-ins add theirs.
+    body_paths: list[str]  # whose views read a body, for which no thread waits, and wait for the model
+    waiting_paths: list[str]  # whose GET may wait
+    redis_paths: list[str]  # whose GET asks Redis, which may hang
 
 
 def create_app(services: Services) -> Api:
     """The application without plug-ins; opens nothing by itself."""
     app = Api("api", static_folder=None)
     app.services, app.reports, app.readiness = services, [], Readiness(services.queue.status)
+    app.body_paths, app.waiting_paths, app.redis_paths = [r"/correct/?$"], [], []
     endpoint = app.corrections = CorrectionEndpoint(services)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False  # it would redirect to the host that the client names

@@ -16,6 +16,7 @@ from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded, RateLimited, Unauthorized
 
 Environ = dict[str, Any]
+_KNOWN = "miniserve.known"  # what of the environment `refuses_unread` leaves to the view
 Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
 
 
@@ -24,9 +25,6 @@ class Client(Protocol):
 
     async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
         """Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
-
-    async def wait_for_refusal(self) -> None:
-        """Until a refusal that asked nobody may go out."""
 
     def when_left(self, call: Callable[[], None] | None) -> None:
         """What to call when the client leaves."""
@@ -54,13 +52,20 @@ class CorrectionEndpoint:
         is_json = EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
         return self._has_queue and is_json and environ.keys().isdisjoint(self.flask_headers)
 
-    async def answer(self, exchange: Exchange, environ: Environ, client: Client) -> Reply:
-        """POST /correct as JSON, from the event loop."""
+    def refusal_of_head(self, exchange: Exchange, environ: Environ) -> Reply | None:
+        """The reply to a plain request that is refused by its head; else `answer` is next."""
         try:
             request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
             exchange.account = self._services.admit(environ)
             self.shed_load(exchange, environ)
+        except Exception as error:
+            return self._close(exchange, environ, error_reply(exchange, error))
+        return None
+
+    async def answer(self, exchange: Exchange, environ: Environ, client: Client) -> Reply:
+        """POST /correct as JSON, from the event loop."""
+        try:
             raw = await client.read_body(environ, self.max_body_bytes)
             request_input.check_media_type(environ)
             body = parse_body(raw)
@@ -69,9 +74,10 @@ class CorrectionEndpoint:
             self.note_answer(exchange, correction)
             reply = text_reply(correction_text(correction, exchange.request_id))
         except Exception as error:
-            if exchange.is_shed:
-                await client.wait_for_refusal()
             reply = error_reply(exchange, error)
+        return self._close(exchange, environ, reply)
+
+    def _close(self, exchange: Exchange, environ: Environ, reply: Reply) -> Reply:
         exchange.status = reply.status
         elapsed_s = self._services.recorder.finish(exchange, "POST")
         reply.headers.extend(self.closing_headers(exchange, environ, elapsed_s))
@@ -99,8 +105,8 @@ class CorrectionEndpoint:
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
         exchange.client = self.client_of(exchange.account, environ)
-        state = environ["asgi.scope"]["state"] if "asgi.scope" in environ else {}
-        refusal = state.pop("known") if "known" in state else self._queue.known_refusal(exchange.client)
+        is_known = _KNOWN in environ
+        refusal = environ.pop(_KNOWN) if is_known else self._queue.known_refusal(exchange.client)
         if refusal is not None and self._is_for_unread(refusal, environ, kind):
             exchange.is_shed = True
             raise refusal
@@ -123,7 +129,7 @@ class CorrectionEndpoint:
                 return True
         kind = RateLimited if path.endswith("/batch") else Overloaded
         known = self._queue.known_refusal(self.client_of(account, environ))
-        environ["asgi.scope"]["state"]["known"] = known
+        environ[_KNOWN] = known
         return self._is_for_unread(known, environ, kind)
 
     def client_of(self, account: Account | None, environ: Environ) -> str:

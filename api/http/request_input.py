@@ -150,8 +150,8 @@ def client_number(name: str) -> str:
 
 def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
     """Returns a check whether the client has left; None where no server gives us its connection."""
-    connection = environ.get("asgi.scope", {}).get("state", {}).get("connection")
-    return None if connection is None else connection.has_left
+    request = environ.get("miniserve.request")
+    return None if request is None else request.has_left
 
 
 def declared_length(environ: Mapping[str, Any]) -> int | None:

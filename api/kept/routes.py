@@ -37,6 +37,7 @@ def add(app: Api, services: Services) -> None:
 
     endpoint.ways.append(start)
     endpoint.flask_headers.add("HTTP_PREFER")
+    app.redis_paths.append(r"^/requests/")
 
     @app.get("/requests/<request_id>")
     def find(request_id: str) -> Reply:

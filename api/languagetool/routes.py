@@ -51,6 +51,7 @@ def add(app: Api, services: Services) -> None:
 
     app.wsgi_app = merge_slashes
     app.after_request(_as_line)
+    app.body_paths.append(r"/check/?$")
 
     @app.route("/v2/check", methods=["GET", "POST"])
     def check() -> Reply:

@@ -38,6 +38,7 @@ def add(app: Api, services: Services) -> None:
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
     app.corrections.listeners.append(note)
+    app.redis_paths.append(r"^/learners/")
 
     @app.get("/learners/<path:learner_id>")
     def show(learner_id: str) -> Reply:

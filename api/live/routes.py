@@ -17,6 +17,7 @@ from scheduler.errors import Unauthorized
 def add(app: Api, services: Services) -> None:
     """Add the page and what feeds it."""
     hub = Hub(services)
+    app.waiting_paths.append(r"/ops/events/?$")
 
     @app.get("/ops")
     def show_live_view() -> Response:

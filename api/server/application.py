@@ -144,7 +144,7 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
 
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],
-        "worker_class": "api.server.asgi_worker.ApiWorker",
+        "worker_class": "api.server.worker.ApiWorker",
         "workers": len(listeners),
         "backlog": _BACKLOG,
         "keepalive": math.ceil(settings.keep_alive_s),

@@ -15,14 +15,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from email.utils import formatdate
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from api.http.app import Api
-from api.http.asgi import AsgiApi, refusal, written
-from api.server.acceptor import Acceptor
+from api.http.handler import RequestHandler, refusal
+from api.http.incoming import IncomingRequest, head_of
+from api.http.replies import SECURITY_HEADERS
+from api.server.connection import Connection, Shared
 from api.server.connections import RETRY_S, Places, num_connections
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull, ServingError
@@ -37,6 +40,9 @@ LINGER_S = 0.5  # for clients that send on a connection kept alive and do not kn
 _LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach Redis
 _LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
 _TICK_S = 0.1
+_MOST_ACCEPTED = 16  # in one iteration of the event loop, 2 ms of work; then all others have their turn
+_BACKLOG = 2048
+_MOST_UNREAD_BYTES = 1 << 20
 _CLOSED_AT_ONCE = 64  # by a look at all, 3 ms of work; the next closes others
 _STATUS_TIMEOUT_S = 0.5
 _STEP_S = 0.001
@@ -47,47 +53,44 @@ logger = logging.getLogger(__name__)
 
 
 class Serving:
-    """The ASGI application that uvicorn runs."""
+    """Used in the event loop of the process alone, which it keeps going."""
 
     def __init__(self, api: Api, max_connections: int) -> None:
         settings = api.services.settings
-        self.max_body_bytes, self.keep_alive_s = settings.max_body_bytes, settings.keep_alive_s
         self._api = api
-        self._asgi = AsgiApi(api, self._enter, lambda: self.is_stopping or self.places.are_scarce)
-        self.places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
+        self._handler = RequestHandler(api, self._enter)
+        self._places = Places(15 * num_connections(max_connections) // 16, settings.trusted_proxies)
+        limits = settings.max_body_bytes, settings.keep_alive_s
+        self._shared = Shared(self._places, self._handler.begin, *limits)
         told = api.services.recorder.totals, api.reports
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
         self._readiness = api.readiness
-        self._readiness.begin(self._look, lambda: self.places.is_full)
+        self._readiness.begin(self._look, lambda: self._places.is_full)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._uvicorns: dict[int, Any] = {}
 
-    def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Coroutine[Any, Any, None]:
-        return self._asgi(scope, receive, send) if scope["type"] == "http" else self._live(receive, send)
-
-    async def _live(self, receive: Any, send: Any) -> None:
-        await receive()
-        await self._start()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self._end()
-
-    async def _start(self) -> None:
-        self._loop = asyncio.get_running_loop()
+    async def serve(self, listeners: Sequence[Any], notify: Callable[[], None]) -> None:
+        """`notify` is called now and then."""
+        self._listeners, self._notify = listeners, notify
+        self._loop, self._is_stopped = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):  # the last by gunicorn, for Ctrl-C
+            self._loop.add_signal_handler(number, self._stop_once)
         self._api.services.queue.begin(self._loop)
         threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
         _start_thread(self._readiness.watch)
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
-        self._acceptor = Acceptor(self._loop, self._listeners, self._admit)
         sys.setswitchinterval(_SWITCH_S)
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._uvicorns[number] = signal.signal(number, self._on_signal)
         self._run(self._tick())
+        for listener in listeners:
+            listener.setblocking(False)
+            self._loop.add_reader(listener.fileno(), self._accept, listener)
+        await self._is_stopped.wait()
+        STDERR.drain()
+        os._exit(0)  # nothing is left to do
 
     def _look(self) -> MailboxStatus:
         """Asks the queue, and reports to it."""
@@ -104,90 +107,93 @@ class Serving:
         due_s = self._loop.time()
         while True:
             now = self._loop.time()
+            self._shared.first_headers = f"date: {formatdate(usegmt=True)}\r\n"
             self._readiness.last_iteration_s = time.monotonic()
             self._api.services.recorder.note_tick(max(0.0, now - due_s))
-            looks = (each.look(now, self.places.are_scarce) for each in list(self._server.server_state.connections))
+            self._notify()
+            looks = (each.look(now, self._places.are_scarce) for each in list(self._shared.open))
             for _ in islice(filter(None, looks), _CLOSED_AT_ONCE):
                 pass
             due_s = now + _TICK_S
             await asyncio.sleep(_TICK_S)
 
-    def listen(self, server: Any, listeners: Sequence[Any]) -> None:
-        """uvicorn's server, which accepts nothing itself, and where connections come from."""
-        self._server, self._listeners = server, listeners
+    def _accept(self, listener: Any, most: int = _MOST_ACCEPTED) -> None:
+        """uvloop itself accepts one in each iteration: in an overload a new client would wait for seconds."""
+        for _ in range(most):
+            try:
+                connection, address = listener.accept()
+            except OSError:  # BlockingIOError: there is no other
+                return
+            connection.setblocking(False)
+            try:
+                is_spare = self._places.take(address[0])
+            except ServingError as error:
+                self._refuse(connection, error)
+            else:
+                self._run(self._connect(connection, Connection(self._shared, address[0], is_spare)))
 
-    def _admit(self, connection: socket.socket, address: str) -> Callable[[bytes], bytes] | None:
-        try:
-            is_spare = self.places.take(address)
-        except ServingError as error:
-            return partial(self.refusal, error)
-        self._run(self._serve(connection, address, is_spare))
-        return None
-
-    async def _serve(self, connection: socket.socket, address: str, is_spare: bool) -> None:
-        connection.setblocking(False)
-        config, state = self._server.config, self._server.server_state
-        protocol = config.http_protocol_class(config=config, server_state=state, app_state={"limits": self})
-        protocol.address, protocol.is_spare = address, is_spare
+    async def _connect(self, connection: socket.socket, protocol: Connection) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: protocol, connection)
         except Exception:
             logger.warning("a connection could not be served", exc_info=True)
             connection.close()
-            if protocol.transport is None:  # nothing was begun, so nothing will end
-                self.places.leave(address)
+            if protocol not in self._shared.open:  # nothing was begun, so nothing will end
+                self._places.leave(protocol.address)
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._readiness.is_stopping
+    def _refuse(self, connection: socket.socket, error: ServingError) -> None:
+        """What has arrived is read, or closing the connection would take the reply back."""
+        with suppress(OSError):  # BlockingIOError: nothing has
+            connection.recv(_MOST_UNREAD_BYTES)
+        reply = refusal(self._api, error)
+        with suppress(OSError):
+            head = head_of(
+                reply.status, reply.headers + SECURITY_HEADERS, self._shared.first_headers, keeps_alive=False
+            )
+            connection.send(head + cast(bytes, reply.body))
+        connection.close()
 
-    def _enter(self, connection: Any, environ: dict[str, Any]) -> Callable[[], None] | None:
+    def _enter(self, request: IncomingRequest) -> Callable[[], None] | None:
+        connection = request.link
         if connection.came_late:
             raise shutting_down()
-        if self.places.are_many and connection.sends_no_more():
+        if self._places.are_many and connection.sends_no_more():
             # In an overload most of these have left, and answers to nobody would delay those to clients that wait.
             raise QueueFull("This replica is busy, and your side of the connection is closed; try again.", RETRY_S)
-        client = self.places.enter(connection.address, environ.get("HTTP_X_FORWARDED_FOR", ""), connection.is_spare)
-        return None if client is None else lambda: self.places.exit(client)
+        forwarded_for = request.environ.get("HTTP_X_FORWARDED_FOR", "")
+        client = self._places.enter(connection.address, forwarded_for, connection.is_spare)
+        return None if client is None else lambda: self._places.exit(client)
 
-    def refusal(self, error: ServingError, asked: bytes = b"") -> bytes:
-        """The whole answer to what comes to no application."""
-        reply = refusal(self._api, error, b"/v2/" in asked[:20])
-        return written(reply, self._server.server_state.default_headers, keeps_alive=False)
-
-    def _on_signal(self, number: int, frame: Any) -> None:
-        self._loop.call_soon_threadsafe(self.stop)
-
-    def stop(self) -> None:
-        """Begin the warm shutdown; once."""
-        if not self._uvicorns:  # it has not begun, and nobody waits
+    def _stop_once(self) -> None:
+        if not self._tasks:  # it has not begun, and nobody waits
             STDERR.drain()
             os._exit(0)
-        if not self._readiness.is_stopping:
-            self._readiness.is_stopping = True
+        if not self._shared.is_stopping:
+            self._shared.is_stopping = self._readiness.is_stopping = True
             self._run(self._stop())
 
     async def _stop(self) -> None:
-        """Requests that wait are answered, and after the grace the rest gets 503; then uvicorn stops."""
+        """Requests that wait are answered, and after the grace the rest gets 503; then the process ends."""
+        logger.info("api is stopping", extra={"in_flight": self._handler.num_in_flight, "pid": os.getpid()})
         grace_s = self._api.services.settings.grace_s
-        await self._wait_while(lambda: self.places.num_taken, min(LINGER_S, grace_s))
-        await self._wait_while(lambda: self._asgi.num_in_flight, grace_s)
-        self._acceptor.close(partial(self.refusal, shutting_down()))
-        await self._wait_while(lambda: self._asgi.num_in_flight, min(LAST_ANSWERS_S, grace_s))
-        has_waiters = self._asgi.num_in_flight > 0
+        await self._wait_while(lambda: self._places.num_taken, min(LINGER_S, grace_s))
+        await self._wait_while(lambda: self._handler.num_in_flight, grace_s)
+        for listener in self._listeners:
+            self._loop.remove_reader(listener.fileno())
+            self._accept(listener, _BACKLOG)  # closing the port would reset connections that wait for it
+            listener.close()
+        await self._wait_while(lambda: self._handler.num_in_flight, min(LAST_ANSWERS_S, grace_s))
+        has_waiters = self._handler.num_in_flight > 0
         self._api.services.queue.close()
-        await self._wait_while(lambda: self._asgi.num_in_flight, LAST_ANSWERS_S)
+        await self._wait_while(lambda: self._handler.num_in_flight, LAST_ANSWERS_S)
         if has_waiters:
             await asyncio.sleep(_LAST_CANCELS_S)
-        self._uvicorns[signal.SIGTERM](signal.SIGTERM, None)
-
-    async def _end(self) -> None:
         if self._status is not None:
             self._status.report_every_s = 0.0  # what was counted until now goes out, too
         stopped_s = time.monotonic()
+        logger.info("api has stopped", extra={"pid": os.getpid()})
         await self._wait_while(lambda: self._readiness.asked_s < stopped_s or STDERR.has_lines, _LAST_REPORT_S)
-        STDERR.drain()
-        os._exit(0)  # nothing is left to do; uvicorn would end by the signal that it has got
+        self._is_stopped.set()
 
     async def _wait_while(self, is_needed: Callable[[], Any], patience_s: float) -> None:
         deadline = time.monotonic() + patience_s

@@ -14,7 +14,7 @@ from typing import Any
 from ops.provenance import cpu_name, file_digest, git_commit
 from worker.model.weights import DEFAULT_PATH
 
-_LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "uvicorn", "uvloop", "matplotlib")
+_LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "httptools", "uvloop", "matplotlib")
 
 
 def write_manifest(folder: Path, about: dict[str, Any]) -> None:

@@ -29,9 +29,10 @@ _TABLE = (
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
     ("wake", r"worker/queue/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
-    ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send|:BoundedConnection\.answer"),
+    ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send|:BoundedConnection\.answer"
+                r"|:Connection\.(respond|start|write|_begin|_end)$|:head_of$"),
     ("route", r"flask/(app|ctx|sansio)|api/(app|corrector|drafting|books)|api/http/(app|correct)|api/service/"),
-    (ACCEPT, r"api/(gate|readiness|server/)|api/http/asgi|request_input|uvicorn/"),
+    (ACCEPT, r"api/(gate|readiness|server/)|api/http/(asgi|handler|incoming|threads)|request_input|uvicorn/"),
     # The worker.
     ("heartbeat", r"worker/queue/(heartbeat|watch)|worker/(status_line|vitals|status)"),
     (MODEL, r"worker/(model\b|attention|rows|kv_cache|sampling|weights)"),

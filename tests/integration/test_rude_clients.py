@@ -17,17 +17,11 @@ from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_o
 from tests.recorded_requests import counts
 from tests.running_system import ApiProcess, descendants, post_sentence, send
 
-WITHOUT_WHEELS = 'import sys\nsys.modules["httptools"] = sys.modules["uvloop"] = None\n'
 
-
-@pytest.fixture(scope="module", params=["", WITHOUT_WHEELS], ids=["httptools", "h11"])
-def api(
-    request: pytest.FixtureRequest, redis_server: EmbeddedRedis, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ApiProcess]:
-    """A replica on the shared Redis, with and without the packages in C that are no wheels everywhere."""
-    site = tmp_path_factory.mktemp("site")
-    (site / "sitecustomize.py").write_text(request.param)
-    with ApiProcess(redis_server.url, env={"PYTHONPATH": str(site)}) as process:
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    """A replica that lives through the tests here, on the shared Redis."""
+    with ApiProcess(redis_server.url) as process:
         yield process
 
 

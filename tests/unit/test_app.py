@@ -13,12 +13,11 @@ from flask.testing import FlaskClient
 from api.grammar.correction import Correction, Edit, Note, NoteCode
 from api.grammar.language import Language
 from api.grammar.reasons import Reason
-from api.http.asgi import AsgiApi
 from api.http.replies import answer_text
 from api.telemetry.recorder import RequestLog
 from scheduler import errors
 from scheduler.settings import Settings
-from tests.by_asgi import ByAsgi
+from tests.by_handler import ByHandler
 from tests.fake_corrector import FakeCorrector, assert_problem
 from tests.log_lines import capture_logs
 
@@ -175,7 +174,7 @@ def test_a_bug_is_logged_with_its_id_and_leaks_nothing(client: FlaskClient, corr
 
 def test_a_bug_outside_of_all_handlers_is_a_problem_that_is_logged_and_counted(client: FlaskClient) -> None:
     app, raised = client.application, RuntimeError("secret text of the user")
-    app.wsgi_app = ByAsgi(AsgiApi(app, Mock(side_effect=raised)))
+    app.wsgi_app = ByHandler(app, Mock(side_effect=raised))
 
     with capture_logs() as lines:
         response = client.get("/docs")

@@ -23,7 +23,7 @@ RULED = {"numpy", "torch", "matplotlib", "flask", "rq"}  # other libraries are f
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
-MAX_REQUEST_PATH_LINES = 8_199
+MAX_REQUEST_PATH_LINES = 7_808
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -224,7 +224,7 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
 
 
 PLUGINS = {
-    "api.tracing": 200, "api.live": 186, "api.learners": 160, "api.languagetool": 584, "api.kept": 210,
+    "api.tracing": 200, "api.live": 186, "api.learners": 160, "api.languagetool": 585, "api.kept": 210,
     "api.streams": 170, "api.batch": 40, "api.observe": 232, "api.openapi": 124, "worker.pools": 450,
 }  # fmt: skip
 

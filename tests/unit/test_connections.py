@@ -9,16 +9,15 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-import uvicorn
 
-from api.server import protocol
+from api.http.incoming import IncomingRequest
+from api.http.replies import Reply
+from api.server import connection as protocol
 from api.server.application import bind
+from api.server.connection import Connection, Shared
 from api.server.connections import Places
-from api.server.protocol import BoundedConnection
 from scheduler.errors import ServingError
 from tests.mailbox_house import eventually
 
@@ -27,64 +26,49 @@ HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
-class Limits(SimpleNamespace):
-    """What a server tells its connections."""
-
-    max_body_bytes = MAX_BODY_BYTES
-    keep_alive_s = 75.0
-    is_stopping = are_scarce = False
-
-    def refusal(self, error: ServingError) -> bytes:
-        return b"HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % error.status
-
-
 class Site:
-    """An application that answers when the whole body is there, or no more of it can come."""
+    """A server whose requests are answered when the whole body is there, or no more of it can come."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.is_held = False
+    def __init__(self) -> None:
+        self.places = Places(4096, "")
+        self.shared = Shared(self.places, self._begin, MAX_BODY_BYTES, 75.0)
+        self.is_held = self.are_scarce = False
         self.num_looks = self.num_requests = self.num_ended = 0
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await receive()
-            scope["state"] |= {"limits": self.limits}
-            self.looking = asyncio.get_running_loop().create_task(self._look())
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+    def _begin(self, request: IncomingRequest) -> None:
         self.num_requests += 1
-        connection = scope["state"]["connection"]
-        more, size = True, 0
-        while more and not connection.is_cut:
-            message = await receive()
-            more, size = message.get("more_body", False), size + len(message.get("body", b""))
-        while self.is_held and not connection.has_left():
+        asyncio.get_running_loop().create_task(self._answer(request))
+
+    async def _answer(self, request: IncomingRequest) -> None:
+        status, size = 200, 0
+        try:
+            size = len(await request.read())
+        except ServingError as error:
+            status = error.status
+        while self.is_held and not request.has_left():
             await asyncio.sleep(0.01)
-        status = 413 if connection.is_too_long else 400 if connection.is_cut and more else 200
         answer = b"%d bytes" % size
-        headers = [(b"content-length", b"%d" % len(answer)), (b"x-num-headers", b"%d" % len(scope["headers"]))]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
+        length = ("Content-Length", str(len(answer)))
+        names = ("X-Names", " ".join(sorted(name for name in request.environ if name.startswith("HTTP_"))))
+        request.link.respond(request, Reply(answer, status, [length, names]))
         self.num_ended += 1
 
-    async def _look(self) -> None:
-        while True:
-            for connection in self.all():
-                self.num_looks += 1
-                connection.look(asyncio.get_running_loop().time(), self.limits.are_scarce)
-            await asyncio.sleep(0.02)
+    async def serve(self, listener: socket.socket) -> None:
+        self.loop, self.stopped = asyncio.get_running_loop(), asyncio.Event()
 
-    def all(self) -> list[BoundedConnection]:
-        return list(self.server.server_state.connections)
+        def connect() -> Connection:
+            self.places.take("127.0.0.1")
+            return Connection(self.shared, "127.0.0.1", False)
 
+        async with await self.loop.create_server(connect, sock=listener):
+            while not self.stopped.is_set():
+                for connection in self.all():
+                    self.num_looks += 1
+                    connection.look(self.loop.time(), self.are_scarce)
+                await asyncio.sleep(0.02)
 
-class Known(BoundedConnection):
-    """Of a client that the acceptor has seen."""
-
-    address = "127.0.0.1"
+    def all(self) -> list[Connection]:
+        return list(self.shared.open)
 
 
 Connect = Callable[..., socket.socket]
@@ -92,15 +76,13 @@ Connect = Callable[..., socket.socket]
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    site, listener = Site(Limits(places=Places(4096, ""))), bind("127.0.0.1", 0)
-    config = uvicorn.Config(site, http=Known, ws="none", lifespan="on", log_config=None, proxy_headers=False)
-    server = site.server = uvicorn.Server(config)
+    site, listener = Site(), bind("127.0.0.1", 0)
     site.address = listener.getsockname()
-    thread = threading.Thread(target=server.run, args=([listener],))
+    thread = threading.Thread(target=asyncio.run, args=(site.serve(listener),))
     thread.start()
-    eventually(lambda: server.started)
     yield site
-    server.should_exit = server.force_exit = True
+    eventually(lambda: hasattr(site, "stopped"))
+    site.loop.call_soon_threadsafe(site.stopped.set)
     thread.join()
 
 
@@ -145,7 +127,7 @@ def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then
 
 
 def test_a_connection_that_sends_nothing_is_closed_when_its_time_is_over(connect: Connect, site: Site) -> None:
-    site.limits.keep_alive_s = 0.2
+    site.shared.keep_alive_s = 0.2
 
     assert connect().recv(1) == b""
 
@@ -161,7 +143,7 @@ def test_where_connections_are_scarce_those_that_send_no_request_are_closed_earl
     while begun == HEALTHZ and not answered.endswith(b"0 bytes"):
         answered += client.recv(4096)
 
-    site.limits.are_scarce = True
+    site.are_scarce = True
 
     assert answered.startswith(b"HTTP/1.1 200 ") is (begun == HEALTHZ)
     assert read_all(client) == b""
@@ -171,10 +153,10 @@ def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
     connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "SCARCE_S", 0.0)
-    site.is_held = site.limits.are_scarce = True
+    site.is_held = site.are_scarce = True
     client = connect()
     client.sendall(POST % 2 + b"{}")
-    eventually(lambda: [connection.is_open for connection in site.all()] == [True])
+    eventually(lambda: site.num_requests == 1)
     num_looks = site.num_looks
 
     eventually(lambda: site.num_looks > num_looks + 3)
@@ -235,15 +217,9 @@ def test_what_follows_a_chunked_body_is_no_header_of_the_request(connect: Connec
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     client.sendall(b"2\r\n{}\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
 
-    assert b"x-num-headers: 2\r\n" in next(part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part)
-
-
-def test_a_client_that_has_closed_its_sending_side_is_answered_and_then_let_go(connect: Connect) -> None:
-    client = connect()
-    client.sendall(POST % 2 + b"{}")
-    client.shutdown(socket.SHUT_WR)
-
-    assert read_all(client).startswith(b"HTTP/1.1 200 ")
+    assert b"x-names: HTTP_HOST HTTP_TRANSFER_ENCODING\r\n" in next(
+        part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part
+    )
 
 
 def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: Connect) -> None:
@@ -280,4 +256,42 @@ def test_a_place_is_given_back_with_its_connection(connect: Connect, site: Site)
     client.close()
 
     eventually(lambda: site.all() == [])
-    assert site.limits.places.num_taken == -1  # the acceptor, which takes them, is not here
+    assert site.places.num_taken == 0
+
+
+@pytest.mark.parametrize("line", [b"Transfer-Encoding: gzip, chunked", b"Host: y\r\nContent-Length: 0"])
+def test_a_head_that_two_servers_could_read_differently_is_refused(connect: Connect, line: bytes) -> None:
+    client = connect()
+    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n0\r\n\r\n")
+
+    assert read_all(client).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_header_with_an_underscore_is_not_taken_for_one_with_a_hyphen(connect: Connect) -> None:
+    client = connect()
+    client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX_Forwarded_For: 192.0.2.1\r\nConnection: close\r\n\r\n")
+
+    assert b"x-names: HTTP_CONNECTION HTTP_HOST\r\n" in read_all(client)
+
+
+def test_each_of_several_requests_at_once_is_answered_in_order(connect: Connect) -> None:
+    offer = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n"
+    client = connect()
+    client.sendall(POST % 2 + b"{}" + offer % 3 + b"abc" + POST % 4 + b"abcd" + HEALTHZ)
+    client.shutdown(socket.SHUT_WR)
+
+    answers = read_all(client)
+
+    assert answers.count(b"HTTP/1.1 200 ") == 4
+    sizes = [answers.index(b"%d bytes" % size) for size in (2, 3, 4, 0)]
+    assert sizes == sorted(sizes)
+
+
+def test_more_requests_at_once_than_a_client_may_send_end_the_connection(connect: Connect, site: Site) -> None:
+    client = connect()
+    client.sendall(HEALTHZ * (protocol.MAX_PIPELINED + 1))
+
+    answers = read_all(client)
+
+    assert answers.count(b"HTTP/1.1 200 ") == protocol.MAX_PIPELINED
+    assert answers.count(b"HTTP/1.1 400 ") == 1

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -13,12 +14,13 @@ from unittest.mock import Mock
 import pytest
 from flask.testing import FlaskClient
 
-from api.http import asgi, threads
-from api.http.asgi import ReadingClient, Turns
+from api.http import handler, threads
+from api.http.handler import RequestHandler
+from api.http.incoming import IncomingRequest
 from api.http.threads import FlaskThreads
 from api.server import serving
 from api.telemetry.line_writer import STDERR
-from scheduler.errors import BodyTooLarge, QueueFull
+from scheduler.errors import QueueFull
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 
@@ -112,37 +114,30 @@ def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
     assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)
 
 
-def test_refusals_take_turns_however_many_wait() -> None:
-    async def refuse(turns: Turns, gone: list[float]) -> None:
-        await turns.wait(0.01)
-        gone.append(asyncio.get_running_loop().time())
+def test_refusals_over_the_rate_of_a_process_wait_and_none_is_lost(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "REFUSALS_IN_A_SLICE", 4)
+    request_handler, link = RequestHandler(client.application), Mock(is_lost=False)
 
-    async def refuse_all() -> tuple[float, list[float]]:
-        turns, gone = Turns(), []
-        began_s = asyncio.get_running_loop().time()
-        await asyncio.gather(*[refuse(turns, gone) for _ in range(50)])
-        return began_s, gone
+    async def refuse_all() -> list[int]:
+        for number in range(10):
+            request_handler.begin(
+                IncomingRequest(
+                    link, {"PATH_INFO": "/correct", "REQUEST_METHOD": "POST", "CONTENT_LENGTH": str(number)}
+                )
+            )
+        num_sent = [link.respond.call_count]
+        while request_handler.num_in_flight:
+            await asyncio.sleep(handler.SLICE_S)
+            num_sent.append(link.respond.call_count)
+        return num_sent
 
-    began_s, gone = asyncio.run(refuse_all())
+    num_sent = asyncio.run(refuse_all())
 
-    assert len(gone) == 50
-    # Later on a busy machine, and never earlier; a millisecond is how exact the clock of an event loop is.
-    assert all(each >= began_s + 0.01 * at - asgi.CREDIT_S - 0.001 for at, each in enumerate(gone))
-
-
-def test_bodies_that_are_declared_too_long_are_refused_one_after_the_other() -> None:
-    async def refuse_all() -> float:
-        turns, loop = Turns(), asyncio.get_running_loop()
-        connection = SimpleNamespace(when_left=None)
-        clients = [ReadingClient(connection, None, turns) for _ in range(40)]
-        began_s = loop.time()
-        refusals = await asyncio.gather(
-            *[client.read_body({"CONTENT_LENGTH": "2048"}, 1024) for client in clients], return_exceptions=True
-        )
-        assert [type(refusal) for refusal in refusals] == [BodyTooLarge] * 40
-        return loop.time() - began_s
-
-    assert asyncio.run(refuse_all()) >= 39 * asgi.TOO_LONG_EVERY_S - asgi.CREDIT_S - 0.001  # never earlier
+    assert (num_sent[0], num_sent[-1]) == (4, 10)
+    asked = [call.args[0].environ["CONTENT_LENGTH"] for call in link.respond.call_args_list]
+    assert asked == [str(number) for number in range(10)]
 
 
 def test_what_waits_takes_no_thread_of_what_does_not_and_is_refused_where_none_is_left(
@@ -173,19 +168,11 @@ def test_what_waits_takes_no_thread_of_what_does_not_and_is_refused_where_none_i
     asyncio.run(ask_all())
 
 
-async def _status(application: Any, method: str) -> int:
-    sent = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b""}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await application(
-        {"type": "http", "method": method, "path": "/", "query_string": b"", "http_version": "1.1"}, receive, send
-    )
-    return int(sent[0]["status"])
+async def _status(flask: FlaskThreads, method: str) -> int:
+    link = Mock(is_lost=False)
+    pool = flask.waiting if method == "POST" else flask.others
+    await flask.answer(IncomingRequest(link, {"REQUEST_METHOD": method}), BytesIO(), pool)
+    return link.write.call_count and int(link.start.call_args.args[1].status)
 
 
 def test_where_no_thread_can_be_started_the_answer_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,20 +203,3 @@ def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: 
     serving.let_others_go_first()  # the main thread has the event loop, and waits for nobody
 
     assert (most, num_waiting) == (1, 0)
-
-
-def test_who_leaves_while_it_waits_for_its_refusal_holds_nobody_up() -> None:
-    async def leave() -> list[int]:
-        turns, gone = Turns(), []
-
-        async def refuse(number: int) -> None:
-            await turns.wait(2 * asgi.CREDIT_S)
-            gone.append(number)
-
-        tasks = [asyncio.ensure_future(refuse(number)) for number in range(4)]
-        await tasks[1]
-        tasks[2].cancel()
-        await tasks[3]
-        return gone
-
-    assert asyncio.run(leave()) == [0, 1, 3]
