@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from api.service.corrector import Corrector
 from api.telemetry.recorder import RequestRecorder
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from worker.queue.observing import Observer
 
 
-class Admit(Protocol):
-    """Whose request it is. Any thread may ask."""
-
-    def __call__(self, environ: Mapping[str, Any], form_key: str = "") -> Account | None:
-        """`form_key`: of a form that has one. None where no keys are asked for. Raises Unauthorized."""
-
-
-def admit_all(environ: Mapping[str, Any], form_key: str = "") -> None:
-    """Without a file of keys."""
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """Nothing here knows a plug-in: each is given this, and adds itself to the application."""
@@ -37,5 +26,6 @@ class Services:
     queue: ApiMailbox
     observer: Observer
     recorder: RequestRecorder  # what it records is for the server to write and report
-    admit: Admit = admit_all
+    # Whose an API key is. None where no keys are asked for. Raises Unauthorized. Any thread may ask.
+    admit: Callable[[str], Account | None] = lambda _: None
     clock: Callable[[], float] = time.perf_counter  # as that of Exchange

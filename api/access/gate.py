@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from flask import g, request
 
 from api.access.keys import KeyFile
 from api.http.app import Api
 from api.http.request_input import bearer_of
-from api.services import Admit, Services, admit_all
+from api.services import Services
 from scheduler.accounts import Account
 from scheduler.errors import Unauthorized
 from scheduler.settings import Settings
@@ -21,18 +20,17 @@ OPEN_ROUTES = frozenset(
 )
 
 
-def admit_of(settings: Settings) -> Admit:
+def admit_of(settings: Settings) -> Callable[[str], Account | None]:
     """Where the settings name a file of keys, requests need one. Raises KeyFileFault."""
     if not settings.api_keys_file:
-        return admit_all
+        return lambda _: None
     keys = KeyFile(settings.api_keys_file)
     keys.watch()
 
-    def admit(environ: Mapping[str, Any], form_key: str = "") -> Account:
-        key = bearer_of(environ) or form_key
+    def admit(key: str) -> Account:
         if not key:
-            field = ", or in the field apiKey" if environ.get("PATH_INFO") == "/v2/check" else ""
-            raise Unauthorized(f"This server asks for an API key: send it as Authorization: Bearer <key>{field}.")
+            how = "send it as Authorization: Bearer <key>, or in the form of an editor as apiKey"
+            raise Unauthorized(f"This server asks for an API key: {how}.")
         if (account := keys.account_of(key)) is None:
             raise Unauthorized("The API key is not valid, or not any more; ask the operator for a key.")
         return account
@@ -46,4 +44,4 @@ def add(app: Api, services: Services) -> None:
     @app.before_request
     def check_key() -> None:
         if g.exchange.route not in OPEN_ROUTES:
-            g.exchange.account = services.admit(request.environ)
+            g.exchange.account = services.admit(bearer_of(request.environ))

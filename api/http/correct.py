@@ -57,7 +57,7 @@ class CorrectionEndpoint:
         try:
             request_input.check_headers(environ)
             exchange.correlation_id = request_input.correlation_id(environ)
-            exchange.account = self._services.admit(environ)
+            exchange.account = self._services.admit(request_input.bearer_of(environ))
             self.shed_load(exchange, environ)
         except Exception as error:
             return self._close(exchange, environ, error_reply(exchange, error))
@@ -121,11 +121,11 @@ class CorrectionEndpoint:
 
         The view is left what is known: to ask a full queue is for one at a time, and a second answer may be another.
         """
-        account = None
-        try:
-            account = self._services.admit(environ)
-        except Unauthorized:
-            if request_input.bearer_of(environ) or not path.endswith("/check"):  # whose form may have a key
+        account, key = None, request_input.bearer_of(environ)
+        if key or not path.endswith("/check"):  # whose form may have a key
+            try:
+                account = self._services.admit(key)
+            except Unauthorized:
                 return True
         kind = RateLimited if path.endswith("/batch") else Overloaded
         known = self._queue.known_refusal(self.client_of(account, environ))

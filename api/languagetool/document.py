@@ -6,9 +6,9 @@ The model reads the plain text; editors count UTF-16 code units of text and mark
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import accumulate
 from typing import NamedTuple
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
@@ -38,38 +38,28 @@ class Document:
     """Maps places of the plain text to places of the original."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        shown = [part for part in parts if part.original or part.plain]
-        self.original = "".join([part.original for part in shown])
-        self.plain = "".join([part.plain for part in shown])
+        originals, plains, begin = [], [], 0
+        # By place in the plain text: where its character begins in the original; of markup also where that ends.
+        self._starts, self._markup_ends = array("I"), dict[int, int]()
+        for original, plain, is_text in parts:
+            first, end = len(self._starts), begin + len(original)
+            self._starts.extend(range(begin, end) if is_text else [begin] * len(plain))
+            if not is_text:
+                self._markup_ends |= dict.fromkeys(range(first, len(self._starts)), end)
+            originals.append(original)
+            plains.append(plain)
+            begin = end
+        self.original, self.plain = "".join(originals), "".join(plains)
         if _UNUSUAL.search(self.original + self.plain):
             self.original, self.plain = self.original.translate(_HALVES), self.plain.translate(_HALVES | _CONTROLS)
-        begins = accumulate(
-            shown, lambda at, part: (at[0] + len(part.plain), at[1] + len(part.original)), initial=(0, 0)
-        )
-        read = [(begin, part) for begin, part in zip(begins, shown, strict=False) if part.plain]
-        self._parts = [part for _, part in read]  # those with plain text, and where each begins
-        self._plain_starts = [begin[0] for begin, _ in read]
-        self._original_starts = [begin[1] for begin, _ in read]
         self._astral = [match.start() for match in _ASTRAL.finditer(self.original)]
 
     def span(self, start: int, end: int) -> Span | None:
         """Where [start, end) of the plain text stands in the original; None where all of it is markup."""
-        first, last = self._part_at(start), self._part_at(end - 1)
-        if not any(part.is_text for part in self._parts[first : last + 1]):
+        if all(place in self._markup_ends for place in range(start, end)):
             return None
-        return Span(self._original_place(first, start).start, self._original_place(last, end - 1).end)
+        return Span(self._starts[start], self._markup_ends.get(end - 1, self._starts[end - 1] + 1))
 
     def utf16(self, place: int) -> int:
         """The code units in front of a place of the original."""
         return place + bisect_left(self._astral, place)
-
-    def _part_at(self, place: int) -> int:
-        return bisect_right(self._plain_starts, place) - 1
-
-    def _original_place(self, number: int, place: int) -> Span:
-        """Return the place of one character of the plain text; markup is one place."""
-        part, start = self._parts[number], self._original_starts[number]
-        if not part.is_text:
-            return Span(start, start + len(part.original))
-        start += place - self._plain_starts[number]
-        return Span(start, start + 1)

@@ -57,14 +57,14 @@ def add(app: Api, services: Services) -> None:
     def check() -> Reply:
         environ, exchange = request.environ, g.exchange
         endpoint = app.corrections
-        if request_input.bearer_of(environ):
-            exchange.account = services.admit(environ)
+        if key := request_input.bearer_of(environ):
+            exchange.account = services.admit(key)
         endpoint.shed_load(exchange, environ)
         body = request_input.read_body(environ, services.settings.max_body_bytes)
         query = environ.get("QUERY_STRING", "").encode("latin-1")
         form = parse_form(query, body, environ.get("CONTENT_TYPE", ""))
         if exchange.account is None:
-            exchange.account = services.admit(environ, form.api_key)
+            exchange.account = services.admit(form.api_key)
             if exchange.account is not None:
                 endpoint.shed_load(exchange, environ)  # now that it is known whose it is
         answer = Answer(form.document(), form)

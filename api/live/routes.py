@@ -33,7 +33,7 @@ def add(app: Api, services: Services) -> None:
 
         def is_over() -> bool:
             try:
-                services.admit(environ)  # a key may have been revoked meanwhile
+                services.admit(request_input.bearer_of(environ))  # a key may have been revoked meanwhile
             except Unauthorized:
                 return True
             return app.readiness.is_stopping or (has_left is not None and has_left())
