@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from scheduler.capacity.health import Health, health_of
+from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import Capacity, Goals
 from scheduler.capacity.observed import Observed
-from scheduler.capacity.rules import REDIS_UNREACHABLE, Rule, Situation, rules
+from scheduler.capacity.rules import REDIS_AWAY, REDIS_UNREACHABLE, Rule, Situation, rules
 
 DEAD_LETTERS_WINDOW_S = 600.0
 START_S = 10.0  # for the first worker to come, where none was seen yet or Redis was away
@@ -90,10 +90,10 @@ class Alerts:
 
     def evaluate(self, observed: Observed | None, capacity: Capacity | None, now: float) -> tuple[Change, ...]:
         """What has changed; both are None while Redis does not answer."""
-        grown = self._new_dead_letters(observed.dead_letters, now) if observed is not None else 0
-        is_starting = self._is_starting(observed, now)
-        health = health_of(observed) if observed is not None else Health()
-        situation = Situation(observed, None if is_starting else capacity, health, grown, is_starting)
+        is_starting, situation = self._is_starting(observed, now), REDIS_AWAY
+        if observed is not None:
+            grown = self._new_dead_letters(observed.dead_letters, now)
+            situation = Situation(observed, capacity or Capacity(), health_of(observed), grown, is_starting)
         changes = [watch.look(situation, now) for watch in self._watches]
         return tuple(change for change in changes if change is not None)
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 from scheduler.capacity.health import Health
 from scheduler.capacity.measure import AUDIT_S, Capacity, Goals
-from scheduler.capacity.observed import Observed
+from scheduler.capacity.observed import Moment, Observed
 from scheduler.capacity.window import last_seconds, rising
 
 RUNBOOK = "docs/operations.md"
@@ -28,15 +28,35 @@ class Severity(Enum):
     CRITICAL = "critical"
 
 
+class Asks(Enum):
+    """When a rule's value is known. Otherwise nothing changes, and no time counts."""
+
+    ALWAYS = "always"
+    WHILE_REDIS_ANSWERS = "while-redis-answers"
+    ONCE_STARTED = "once-started"  # nor while Redis refuses writes: who cannot write cannot report
+    OF_LIVE_WORKERS = "of-live-workers"  # none live is an alert of its own; "add a worker" would be a second one for it
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the rules look at. While Redis does not answer nothing else is known."""
+    """What the rules look at."""
 
-    observed: Observed | None = None
-    capacity: Capacity | None = None
-    health: Health = Health()
+    observed: Observed
+    capacity: Capacity
+    health: Health
     new_dead_letters: int = 0  # within DEAD_LETTERS_WINDOW_S
     is_starting: bool = False  # the first worker is still to come, or to come back
+    is_redis_away: bool = False  # nothing else is known then
+
+    def knows(self, asks: Asks) -> bool:
+        if asks is Asks.ALWAYS or self.is_redis_away:
+            return asks is Asks.ALWAYS
+        if asks is Asks.ONCE_STARTED:
+            return not self.is_starting and not self.health.redis_refuses_writes
+        return asks is Asks.WHILE_REDIS_ANSWERS or bool(self.observed.workers)
+
+
+REDIS_AWAY = Situation(Observed(Moment(0.0)), Capacity(), Health(), is_redis_away=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +71,27 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`read` gives None where nothing is known: then nothing changes, and no time counts."""
+    """What is looked at, and what is said of it."""
 
     name: str  # also of its entry in the runbook
     severity: Severity
     bars: Bars
-    read: Callable[[Situation], float | None]
+    of: Callable[[Situation], float]
     raised: str  # sentence with value, limit and remedy
     cleared: str  # sentence with value
+    asks: Asks = Asks.WHILE_REDIS_ANSWERS
 
     @property
     def runbook(self) -> str:
         return f"{RUNBOOK}#{self.name}"
 
+    def read(self, situation: Situation) -> float | None:
+        """The value; None where it is not known."""
+        return float(self.of(situation)) if situation.knows(self.asks) else None
+
     def sentence(self, value: float, situation: Situation, is_raised: bool = True) -> str:
         text = self.raised if is_raised else self.cleared
-        foreign = situation.observed.foreign_workers[:3] if situation.observed is not None else ()
+        foreign = situation.observed.foreign_workers[:3]
         found = {"remedy": _more_workers(situation), "names": "".join(f", {name}" for name in foreign)}
         return text.format(value=value, limit=self.bars.raise_above, **found)
 
@@ -102,37 +127,40 @@ def _outage_rules() -> tuple[Rule, ...]:
         Rule(
             REDIS_UNREACHABLE, Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=2.0),
-            read=lambda situation: float(situation.observed is None),
+            of=lambda situation: situation.is_redis_away,
             raised="Redis has not answered for a second: start it, or mend the connection to it. "
                    "No request is accepted meanwhile.",
             cleared="Redis answers again.",
+            asks=Asks.ALWAYS,
         ),
         Rule(
             "redis-refuses-writes", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=2.0),
-            read=_of_health(lambda health: float(health.redis_refuses_writes)),
+            of=lambda situation: situation.health.redis_refuses_writes,
             raised="Redis takes no write (1; the limit is 0), mostly because it cannot save: free space on its disk.",
             cleared="Redis takes writes again.",
         ),
         Rule(
             "no-live-worker", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=1.0),
-            read=_missing(lambda observed: observed.workers),
+            of=lambda situation: not situation.observed.workers,
             raised="{value:.0f} worker is missing, none is live: start one. Accepted and new "
                    "requests wait for it, and end in 504 at their deadline.",
             cleared="A worker is live again.",
+            asks=Asks.ONCE_STARTED,
         ),
         Rule(
             "no-live-api", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=5.0, clear_after_s=1.0),
-            read=_missing(lambda observed: observed.num_api_replicas),
+            of=lambda situation: not situation.observed.num_api_replicas,
             raised="{value:.0f} API process is missing, none reports: start one. No request is accepted meanwhile.",
             cleared="An API process reports again.",
+            asks=Asks.ONCE_STARTED,
         ),
         Rule(
             "no-progress", Severity.CRITICAL,
             Bars(raise_above=NO_PROGRESS_AFTER_S, clear_at=1.0, raise_after_s=1.0, clear_after_s=2.0),
-            read=_stuck_s,
+            of=lambda situation: 0.0 if situation.is_starting else situation.health.stuck_s,
             raised="Sentences wait, the first for {value:.3g} s, the limit is {limit:g} s, and no live worker answers "
                    "one: restart the workers, and keep their logs.",
             cleared="The workers answer what waits.",
@@ -140,7 +168,7 @@ def _outage_rules() -> tuple[Rule, ...]:
         Rule(
             "answers-failing", Severity.CRITICAL,
             Bars(raise_above=0.05, clear_at=0.01, raise_after_s=1.0, clear_after_s=5.0),
-            read=_of_health(lambda health: health.failing_share),
+            of=lambda situation: situation.health.failing_share,
             raised="{value:.0%} of the answers are 5xx or missing, the limit is {limit:.0%}: "
                    "read the logs of API and workers, and compare the deadlines with the load.",
             cleared="{value:.0%} of the answers are 5xx or missing.",
@@ -148,7 +176,7 @@ def _outage_rules() -> tuple[Rule, ...]:
         Rule(
             "redis-evicts", Severity.CRITICAL,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=1.0, clear_after_s=1.0),
-            read=_of_health(lambda health: float(health.redis_evicts)),
+            of=lambda situation: situation.health.redis_evicts,
             raised="Redis deletes requests when it is full (1; the limit is {limit:g}): "
                    "set its maxmemory-policy to noeviction.",
             cleared="Redis evicts nothing.",
@@ -162,29 +190,32 @@ def _load_rules(goals: Goals) -> tuple[Rule, ...]:
         Rule(
             "predicted-wait-long", Severity.CRITICAL,
             Bars(raise_above=slo_s, clear_at=0.8 * slo_s, raise_after_s=5.0, clear_after_s=15.0),
-            read=_of_workers(lambda capacity: capacity.predicted_wait_s),
+            of=lambda situation: situation.capacity.predicted_wait_s,
             raised="A new request waits {value:,.3g} s in the queue, the limit is {limit:g} s: {remedy}.",
             cleared="A new request waits {value:,.3g} s in the queue.",
+            asks=Asks.OF_LIVE_WORKERS,
         ),
         Rule(
             "waiting-long", Severity.CRITICAL,
             Bars(raise_above=4 * slo_s, clear_at=2 * slo_s, raise_after_s=3.0, clear_after_s=10.0),
-            read=_waited_s,
+            of=_waited_s,
             raised="Sentences wait {value:,.3g} s in the queue, the limit is {limit:g} s: "
                    "see whether workers are missing, or take too few at once.",
             cleared="Sentences wait {value:,.3g} s in the queue.",
+            asks=Asks.OF_LIVE_WORKERS,
         ),
         Rule(
             "utilization-high", Severity.WARNING,
             Bars(raise_above=most, clear_at=most - 0.1, raise_after_s=2.0, clear_after_s=15.0),
-            read=_of_workers(lambda capacity: capacity.utilization),
+            of=lambda situation: situation.capacity.utilization,
             raised="The workers are {value:.0%} used, the limit is {limit:.0%}: {remedy}, before the queue grows.",
             cleared="The workers are {value:.0%} used.",
+            asks=Asks.OF_LIVE_WORKERS,
         ),
         Rule(
             "api-late", Severity.WARNING,
             Bars(raise_above=slo_s / 5, clear_at=slo_s / 10, raise_after_s=2.0, clear_after_s=10.0),
-            read=_of_health(lambda health: health.api_late_s),
+            of=lambda situation: situation.health.api_late_s,
             raised="An event waits {value:,.3g} s for its turn in the API, the limit is {limit:g} s: the API is the "
                    "bottleneck; add a replica, or give it another core.",
             cleared="An event waits {value:,.3g} s for its turn in the API.",
@@ -197,14 +228,14 @@ def _health_rules() -> tuple[Rule, ...]:
         Rule(
             "foreign-worker", Severity.WARNING,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=5.0),
-            read=_of_health(lambda health: float(health.foreign_workers)),
+            of=lambda situation: situation.health.foreign_workers,
             raised="RQ's own workers take requests and fail them ({value:g}{names}; limit {limit:g}): stop them.",
             cleared="No worker of RQ's takes requests any more.",
         ),
         Rule(
             "redis-memory-high", Severity.CRITICAL,
             Bars(raise_above=0.7, clear_at=0.6, raise_after_s=5.0, clear_after_s=15.0),  # ENQUEUE refuses all above 3/4
-            read=_memory_used,
+            of=_memory_used,
             raised="Redis uses {value:.0%} of its memory, the limit is {limit:.0%}: raise its maxmemory, "
                    "or keep answers for less long. Above 75% no request is accepted.",
             cleared="Redis uses {value:.0%} of its memory.",
@@ -212,7 +243,7 @@ def _health_rules() -> tuple[Rule, ...]:
         Rule(
             "tokens-leaked", Severity.WARNING,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=2.0, clear_after_s=2.0),
-            read=_of_health(lambda health: float(health.leaked_tokens)),
+            of=lambda situation: situation.health.leaked_tokens,
             raised="{value:,.0f} tokens of the KV caches are reserved for nothing that runs, the limit is {limit:g}: "
                    "restart the workers before their room is gone, and keep their logs.",
             cleared="All reserved tokens belong to something that runs.",
@@ -220,7 +251,7 @@ def _health_rules() -> tuple[Rule, ...]:
         Rule(
             "dead-letters-growing", Severity.WARNING,
             Bars(raise_above=0.0, clear_at=0.0, raise_after_s=0.0, clear_after_s=0.0),
-            read=lambda situation: None if situation.observed is None else float(situation.new_dead_letters),
+            of=lambda situation: situation.new_dead_letters,
             raised="{value:g} new dead letters within ten minutes, the limit is {limit:g}: "
                    "read the workers' logs, then requeue or drop them.",
             cleared="No new dead letter for ten minutes.",
@@ -228,7 +259,7 @@ def _health_rules() -> tuple[Rule, ...]:
         Rule(
             "littles-law-broken", Severity.WARNING,
             Bars(raise_above=0.1, clear_at=0.05, raise_after_s=30.0, clear_after_s=30.0),
-            read=_judged_residual,
+            of=_judged_residual,
             raised="L and lambda W differ by {value:.0%}, the limit is {limit:.0%}: "
                    "requests are lost, or a metric is wrong; compare the counts.",
             cleared="L and lambda W differ by {value:.0%}.",
@@ -236,63 +267,25 @@ def _health_rules() -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
-def _of_workers(value: Callable[[Capacity], float]) -> Callable[[Situation], float | None]:
-    """Nothing where none is live: that is an alert of its own, and "add a worker" would be a second voice for it."""
-
-    def read(situation: Situation) -> float | None:
-        if situation.capacity is None or situation.observed is None or not situation.observed.workers:
-            return None
-        return value(situation.capacity)
-
-    return read
-
-
-def _missing(of: Callable[[Observed], object]) -> Callable[[Situation], float | None]:
-    """1 where none is seen. Nothing at a start, and where Redis refuses writes: who cannot write cannot report."""
-
-    def read(situation: Situation) -> float | None:
-        if situation.observed is None or situation.is_starting or situation.health.redis_refuses_writes:
-            return None
-        return float(not of(situation.observed))
-
-    return read
-
-
-def _of_health(value: Callable[[Health], float]) -> Callable[[Situation], float | None]:
-    return lambda situation: None if situation.observed is None else value(situation.health)
-
-
-def _stuck_s(situation: Situation) -> float | None:
-    return None if situation.observed is None or situation.is_starting else situation.health.stuck_s
-
-
-def _waited_s(situation: Situation) -> float | None:
-    """Nothing without a worker, 0 where no worker answers anything: both are alerts of their own."""
-    if situation.observed is None or not situation.observed.workers:
-        return None
+def _waited_s(situation: Situation) -> float:
+    """0 where no worker answers anything: that is an alert of its own."""
     health = situation.health
-    return (
-        0.0 if health.stuck_s > NO_PROGRESS_AFTER_S else max(situation.observed.oldest_waiting_s, health.queue_time_s)
-    )
+    is_stuck = health.stuck_s > NO_PROGRESS_AFTER_S
+    return 0.0 if is_stuck else max(situation.observed.oldest_waiting_s, health.queue_time_s)
 
 
-def _memory_used(situation: Situation) -> float | None:
-    if (observed := situation.observed) is None:
-        return None
-    return observed.redis_memory_bytes / (observed.redis_max_memory_bytes or ASSUMED_MAX_MEMORY_BYTES)
+def _memory_used(situation: Situation) -> float:
+    most_bytes = situation.observed.redis_max_memory_bytes or ASSUMED_MAX_MEMORY_BYTES
+    return situation.observed.redis_memory_bytes / most_bytes
 
 
-def _judged_residual(situation: Situation) -> float | None:
+def _judged_residual(situation: Situation) -> float:
     """0 where the window says nothing."""
-    if (observed := situation.observed) is None or situation.capacity is None:
-        return None
-    window = last_seconds(rising(observed.history, observed.now), AUDIT_S)
+    window = last_seconds(rising(situation.observed.history, situation.observed.now), AUDIT_S)
     return situation.capacity.residual if window.is_steady else 0.0
 
 
 def _more_workers(situation: Situation) -> str:
-    if situation.observed is None or situation.capacity is None:
-        return "add a worker"
     num_live, num_needed = len(situation.observed.workers), situation.capacity.workers_needed
     missing = num_needed - num_live
     if missing <= 0:  # what waits now has come already
