@@ -23,7 +23,12 @@ class Handed:
     first_id: int  # output id of the first token
     queue_s: float  # as the prefill worker saw it
     prefill_s: float
-    state: Any = None  # keys, values and what the decoder remembers; of the engine's kind
+    kv: Any = None  # keys and values of the prompt, an array (L, T, 2C)
+    decoder: tuple[float, float, int] = (
+        0.0,
+        0.0,
+        0,
+    )  # certainty, what is asked besides, next place
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from scheduler.pools import Handed
 from worker.model.attention import context_width
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold
-from worker.pools.handoff import PromptState, pack, unpack, weights_digest
+from worker.pools.handoff import pack, unpack, weights_digest
 from worker.queue.redis_py import connect
 
 CSV = "handoff.csv"
@@ -81,8 +81,7 @@ def _row(model: MiniGPT, client: Redis, length: int, repeats: int) -> Row:
         return result
 
     def packed() -> bytes:
-        state = PromptState(model.arena.layers[:, rows], (0.0, 0.0, 0))
-        return pack(Handed(5, 0.0, 0.0, state=state), digest)
+        return pack(Handed(5, 0.0, 0.0, model.arena.layers[:, rows]), digest)
 
     def through_redis() -> bytes:
         client.eval(_STORE, 1, "miniserve:handoff:bench", handoff)
@@ -90,7 +89,7 @@ def _row(model: MiniGPT, client: Redis, length: int, repeats: int) -> Row:
 
     def load() -> None:
         layers = model.arena.layers
-        layers[:, rows] = unpack(handoff, digest, (len(layers), length, layers.shape[2])).state.kv
+        layers[:, rows] = unpack(handoff, digest, (len(layers), length, layers.shape[2])).kv
 
     least_us("prefill_us", lambda: model.forward(batch))
     handoff = least_us("pack_us", packed)

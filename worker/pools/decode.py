@@ -15,7 +15,7 @@ from scheduler.messages import ID_MASK, Completion, Delivery
 from scheduler.observations import Observations
 from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
 from worker.engine import Engine
-from worker.pools.handoff import HandoffError, MovableDecoder, PromptState, unpack, weights_digest
+from worker.pools.handoff import HandoffError, MovableDecoder, unpack, weights_digest
 from worker.queue.connection import Command, script
 from worker.queue.worker_end import WorkerMailbox
 
@@ -58,13 +58,12 @@ class DecodeEngine(Engine):
             self._place(sequence)
             handed = handed_of(sequence)
             assert handed is not None
-            state: PromptState = handed.state
             num_tokens, slot = len(sequence.request.prompt_ids), sequence.slot
-            self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = state.kv
+            self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = handed.kv
             self._num_tokens[slot] = num_tokens + 1
             self._last_token[slot] = sequence.output_ids[0] & ID_MASK
-            self._movable.put(slot, state.decoder)
-            handed.state = None  # it is in the cache now
+            self._movable.put(slot, handed.decoder)
+            handed.kv = None  # it is in the cache now
         return super()._placed(plan)
 
 

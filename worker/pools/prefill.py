@@ -15,7 +15,7 @@ from typing import Any
 from scheduler.messages import NO_CAPACITY, Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress
 from scheduler.pools import OFFERED_WAIT_S, Handed, PrefillBatching
 from worker.engine import Engine
-from worker.pools.handoff import MovableDecoder, PromptState, pack, weights_digest
+from worker.pools.handoff import MovableDecoder, pack, weights_digest
 from worker.queue.connection import script
 from worker.queue.worker_end import WorkerMailbox
 
@@ -66,9 +66,9 @@ class PrefillEngine(Engine):
 
     def _read(self, sequence: Delivery) -> Handed:
         rows = self._token_rows[sequence.slot, : len(sequence.request.prompt_ids)]
-        state = PromptState(self.model.arena.layers[:, rows], self._movable.take(sequence.slot))
-        prefill_s = sequence.first_token_s - sequence.admitted_s
-        return Handed(sequence.output_ids[-1], sequence.queue_s, prefill_s, state)
+        times = sequence.queue_s, sequence.first_token_s - sequence.admitted_s
+        kv, decoder = self.model.arena.layers[:, rows], self._movable.take(sequence.slot)
+        return Handed(sequence.output_ids[-1], *times, kv, decoder)
 
 
 class PrefillEnd(WorkerMailbox):
