@@ -15,9 +15,8 @@ from scheduler.capacity.fleet import shape_of
 from worker.engine import Engine
 from worker.queue.protocol import WorkerReport
 
-_SPEED_REPORTS = 4  # a second's worth: over these the computed tokens per second are taken
-_RATE_EVERY_S = 1.0
-_RATE_ROWS = 60  # the service rate is that of the last minute
+_EVERY_S = 1.0
+_ROWS = 60  # the service rate is that of the last minute
 
 
 class WorkerStatus:
@@ -28,13 +27,13 @@ class WorkerStatus:
         self._observations = engine.observations
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()} {engine.policy.limits.role}".removesuffix(" all")
-        self._computed: deque[tuple[float, int]] = deque(maxlen=_SPEED_REPORTS + 1)  # time, tokens by then
-        self._sums: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=_RATE_ROWS + 1)  # time, sums by then
-        self._service_rate = 0.0
+        self._sums: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=_ROWS + 1)  # time, sums by then
+        self._tokens_per_s = self._service_rate = 0.0
 
     def report(self) -> WorkerReport:
         """The totals and gauges of now."""
-        policy, limits, now = self._policy, self._policy.limits, self._clock()
+        policy, limits = self._policy, self._policy.limits
+        self._look(self._clock())
         gauges = {
             "num_running": len(policy.running),
             "num_waiting": len(policy.waiting),
@@ -42,9 +41,9 @@ class WorkerStatus:
             "kv_budget_tokens": limits.kv_budget_tokens,
             "max_slots": limits.max_slots,
             "max_prefill_rows": limits.max_prefill_rows,
-            "computed_tokens_per_s": round(self._computed_tokens_per_s(now), 1),
+            "computed_tokens_per_s": round(self._tokens_per_s, 1),
         }
-        return WorkerReport(self._observations.totals(), gauges, self._service_rate_now(now), self._live, limits.role)
+        return WorkerReport(self._observations.totals(), gauges, self._service_rate, self._live, limits.role)
 
     def _live(self, is_watched: bool) -> str:
         if not is_watched:
@@ -58,21 +57,21 @@ class WorkerStatus:
             return self._observations.live.take(self._name, policy.limits.max_slots, len(policy.waiting))
         return ""
 
-    def _computed_tokens_per_s(self, now: float) -> float:
-        self._computed.append((now, self._observations.sums.p + self._observations.generated_tokens))
-        then, tokens = self._computed[0]
-        return (self._computed[-1][1] - tokens) / (now - then) if now > then else 0.0
+    def _look(self, now: float) -> None:
+        """Once a second, note the sums, and what they grew by.
 
-    def _service_rate_now(self, now: float) -> float:
-        """Reserved tokens per second with a full batch; 0 while too little is known.
-
-        The same fit that the capacity figures come from (docs/capacity.md), of this worker's last minute.
+        The service rate is in reserved tokens per second with a full batch, by the same fit that the capacity figures
+        come from (docs/capacity.md); 0 while too little is known.
         """
-        if not self._sums or now - self._sums[-1][0] >= _RATE_EVERY_S:
-            self._sums.append((now, asdict(self._observations.sums)))
-            (_, before), (_, after) = self._sums[0], self._sums[-1]
-            shape = shape_of({name: value - before[name] for name, value in after.items()})
-            limits = self._policy.limits
-            rate = shape.completions_per_s(shape.room(limits), limits.role) * shape.reserved_tokens
-            self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
-        return self._service_rate
+        if self._sums and now - self._sums[-1][0] < _EVERY_S:
+            return
+        sums = asdict(self._observations.sums)
+        sums["tokens"] = sums["p"] + self._observations.generated_tokens
+        if self._sums:
+            then, before = self._sums[-1]
+            self._tokens_per_s = (sums["tokens"] - before["tokens"]) / (now - then)
+        self._sums.append((now, sums))
+        before, limits = self._sums[0][1], self._policy.limits
+        shape = shape_of({name: value - before[name] for name, value in sums.items()})
+        rate = shape.completions_per_s(shape.room(limits), limits.role) * shape.reserved_tokens
+        self._service_rate = rate or self._service_rate  # an idle minute shows nothing: what was known holds
