@@ -23,14 +23,52 @@ end
 in_slices('HDEL', 'miniserve:inbox:' .. worker, cancelled)
 -- Each beat renews the lease. DRAIN renews it only when half of it is over.
 if tonumber(leased_until_s) < now + tonumber(lease_s) / 2 then call('ZADD', LEASES, now + tonumber(lease_s), worker) end
-local must_wait, deferred, deliveries, bytes = 0, '', {}, 0
 
--- { id, attempt, us waited, data, streams, us until the deadline or -1, 1 for a suspect, 1 for an asynchronous job, ticket }.
--- The worker gives the ticket back to FINISH; it is '' for a job that another client may attach to.
-local function delivery(id, job)
-  local waited_s, left_s = now - (job.accepted_at or now), (job.deadline or now) - now
-  return { id, (job.num_deaths or 0) + 1, math.max(0, math.min(math.floor(waited_s * 1000000), 1e15)),
-    string.sub(job.data, 1, MAX_DATA_BYTES + 1), job.streams or '',
-    job.deadline and math.max(0, math.min(math.floor(left_s * 1000000), 1e15)) or -1,
-    job.group and 1 or 0, job.reply_to == '-' and 1 or 0, job.ticket }
+local must_wait, deferred, deliveries, bytes, num_async_taken, group = 0, '', {}, 0, 0, nil
+local started, run_until_s = {}, string.format('%.3f', now + WIP_TTL_S)
+-- A job takes about as long as the jobs beside it did. A job that would be late is dropped now: started, it would take
+-- capacity and end without an answer, and an overloaded worker would answer nobody.
+local needed_s = num_held > 0 and tonumber(service_s) or 0
+local needs_rules = false
+local load -- reads any job, and ends one that must not run: returns its delivery, tokens and group of suspects, or nil
+
+-- Starts a job, or drops one that must not run. Returns false if it must wait, and with it all behind it: no job is
+-- overtaken. TAKE_OVER has an offer in place of an id.
+local function take(id, is_async)
+  if must_wait == 1 or #deliveries >= max_jobs or bytes >= MOST_BYTES then return false end
+  local row, tokens, own_group
+  if load then
+    row, tokens, own_group = load(id)
+    if not row then return true end
+  else
+    local status, special, ticket, data = unpack(redis.pcall('HMGET', 'rq:job:' .. id, 'status', 'special', 'ticket', 'data'))
+    local accepted_at, reservation, deadline = string.match(ticket or '', '^%S+ (%S+) %d+ (%d+) (%S+)$')
+    local deadline_s, since_s = number(deadline), number(accepted_at, 0)
+    tokens = number(reservation, 1, MOST_TOKENS)
+    if status ~= 'queued' or special or not (deadline_s and since_s and tokens and data) or #data > MAX_DATA_BYTES
+      or deadline_s < now + needed_s then
+      needs_rules = true
+      return false
+    end
+    row = { id, 1, math.max(0, math.floor((now - since_s) * 1000000)), data, '',
+      math.min(math.floor((deadline_s - now) * 1000000), 1e15), 0, 0, ticket }
+  end
+  if own_group and num_held > 0 or #deliveries > 0 and own_group ~= group then
+    must_wait = 1
+    return false
+  end
+  if tokens > free_tokens then
+    if not is_async then must_wait, deferred = 1, row[1] end
+    return false
+  end
+  id = row[1]
+  call('HSET', 'rq:job:' .. id, 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
+  -- From here on an asynchronous job goes through the registries of the other queue.
+  if load then call('HSET', 'rq:job:' .. id, 'ended_at', '', 'origin', 'correct') end
+  started[#started + 1] = run_until_s
+  started[#started + 1] = id .. ':' .. worker
+  group, free_tokens, bytes = own_group, free_tokens - tokens, bytes + #row[4]
+  deliveries[#deliveries + 1] = row
+  if is_async then num_async_taken = num_async_taken + 1 end
+  return true
 end

@@ -198,3 +198,13 @@ local function job_to_run(id, needed_s)
   job.group, job.data = job.group or job.num_deaths > 0 and id or nil, job.data or ''
   return job
 end
+
+-- { id, attempt, us waited, data, streams, us until the deadline or -1, 1 for a suspect, 1 for an asynchronous job, ticket }.
+-- The worker gives the ticket back to FINISH; it is '' for a job that another client may attach to.
+local function delivery(id, job)
+  local waited_s, left_s = now - (job.accepted_at or now), (job.deadline or now) - now
+  return { id, job.num_deaths + 1, math.max(0, math.min(math.floor(waited_s * 1000000), 1e15)),
+    string.sub(job.data, 1, MAX_DATA_BYTES + 1), job.streams or '',
+    job.deadline and math.max(0, math.min(math.floor(left_s * 1000000), 1e15)) or -1,
+    job.group and 1 or 0, job.reply_to == NOBODY and 1 or 0, job.ticket }
+end
