@@ -1,26 +1,26 @@
--- FINISH: store and publish answers, each only if this worker still runs the request. First answer wins.
+-- FINISH: store and publish answers, each only if this worker still runs the job. The first answer wins.
 -- ARGV: worker, then per answer: id, final status ('length': finished, and cut), base64 payload, base64 error text or '',
 -- ticket of its delivery. Returns the number of duplicates dropped.
 local worker, FIRST, STEP = ARGV[1], 2, 5
 local members = {}
 for at = FIRST, #ARGV, STEP do members[#members + 1] = ARGV[at] .. ':' .. worker end
--- The first write is one that a Redis without memory takes: then it takes the others. Where it removes as many as were sent, all
--- of them are this worker's still, and no job that is open has to be read for that.
+-- A Redis without memory takes this write, and then the others. If it removes as many members as there are answers, this
+-- worker still runs all of the jobs, and none must be read.
 local are_own = in_slices('ZREM', WIP, members) == #members
 
--- Until when an answer is kept. Ends that come later stand behind in their registry: there it costs least to add them.
+-- Until when an answer is kept. Later ends come last in their registry, where they are cheapest to add.
 local untils = {}
 local function until_s(ttl)
   untils[ttl] = untils[ttl] or string.format('%.3f', now + ttl)
   return untils[ttl]
 end
 
--- The answer of a job, and its last move. Returns false where it was deleted by hand while it ran, and leaves nothing; also where it
--- has ended before, because an operator let it run twice: its first answer stays.
+-- Stores an answer and ends its job. Returns false and stores nothing if the job was deleted by hand while it ran, or if it
+-- has ended before because an operator let it run twice.
 local function store(id, payload, ttl)
-  local num_added = call('HSET', 'rq:job:' .. id, 'status', 'finished', 'ended_at', iso_now(), 'accepted_at', '', -- without it a job has no reservation
-    'data', '["' .. FUNCTION_NAME .. '",null,[{"request_id":"' .. id .. '"}],{}]') -- nobody runs it again: what RQ's tools show
-  if num_added > 2 then -- a job that was started has two of them
+  local num_added = call('HSET', 'rq:job:' .. id, 'status', 'finished', 'ended_at', iso_now(), 'accepted_at', '', -- a job without it has no reservation
+    'data', '["' .. FUNCTION_NAME .. '",null,[{"request_id":"' .. id .. '"}],{}]') -- shown by RQ's tools
+  if num_added > 2 then -- a job that was started has two of these fields
     call('DEL', 'rq:job:' .. id)
     return false
   end

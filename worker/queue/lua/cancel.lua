@@ -1,8 +1,8 @@
--- CANCEL: one API process loses interest in some jobs, or (channel '') they shall end for everybody.
--- While another process still waits, a job lives on. ARGV: channel, 'cancelled' or 'expired', ids.
--- Returns of each: 'over', 'kept', 'canceled' or 'requested'.
+-- CANCEL: an API process no longer waits for some jobs, or (channel '') they are to end for all clients. A job that another
+-- process waits for goes on. ARGV: channel, 'cancelled' or 'expired', ids.
+-- Returns of each 'over', 'kept', 'canceled' or 'requested'.
 local channel, why = unpack(ARGV, 1, 2)
-call('DEL', 'miniserve:nothing') -- the first write is one that a Redis without memory takes: then it takes the others
+call('DEL', 'miniserve:nothing') -- a Redis without memory takes this write, and then the others
 
 local function without(channels, own)
   local others = {}
@@ -12,7 +12,7 @@ local function without(channels, own)
   return table.concat(others, ' ')
 end
 
--- Take it out of where it is, unless a live worker runs it.
+-- Takes a job out of its place. Returns false if a live worker runs it.
 local function take_out(id, status, worker)
   if status == 'started' then return not is_leased(worker) and call('ZREM', WIP, id .. ':' .. worker) > 0 end
   if call('LREM', QUEUE, 1, id) + call('LREM', ASYNC, 1, id) > 0 then return true end
@@ -37,7 +37,7 @@ local function cancel(id)
     cancel_job(id, why, status == 'started' and 'running' or 'waiting')
     return 'canceled'
   end
-  -- Its worker gets the id, and the next worker to take it sees the mark.
+  -- Its worker reads it from the inbox, and the next worker to take the job sees the mark.
   call('HSET', job_key(id), 'cancel_requested', why, 'special', 1)
   if status == 'started' and is_leased(worker) then call('HSET', inbox_key(worker), id, why) end
   return 'requested'

@@ -1,8 +1,8 @@
--- DROP: forget a dead letter, with what was kept of its request. ARGV: id.
--- Returns 'dropped'; the status of what is no dead letter; '' where there is nothing.
+-- DROP: forget a dead letter and the record of its request. ARGV: id.
+-- Returns 'dropped', the status of a job that is no dead letter, or '' for none.
 local id = ARGV[1]
 
--- What is kept of a request lives as long as the last of its jobs.
+-- The record of a request lives as long as the last of its jobs.
 local function shorten_record(request)
   local key, latest_s, latest_id = request_key(request), 0, nil
   for other in string.gmatch(fields_of(key, 'jobs').jobs or '', '%S+') do

@@ -1,6 +1,6 @@
--- FIND: what is kept of an HTTP request, and what became of its jobs. ARGV: id.
--- Returns { document, tokenizer of its answers, number of open jobs, ids of its jobs, and of each { state, base64 payload } };
--- '' in the place of what is not there.
+-- FIND: the record of an HTTP request, and what became of its jobs. ARGV: id.
+-- Returns { document, tokenizer of its answers, number of open jobs, ids of its jobs, { state, base64 payload } of each };
+-- '' for what is missing.
 local id = ARGV[1]
 local record = fields_of(request_key(id), 'document', 'maker', 'jobs', 'open')
 local job_ids, states = {}, {}

@@ -10,34 +10,26 @@ if (number(redis.pcall('GET', reported)) or 0) >= tonumber(serial) then return 0
 call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
 local now = string.format('%.0f', now)
 
--- One read and one write for all of an answer. Returns whose the learner is.
+-- Returns the client that holds the learner.
 local function add(key, client, num_texts, first, stop)
-  local grown, names, seen = { corrections = tonumber(num_texts) }, { 'since', 'holder', 'corrections', 'verbs' }, {}
-  local function grow(name)
-    if not grown[name] then names[#names + 1] = name end
-    grown[name] = (grown[name] or 0) + 1
+  local function grow(name, by)
+    if type(redis.pcall('HINCRBY', key, name, by)) ~= 'number' then call('HSET', key, name, by) end -- it was no number
   end
+  local known = fields_of(key, 'holder', 'verbs')
+  local holder, verbs = string.match(known.holder or '', '^%d+$') or client, number(known.verbs, 0) or 0
+  call('HSET', key, 'holder', holder)
+  call('HSETNX', key, 'since', now)
+  grow('corrections', num_texts)
   for at = first, stop, 2 do
-    grow('n:' .. ARGV[at])
-    seen['at:' .. ARGV[at]] = true
-    if ARGV[at + 1] ~= '' then grow('v:' .. ARGV[at] .. ':' .. ARGV[at + 1]) end
+    local reason, verb = ARGV[at], ARGV[at + 1]
+    local field = 'v:' .. reason .. ':' .. verb
+    local is_new_verb = verb ~= '' and call('HEXISTS', key, field) == 0
+    grow('n:' .. reason, 1)
+    call('HSET', key, 'at:' .. reason, now)
+    if is_new_verb then verbs = verbs + 1 end
+    if verb ~= '' and not (is_new_verb and verbs > tonumber(most_verbs)) then grow(field, 1) end
   end
-  local known = fields_of(key, unpack(names))
-  local holder = string.match(known.holder or '', '^%d+$') or client
-  local verbs, fields = number(known.verbs, 0) or 0, { 'since', number(known.since) or now, 'holder', holder }
-  for name, by in pairs(grown) do
-    local is_verb = string.sub(name, 1, 2) == 'v:' and not known[name]
-    if not is_verb or verbs < tonumber(most_verbs) then
-      if is_verb then verbs = verbs + 1 end
-      fields[#fields + 1] = name
-      fields[#fields + 1] = string.format('%.0f', (number(known[name], 0) or 0) + by)
-    end
-  end
-  for name in pairs(seen) do
-    fields[#fields + 1] = name
-    fields[#fields + 1] = now
-  end
-  call('HSET', key, 'verbs', verbs, unpack(fields))
+  call('HSET', key, 'verbs', math.min(verbs, tonumber(most_verbs)))
   call('EXPIRE', key, ttl)
   return holder
 end

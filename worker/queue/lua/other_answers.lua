@@ -1,12 +1,12 @@
--- FINISH, of what is not a plain job with an answer, or may not be this worker's any more.
+-- FINISH of jobs that are not plain, have no answer, or may no longer be this worker's.
 
--- Whether this very answer is stored: it comes again, because the reply to the FINISH that stored it was lost.
+-- Whether this answer is already stored: the reply to the FINISH that stored it was lost, and it is sent again.
 local function is_repeated(id, payload)
   local last = results_of(id, 1)[1]
   return field_of(last, 'worker_name') == worker and field_of(last, 'return_value') == payload
 end
 
--- `job`: reply_to, and what `settle` takes. A job that was deleted by hand while it ran stays deleted.
+-- `job`: reply_to, and what `settle` takes.
 local function answer(id, status, payload, error_text, job)
   if status == 'failed' then
     settle(id, status, job)
@@ -23,14 +23,14 @@ end
 local function finish(id, status, payload, error_text)
   local job = read(id, 'status', 'worker_name', 'reply_to', 'result_ttl', 'cancel_requested', 'deadline', 'accepted_at', 'request')
   local is_own = job.status == 'started' and job.worker_name == worker
-  -- A tool of RQ's, or a worker without a lease, has marked the job as its own, and there is no answer yet.
+  -- A tool of RQ's, or a worker without a lease, has marked the job as its own, and it has no answer yet.
   local is_taken = UNDONE[job.status or ''] or job.status == 'started' and not is_leased(job.worker_name or '')
   if not is_own and is_taken and call('HEXISTS', RESERVATIONS, id) == 1 then
     put_back(id)
     is_own = true
   end
   local has_answer = status ~= 'canceled' and status ~= 'expired'
-  -- The worker counts by its own clock.
+  -- The worker's clock may be a little ahead.
   local why = status == 'expired' and job.deadline and (number(job.deadline) or 0) < now + 0.01 and 'expired' or job.cancel_requested
   if not job.status then
     release(id) -- deleted by hand while it ran
@@ -44,7 +44,7 @@ local function finish(id, status, payload, error_text)
     cancel_job(id, why, 'running')
   else
     call('HSET', job_key(id), 'status', 'queued', 'worker_name', '')
-    push_front({ id }) -- another client came after the cancellation, or waits for longer
+    push_front({ id }) -- after the cancellation another client attached to it, or it got a later deadline
   end
 end
 

@@ -19,7 +19,7 @@ local function held_by(client)
   return held[client] or { requests = 0, tokens = 0 }
 end
 
--- While others hold anything of the queue, a client may hold half of either bound. Its first request of any size is taken.
+-- While others hold a part of the queue, a client may hold half of either bound. Its first request is taken whatever its size.
 local function is_over_share(client, num_new, new_tokens)
   local is_half_full = num_open + num_new > max_requests / 2 or num_tokens + new_tokens > max_tokens / 2
   if client == '' or not is_half_full then return false end
@@ -38,18 +38,19 @@ local function refusal(wanted)
     return { 'full', num_open, num_tokens, tostring(rate) }
   elseif sums.used_memory > most_memory then
     return { 'memory', sums.used_memory, most_memory }
-  -- No rate is known yet: accept. So does an empty queue, or a rate that was measured wrong once would stand for ever.
+  -- Without a known rate every request is accepted. An empty queue accepts one too, or a rate once measured too low would
+  -- never be corrected.
   elseif within_s and rate > 0 and num_tokens > 0 and (num_tokens + new_tokens) / rate > within_s then
-    -- Asynchronous requests stand before no other: so much of the tokens is theirs as of the requests.
+    -- Asynchronous jobs delay no other. Their part of the tokens is taken to be their part of the jobs.
     local behind = is_async and 0 or math.min(1, call('LLEN', ASYNC) / num_open)
     local tokens = num_tokens * (1 - behind) + new_tokens
     if tokens / rate > within_s then return { 'late', tokens, tostring(rate) } end
   end
 end
 
--- GCRA: what a client has used of each limit lasts until a time, and may last for a second from now: so much at once, or one
--- request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; or nil, until when it lasts with
--- this request, and for how many seconds.
+-- The limits of a client, by GCRA: its use of each limit lasts until a time, which may be up to a second from now, or the time
+-- of one request. Returns the refusal { 'limit', 'requests' | 'tokens', limit, ms until there is room }; or nil, those times with
+-- this request, and the seconds until they are over.
 local function over_limit(client, limits, tokens)
   local longest_s, untils = 0, {}
   local used = redis.pcall('GET', 'miniserve:limit:' .. client)
@@ -81,7 +82,7 @@ local function plan(text)
   local num_known, num_running, num_new, new_tokens = 0, 0, 0, 0
   for _, job in ipairs(wanted.jobs) do
     local known = wanted.may_be_known and read(job.id, 'status', 'reply_to') or {}
-    if known.status and (known.status ~= 'canceled' or call('HEXISTS', RESERVATIONS, job.id) == 1) then -- what our scripts cancelled begins again
+    if known.status and (known.status ~= 'canceled' or call('HEXISTS', RESERVATIONS, job.id) == 1) then -- a job that our scripts cancelled begins again
       job.reply_to, num_known = known.reply_to or '', num_known + 1
       if known.status == 'queued' or known.status == 'started' then num_running = num_running + 1 end
     else
@@ -106,13 +107,13 @@ end
 attach = function(wanted, job, channel)
   local known, reply_to, deadline, fields = read(job.id, 'deadline', 'worker_name'), job.reply_to, wanted.deadline, {}
   local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
-  -- Somebody waits for it longer now, or without end.
+  -- The new client waits longer, or without a deadline.
   if known.deadline and (deadline == '' or tonumber(deadline) > (number(known.deadline) or 0)) then
     set('deadline', deadline)
     set('own_deadline', wanted.is_own_deadline and 1 or '')
   end
-  if wanted.streams then set('streams', 1) end -- from its next start on
-  if reply_to == '' then -- the last one has just left, and the worker may not know it yet
+  if wanted.streams then set('streams', 1) end -- from its next start
+  if reply_to == '' then -- the last client has just left, and the worker may not know it yet
     set('cancel_requested', '')
     if known.worker_name then call('HDEL', inbox_key(known.worker_name), job.id) end
   end
@@ -128,18 +129,18 @@ local function keep_record(wanted, num_running)
   local key, ttl = request_key(record.id), record.ttl
   local num_added = call('HSET', key, 'jobs', table.concat(ids, ' '), 'open', num_running, 'document',
     record.document, 'digest', record.digest, 'maker', record.maker)
-  -- The tokens of its answers count when they are first given: to the client that waits here, or to one that asks later.
+  -- The tokens of its answers count once: for the client that waits now, or else for the first that asks later.
   if num_added == 5 and not wanted.is_async then call('HSET', key, 'paid', 1) end
   local left = num_added == 5 and -1 or call('TTL', key)
   if left < 0 or num_running > 0 and left < ttl then
     call('EXPIRE', key, ttl)
   else
-    ttl = math.max(1, left) -- TTL says 0 of the last half second, and no SET takes that
+    ttl = math.max(1, left) -- TTL is 0 in the last half second, which SET refuses
   end
   if record.key then call('SET', 'miniserve:key:' .. record.key, record.id, 'EX', ttl) end
 end
 
-forget = function(id) -- a former job with this id
+forget = function(id) -- an earlier job with this id
   release(id)
   call('PERSIST', job_key(id))
   call('HDEL', job_key(id), 'expired', 'cancel_requested', 'attempts', 'group', unpack(TICKET))

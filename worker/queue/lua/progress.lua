@@ -1,4 +1,4 @@
--- PROGRESS: what running jobs have written so far goes to those who wait. Nothing is stored: the answer will hold it all.
+-- PROGRESS: publish what running jobs have written so far. Nothing is stored: the answer will hold it all.
 -- ARGV: worker, then per job: id, base64 payload.
 local worker = ARGV[1]
 for at = 2, #ARGV, 2 do

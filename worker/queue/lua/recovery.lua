@@ -1,3 +1,5 @@
+-- Takes jobs back from workers.
+
 local function ids_run_by(worker)
   local ids = {}
   for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do
@@ -7,9 +9,9 @@ local function ids_run_by(worker)
   return ids
 end
 
--- Any of them, oldest first, may have killed their worker, and most are innocent. They come back in groups of about the
--- square root of their number, and each group runs with nothing beside it. The members of a group that kills again come
--- back one by one. Only a death by itself counts as an attempt (docs/adr/0016-suspects-in-groups.md).
+-- Marks the jobs that a dead worker ran, the oldest first: one of them may have killed it. They run again in groups of about
+-- the square root of their number, each group alone. The members of a group that kills again run one by one. Only a death
+-- alone counts as an attempt (docs/adr/0016-suspects-in-groups.md).
 local function suspect(ids)
   local size = math.floor(math.sqrt(#ids) + 0.5)
   for at, id in ipairs(ids) do
@@ -20,9 +22,9 @@ local function suspect(ids)
   end
 end
 
--- Back to the front of the queue, oldest first; the callers have taken the ids out of where they were. What `dead` had started
--- are suspects. A worker of RQ's that has started a job has an execution in rq:wip, and not its name. `claimer`: a worker that
--- takes them at once, before such a worker can.
+-- Puts jobs back to the front of the queue, the oldest first; the caller has taken them from their place. Those that `dead` had
+-- started are suspects. (Of a worker of RQ's, rq:wip holds an execution and not the name.) `claimer`: a worker that claims
+-- them at once, before a worker of RQ's can. Returns their number.
 local function requeue(ids, dead, claimer)
   local waiting, suspects, since = {}, {}, {}
   for _, id in ipairs(ids) do
@@ -46,7 +48,7 @@ local function requeue(ids, dead, claimer)
   return #waiting
 end
 
--- Take everything a worker holds away from it; used when it leaves, when it died, and when its engine failed.
+-- Puts back all that a worker holds: it leaves, has died, or its engine has failed.
 local function take_from(worker, has_died)
   local ids = ids_run_by(worker)
   for _, id in ipairs(ids) do call('ZREM', WIP, id .. ':' .. worker) end
@@ -55,6 +57,7 @@ local function take_from(worker, has_died)
   return requeue(ids, has_died and worker)
 end
 
+-- Returns the number of decode workers.
 local function sum_rates()
   local takers, sums = 0, { [''] = 0, prefill = 0, decode = 0 } -- '': all
   for rate, role in string.gmatch(table.concat(call('HVALS', RATES), '\n'), '(%S+) ?(%l*)') do

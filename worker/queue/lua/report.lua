@@ -1,12 +1,12 @@
--- REPORT: add what a process counted since its last report. Each report counts once: its reply may have been lost, and
--- then it comes again. ARGV: process, number of the report, '1' from an API replica, then field, difference, ...
+-- REPORT: add what a process counted since its last report. A report whose reply was lost is sent again, and counts once.
+-- ARGV: process, number of the report, '1' from an API replica, then field, difference, ...
 local process, serial, is_api = unpack(ARGV, 1, 3)
 local key = 'miniserve:reported:' .. process
 if (number(call('GET', key)) or 0) < tonumber(serial) then
   local fields, sums = {}, {}
   for at = 4, #ARGV, 2 do fields[#fields + 1] = ARGV[at] end
   local known = #fields > 0 and fields_of(TOTALS, unpack(fields)) or {}
-  -- All are added up before the first is written: a bad one would leave a half, to be added again and again.
+  -- All sums are made before the first is written: a bad number must not leave a half that is added again.
   for at = 4, #ARGV, 2 do
     sums[#sums + 1] = ARGV[at]
     sums[#sums + 1] = string.format('%.17g', (number(known[ARGV[at]]) or 0) + tonumber(ARGV[at + 1]))

@@ -1,8 +1,8 @@
--- What scripts need for more than plain requests.
+-- The rules for jobs that are not plain.
 local RATES, TOTALS, HISTORY = 'miniserve:rates', 'miniserve:totals', 'miniserve:history'
-local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish what they run, and take nothing
-local NOBODY = '-' -- in the place of a channel: an answer is wanted, and nobody waits for it
-local APIS, API_TTL_S = 'miniserve:apis', 2 -- of a replica that reports no more
+local SUSPENDED = 'rq:suspended' -- by `rq suspend`: workers finish the jobs that they run, and take no others
+local NOBODY = '-' -- in place of a channel: the answer of an asynchronous job, which no client waits for
+local APIS, API_TTL_S = 'miniserve:apis', 2 -- a replica that reports no longer counts as gone
 
 local function job_key(id) return 'rq:job:' .. id end
 local function claim_key(worker) return 'miniserve:claim:' .. worker end
@@ -12,7 +12,7 @@ local function inbox_key(worker) return 'miniserve:inbox:' .. worker end
 
 local function ttl_of(text) return math.floor(number(text, 1, 1e8) or 60) end
 
--- Some fields of a hash; one that is missing or empty is nil.
+-- Fields of a hash; nil for one that is missing or empty.
 local function fields_of(key, ...)
   local hash, names, values = {}, { ... }, redis.pcall('HMGET', key, ...)
   if values.err then return hash end
@@ -22,16 +22,16 @@ local function fields_of(key, ...)
   return hash
 end
 
--- Some fields of a job; nothing under an id that no job may have. What is not changed since ENQUEUE is in its ticket.
+-- Fields of a job; none for an id that no job may have. The ticket holds those that did not change since ENQUEUE.
 local TICKET = { 'reply_to', 'accepted_at', 'result_ttl', 'reserved_tokens', 'deadline' }
 local function read(id, ...)
-  local job, names, folded, num_words = {}, { ... }, {}, 0
+  local job, words = {}, {}
   local values = #id <= 128 and string.find(id, '^[%w_-]+$') and redis.pcall('HMGET', job_key(id), 'ticket', ...) or {}
-  for word in string.gmatch(values[1] or '', '%S+') do num_words, folded[TICKET[num_words + 1] or ''] = num_words + 1, word end
-  for at, name in ipairs(names) do
+  for word in string.gmatch(values[1] or '', '%S+') do words[#words + 1] = word end
+  for at, name in ipairs(TICKET) do job[name] = words[at] end
+  for at, name in ipairs({ ... }) do
     local value = values[at + 1]
-    if value == false then value = folded[name] end
-    if value ~= '' then job[name] = value end
+    if value then job[name] = value ~= '' and value or nil end
   end
   return job
 end
@@ -42,8 +42,8 @@ local function reservation_of(text)
   return number(tokens) or 0, client or ''
 end
 
--- Whether a tool of RQ's has failed or stopped a job that has no answer: what our scripts end has no reservation. Such a job
--- still waits.
+-- Whether a tool of RQ's has failed or stopped a job that has no answer. Such a job still waits: one that our scripts end
+-- has no reservation.
 local UNDONE = { failed = true, stopped = true }
 local function is_undone(id, status) return UNDONE[status or ''] and call('HEXISTS', RESERVATIONS, id) == 1 end
 
@@ -59,14 +59,14 @@ local function is_leased(worker)
   return until_s and tonumber(until_s) > now
 end
 
--- Of a row of a stream; nil without a row.
+-- A field of a row of a stream; nil without a row.
 local function field_of(row, name)
   for at = 1, row and #row[2] or 0, 2 do
     if row[2][at] == name then return row[2][at + 1] end
   end
 end
 
--- Newest first; none where it is no stream.
+-- The rows of a job's results, the newest first; none if they are no stream.
 local function results_of(id, most)
   local rows = redis.pcall('XREVRANGE', 'rq:results:' .. id, '+', '-', 'COUNT', most)
   return rows.err and {} or rows
@@ -77,13 +77,13 @@ local function state_of(id)
   local job = read(id, 'status', 'expired', 'cancel_requested', 'worker_name')
   local status = job.status or 'gone'
   if status == 'canceled' then return { job.expired and 'expired' or 'canceled', '' } end
-  -- Whoever takes it from a worker that has stopped, ends it.
+  -- Its worker has stopped; the next one to take it ends it.
   if job.cancel_requested and status == 'started' and not is_leased(job.worker_name or '') then
     return { job.cancel_requested == 'expired' and 'expired' or 'canceled', '' }
   end
   if is_undone(id, status) then return { 'queued', '' } end
   if status ~= 'finished' and status ~= 'failed' then return { status, '' } end
-  for _, row in ipairs(results_of(id, 10)) do -- a worker of RQ's that fails it afterwards adds one without an answer
+  for _, row in ipairs(results_of(id, 10)) do -- a worker of RQ's that failed it afterwards added a row without an answer
     local answer = field_of(row, 'return_value')
     if answer then return { 'done', answer } end
   end
@@ -92,25 +92,20 @@ end
 
 local function count(what, by) counted[what] = (counted[what] or 0) + (by or 1) end
 
--- The caller knows that the id has no reservation, and notes it.
-local function count_reserved(tokens)
-  count('reserved_tokens', tokens)
-  count('reserved_requests')
-  count('law_us', -law_us)
-  count('accepted')
-end
-
--- A job that waits and has no reservation: an operator has put it back, and wants it to run, now and at any time. RQ leaves it
+-- Reserves a job that waits without a reservation: an operator has put it back, and it runs without a deadline. RQ leaves it
 -- the expiry of its failure.
 local function accept_again(id, tokens)
   reserved[#reserved + 1] = id
   reserved[#reserved + 1] = tokens .. ' '
-  count_reserved(tokens)
+  count('reserved_tokens', tokens)
+  count('reserved_requests')
+  count('law_us', -law_us)
+  count('accepted')
   call('HSET', job_key(id), 'accepted_at', string.format('%.6f', now), 'deadline', '', 'cancel_requested', '')
   call('PERSIST', job_key(id))
 end
 
--- Undo what a tool of RQ's did to a job that has no answer yet.
+-- Undoes what a tool of RQ's did to a job that has no answer yet.
 local function put_back(id)
   call('HSET', job_key(id), 'status', 'queued', 'origin', 'correct', 'worker_name', '', 'ended_at', '')
   call('PERSIST', job_key(id))
@@ -119,8 +114,8 @@ local function put_back(id)
   call('DEL', 'rq:results:' .. id)
 end
 
--- Exactly once, however often it is called: the hash entry is the reservation. `outcome`: how the request ended; nil where
--- its job was deleted by hand. Returns whether there was one.
+-- Releases the reservation of a job, once however often it is called. `outcome`: how the job ended; nil if it was deleted by
+-- hand. Returns whether there was a reservation.
 local function release(id, outcome, accepted_at)
   local reservation = call('HGET', RESERVATIONS, id)
   if not reservation or released[id] then return false end
@@ -136,8 +131,8 @@ local function release(id, outcome, accepted_at)
   return true
 end
 
--- All lines for one API process go out as one message: the base64 payload of an answer, or '-<id>' of a job that ended
--- without one.
+-- Publishes a line: the base64 payload of an answer, or '-<id>' for a job that ended without one. All lines for an API process
+-- go out as one message.
 local function queue_publish(reply_to, line)
   for channel in string.gmatch(reply_to or '', '%S+') do
     if channel ~= NOBODY then
@@ -147,13 +142,13 @@ local function queue_publish(reply_to, line)
   end
 end
 
--- What is to be done of a request and its accounts when one of its jobs ends. `job`: its ttl, outcome for the counts, accepted_at and request.
--- Returns as `release`.
+-- Updates the record of the HTTP request of a job that ends, and the accounts. `job`: its ttl, outcome, accepted_at and request.
+-- Returns what `release` does.
 local function conclude(id, status, job)
   local record = request_key(job.request or '')
   if job.request and call('EXISTS', record) == 1 then
     local open = redis.pcall('HINCRBY', record, 'open', -1)
-    if status == 'failed' then -- it lives as long as the letter: who puts that back wants its answer to be found
+    if status == 'failed' then -- it lives as long as the dead letter, whose answer can be fetched after a requeue
       call('HSET', record, 'kept_until', math.ceil(now + job.ttl))
       call('EXPIRE', record, job.ttl)
     elseif type(open) == 'number' and open <= 0 and call('HEXISTS', record, 'kept_until') == 0 then
@@ -163,8 +158,8 @@ local function conclude(id, status, job)
   return release(id, job.outcome, job.accepted_at)
 end
 
--- The last move of an id without an answer: into failed or canceled. An operator may put it back, and then wants it to run, and
--- no client holds it. `job`: as of `conclude`, and further fields and values.
+-- Ends a job without an answer: it is failed or canceled. An operator may put it back: then it runs, and is nobody's. `job`: as
+-- for `conclude`, and further fields and values.
 local function settle(id, status, job)
   call('HSET', job_key(id), 'status', status, 'ended_at', iso_now(), 'attempts', 0, 'group', '', 'worker_name', '',
     'cancel_requested', '', 'deadline', '', 'accepted_at', '', 'origin', 'correct', 'special', 1, unpack(job.fields or {}))
@@ -176,7 +171,7 @@ local function settle(id, status, job)
   return conclude(id, status, job)
 end
 
--- Into canceled: `why` is 'cancelled' (its clients left, or said so) or 'expired', and then `place` says where it was.
+-- Cancels a job. `why`: 'cancelled' (by its clients) or 'expired'; `place`: where it was then, 'waiting' or 'running'.
 local function cancel_job(id, why, place)
   local job, is_expired = read(id, 'result_ttl', 'accepted_at', 'request', 'reply_to', 'own_deadline'), why == 'expired'
   job.ttl, job.outcome, job.fields = ttl_of(job.result_ttl), is_expired and 'expired' or 'cancelled', is_expired and { 'expired', 1 }

@@ -1,7 +1,7 @@
--- STATUS: workers whose loop has turned lately, waiting, reserved tokens, reserved requests, answered, failed or late, tokens/s, and what the
--- worst of those workers found out about answers in a batch ('' if none says), suspended. ARGV: seconds without a turn allowed.
--- A lease does not count here: a heartbeat goes on for a while when the loop hangs, and DRAIN's is no proof either once
--- the worker is stopped.
+-- STATUS: for /readyz and refusals. ARGV: seconds in which the loop of a live worker must have iterated.
+-- Returns { live workers, waiting jobs, reserved tokens, reserved requests, answered jobs, failed or late jobs, tokens/s, the
+-- worst result of the self-tests of those workers ('' if none is known), 1 if RQ's workers are suspended }
+-- A lease does not show that a worker lives: a heartbeat goes on for a while when the loop hangs.
 local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
 local oldest = now - tonumber(ARGV[1])
 local num_live, worst, roles = 0, '', {}
