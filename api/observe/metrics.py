@@ -7,6 +7,7 @@ where it comes from. Nothing is counted here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 
@@ -48,6 +49,11 @@ _COUNTERS = {  # metric: help, and field of the totals, or of the queue's own co
     "log_lines_dropped": ("Log lines of API processes that nobody read fast enough.", DROPPED),
     "duplicate_answers": ("Answers dropped, for another was first.", "duplicates"),
 }  # fmt: skip
+_OF_PROCESSES = {  # how fields of the totals begin: metric, help, and labels
+    HTTP: ("http_responses", "HTTP responses, but those to probes.", ["route", "status"]),
+    KEY: ("key_responses", "HTTP responses by the name of the API key.", ["key", "status"]),
+    KEY_TOKENS: ("key_tokens", "Tokens read and generated for a key.", ["key"]),
+}
 _FAILURES = {  # by type: how the queue counts it
     "request-failed": "failed", "cancelled": "cancelled", "deadline-exceeded": "expired",
     "removed-by-operator": "removed",
@@ -117,12 +123,13 @@ def metrics_text(seen: Observed, settings: Settings) -> bytes:
     return generate_latest(_Registry(seen, settings))
 
 
+@dataclass(frozen=True, slots=True)
 class _Registry:
-    def __init__(self, seen: Observed, settings: Settings) -> None:
-        self._seen, self._settings = seen, settings
+    seen: Observed
+    settings: Settings
 
     def collect(self) -> Iterable[Metric]:
-        seen, goals = self._seen, goals_of(self._settings)
+        seen, goals = self.seen, goals_of(self.settings)
         workers, capacity, pools = seen.workers, measure(seen, goals), measure_pools(seen, goals)
         yield from _gauges(_GAUGES, [seen])
         yield _gauge("workers", "Live workers: they completed an iteration, or idled, lately.", len(workers))
@@ -132,7 +139,7 @@ class _Registry:
         yield from _gauges(_CAPACITY, [capacity])
         yield from _gauges(_HEALTH, [health_of(seen)])
         for name in ("max_queue_requests", "max_queue_tokens"):
-            yield _gauge(name, "The queue's bound.", getattr(self._settings, name))
+            yield _gauge(name, "The queue's bound.", getattr(self.settings, name))
         yield from _gauges(_WORKER_GAUGES, workers, "worker", "name")
         yield from _gauges(_POOL_GAUGES, pools, "role", "role")
         for name, (help, field) in _COUNTERS.items():
@@ -162,35 +169,26 @@ def _gauges(
 def _labelled_counters(counts: Mapping[str, float], totals: Mapping[str, float]) -> Iterable[Metric]:
     cut = counts.get("done_length", 0)
     done = {"stop": counts.get("done", 0) - cut, "length": cut}
-    yield _labelled("request_success", "Sentences answered.", "finished_reason", done)
+    yield _labelled("request_success", "Sentences answered.", ["finished_reason"], done)
     failures = {kind: counts.get(name, 0) for kind, name in _FAILURES.items()}
-    yield _labelled("request_failure", "Sentences accepted and not answered.", "type", failures)
+    yield _labelled("request_failure", "Sentences accepted and not answered.", ["type"], failures)
     late = {place: counts.get(f"expired_{place}", 0) for place in ("waiting", "running")}
-    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", "place", late)
+    yield _labelled("deadline_misses", "Sentences whose deadline came before their answer.", ["place"], late)
     refusals = {
         kind: counts.get(_REFUSALS.get(kind, ""), 0) + totals.get(f"{REJECTED}:{kind}", 0)
         for kind in (*_REFUSALS, "not-ready", "shutting-down")
     }
-    yield _labelled("admission_rejections", "HTTP requests refused at once.", "type", refusals)
-    responses = CounterMetricFamily(
-        _PREFIX + "http_responses", "HTTP responses, but those to probes.", labels=("route", "status")
-    )
-    of_keys = CounterMetricFamily(
-        _PREFIX + "key_responses", "HTTP responses by the name of the API key.", labels=("key", "status")
-    )
-    tokens = CounterMetricFamily(_PREFIX + "key_tokens", "Tokens read and generated for a key.", labels=["key"])
-    families = {HTTP: responses, KEY: of_keys, KEY_TOKENS: tokens}
-    for name, number in totals.items():
-        kind, _, label = name.partition(":")
-        if kind in families:
-            families[kind].add_metric(label.rsplit(":", 1) if kind != KEY_TOKENS else [label], number)
-    yield from families.values()
+    yield _labelled("admission_rejections", "HTTP requests refused at once.", ["type"], refusals)
+    for begin, (name, help, labels) in _OF_PROCESSES.items():
+        fields = [field for field in totals if field.partition(":")[0] == begin]
+        yield _labelled(name, help, labels, {field.partition(":")[2]: totals[field] for field in fields})
 
 
-def _labelled(name: str, help: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = CounterMetricFamily(_PREFIX + name, help, labels=[label])
+def _labelled(name: str, help: str, labels: Sequence[str], values: Mapping[str, float]) -> Metric:
+    """By the values of the labels, with a colon between them."""
+    family = CounterMetricFamily(_PREFIX + name, help, labels=labels)
     for value, number in values.items():
-        family.add_metric([value], number)
+        family.add_metric(value.rsplit(":", len(labels) - 1), number)
     return family
 
 
