@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
-from werkzeug.http import parse_options_header
-
 from api.languagetool.document import Document, Part
 from api.languagetool.rules import RULES, Rule
 from scheduler.errors import InvalidRequest
@@ -27,7 +25,6 @@ _BY_SMALL_CODE = {code.lower(): code for code in LANGUAGES}
 _MAX_FIELDS = 64
 # Never in an encoded form. LibreOffice 7.4 and KDE's Lokalize send texts as they are.
 _UNENCODED = re.compile(rb"[ \x80-\xff]")
-_PART_NAME, _MAX_PART_HEAD_BYTES = re.compile(rb'[; ]name="([^"]*)"'), 1024
 _TEXT_FIELD = re.compile(rb"(?:^|&)(text|data)=")
 
 
@@ -89,17 +86,13 @@ NAMES = {re.sub("_(.)", lambda found: found[1].upper(), one.name): one.name for 
 _OPTION = re.compile(f"&(?:{'|'.join(NAMES.keys() - {'text', 'data'})}|level|motherTongue|username)=[!-~]*".encode())
 
 
-def parse_form(query: bytes, body: bytes, media_type: str) -> CheckForm:
+def parse_form(query: bytes, body: bytes) -> CheckForm:
     """What the body says, and the query before it. Raises InvalidRequest.
 
-    Only a form in parts is recognised by its media type: editors send the usual one as JSON or as text.
+    The media type does not count: editors send a form as JSON or as text.
     """
-    is_multipart = media_type.lower().startswith("multipart/") and body.lstrip().startswith(b"--")
     try:
-        if is_multipart:
-            sent = _multipart(body, media_type)
-        else:
-            sent = _unencoded(body) if _UNENCODED.search(body) else _encoded(body)
+        sent = _unencoded(body) if _UNENCODED.search(body) else _encoded(body)
         sent |= _encoded(query)
     except UnicodeDecodeError:
         raise InvalidRequest("body", "The form is not UTF-8.") from None
@@ -134,19 +127,6 @@ def _unencoded(form: bytes) -> dict[str, str]:
             break
         end = field
     return _encoded(form[: begin.start()] + form[end:]) | {begin[1].decode(): form[begin.end() : end].decode()}
-
-
-def _multipart(form: bytes, media_type: str) -> dict[str, str]:
-    """A file is a field, too. Werkzeug's parser has no bound on its time. Raises as above."""
-    boundary = b"\r\n--" + parse_options_header(media_type)[1].get("boundary", "").encode()
-    fields = {}
-    for part in (b"\r\n" + form.lstrip()).split(boundary, _MAX_FIELDS + 2)[1:-1]:
-        head, _, value = part.partition(b"\r\n\r\n")
-        if name := _PART_NAME.search(head[:_MAX_PART_HEAD_BYTES]):
-            fields[name[1].decode()] = value.decode()
-    if len(fields) > _MAX_FIELDS:
-        raise ValueError
-    return fields
 
 
 def _annotated(data: str) -> list[Part]:

@@ -62,7 +62,7 @@ def add(app: Api, services: Services) -> None:
         endpoint.shed_load(exchange, environ)
         body = request_input.read_body(environ, services.settings.max_body_bytes)
         query = environ.get("QUERY_STRING", "").encode("latin-1")
-        form = parse_form(query, body, environ.get("CONTENT_TYPE", ""))
+        form = parse_form(query, body)
         if exchange.account is None:
             exchange.account = services.admit(form.api_key)
             if exchange.account is not None:

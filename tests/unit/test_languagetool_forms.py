@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import pytest
 from flask.testing import FlaskClient
 
@@ -29,20 +27,6 @@ def test_a_form_is_read_whatever_its_media_type_says(client: FlaskClient, kind: 
     assert [match["offset"] for match in response.get_json()["matches"]] == [3]
 
 
-@pytest.mark.parametrize("as_file", [False, True])
-def test_a_form_in_parts_is_read_as_one(client: FlaskClient, as_file: bool) -> None:
-    text = "Caf\u00e9 goed & home + 100%41."
-    value = (BytesIO(text.encode()), "text.txt") if as_file else text
-
-    sent = {"data": {"language": "en-US", "text": value}, "content_type": "multipart/form-data"}
-    (match,) = client.post("/v2/check", **sent).get_json()["matches"]
-
-    assert match["sentence"] == text
-    too_many = {"language": "en-US", "text": "He goed."} | {f"f{number}": "" for number in range(64)}
-    refused = client.post("/v2/check", data=too_many, content_type="multipart/form-data")
-    assert refused.status_code == 400 and "64 fields" in refused.get_data(as_text=True)
-
-
 @pytest.mark.parametrize("text", ["He goed & she, 50%25 + 1 = 2%.", "Caf\u00e9s+in&out", "\u00c9he&text=goed&data=x"])
 @pytest.mark.parametrize(
     "body",
@@ -54,7 +38,7 @@ def test_a_form_in_parts_is_read_as_one(client: FlaskClient, as_file: bool) -> N
     ],
 )
 def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> None:
-    form = parse_form(b"", body.format(text).encode(), "")
+    form = parse_form(b"", body.format(text).encode())
 
     assert form.text is not None and form.text.endswith(text)
     assert form.language == "en-US" and (form.api_key == "b") == ("apiKey" in body)
@@ -70,14 +54,14 @@ def test_a_form_that_is_not_encoded_is_read_as_it_is(body: str, text: str) -> No
     ],
 )
 def test_a_raw_text_ends_before_the_fields_behind_it(body: str, text: str) -> None:
-    form = parse_form(b"", body.format(text).encode(), "")
+    form = parse_form(b"", body.format(text).encode())
 
     assert form.text == text
     assert (form.language, form.disabled_rules, form.api_key) == ("en-US", "irregular_past", "k")
 
 
 def test_an_encoded_form_without_a_blank_is_no_raw_one() -> None:
-    assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en", "").text == "caf\u00e9 goed+x"
+    assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en").text == "caf\u00e9 goed+x"
 
 
 def test_the_query_goes_before_the_body_and_is_enough_by_itself(client: FlaskClient) -> None:
