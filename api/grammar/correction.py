@@ -95,14 +95,23 @@ _Steps = Callable[[Sequence[Note]], Iterable[Note]]
 
 def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps) -> Correction:
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
-    edits = tuple([edit_as_sent(reading, part.start, edit) for part in parts for edit in part.edits])
+    edits: list[Edit] = []
+    notes = [*skipped]
+    num_dropped = num_malformed = num_tokens = 0
+    for part in parts:
+        for edit in part.edits:
+            edits.append(edit_as_sent(reading, part.start, edit))
+        for note in part.notes:
+            notes.append(_moved(note, part.start))
+        num_dropped += part.num_dropped
+        num_malformed += part.num_malformed
+        num_tokens += part.num_tokens
     is_alone = len(parts) == 1 and not skipped
     language = parts[0].language if is_alone else language_of(reading.text)
     doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, parts, skipped, in_steps)
     is_doubtful = not language.is_english
     if is_doubtful and edits:  # what was corrected is English
         language = language_of(" ".join([part.sentence for part in parts if part.edits]))
-    notes = [*skipped, *[_moved(note, part.start) for part in parts for note in part.notes]]
     if are_noted or is_doubtful:
         places = [(start, start + len(text)) for start, text in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
@@ -118,11 +127,11 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     said += _unread(len(skipped))
     return Correction(
         _applied(reading.sent, edits),
-        edits,
+        tuple(edits),
         " ".join(said),
-        sum([part.num_dropped for part in parts]),
-        sum([part.num_malformed for part in parts]),
-        sum([part.num_tokens for part in parts]),
+        num_dropped,
+        num_malformed,
+        num_tokens,
         language,
         tuple(notes),
     )
@@ -160,9 +169,12 @@ def left_out(edit: Edit, min_confidence: float) -> Note:
 
 def notes_on_links(prompt: Prompt) -> tuple[Note, ...]:
     """Return notes on long links. A name takes the place of others without a note."""
-    places = [(prompt.starts[number], len(prompt.words[number])) for number in prompt.links]
-    long = [(start, start + length) for start, length in places if length > _LONG_LINK]
-    return tuple([Note(NoteCode.LINK_SKIPPED, *place, _LINK_IS_SKIPPED) for place in long])
+    notes: list[Note] = []
+    for number in prompt.links:
+        start, length = prompt.starts[number], len(prompt.words[number])
+        if length > _LONG_LINK:
+            notes.append(Note(NoteCode.LINK_SKIPPED, start, start + length, _LINK_IS_SKIPPED))
+    return tuple(notes)
 
 
 def _moved(note: Note, by: int) -> Note:

@@ -6,7 +6,6 @@ It asks the guard and the rules on the words around, and makes two edits that ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from api.grammar.correction import Edit
 from api.grammar.drafts import Draft
@@ -48,8 +47,17 @@ class EditMaker:
         among the first `num_wanted` proposals.
         """
         moves = self._moves(draft, proposals)
-        halves = moves | {rank + 1 for rank in moves}
-        makes_sense = self._which_make_sense(draft, proposals, halves) if is_english else [False] * len(proposals)
+        halves = moves.union([rank + 1 for rank in moves]) if moves else moves
+        makes_sense: list[bool] = []
+        for rank, proposal in enumerate(proposals):
+            is_sure = rank in halves
+            makes_sense.append(
+                is_english
+                and self._makes_sense(draft, proposal, is_sure=is_sure)
+                and not self.is_alone(proposals, rank)
+            )
+            if rank and makes_sense[rank] and contradict(proposals[rank - 1], proposal):
+                makes_sense[rank - 1] = False
         written: list[str] = []  # what explanations quote: the words as they are once the edits before are made
         edits: list[Edit] = []
         num_refused = rank = num_read = 0
@@ -60,40 +68,31 @@ class EditMaker:
                 and self._hold_together(draft.sentence, proposals[rank], proposals[rank + 1])
             )
             parts = proposals[rank : rank + 1 + is_pair]
-            is_possible = all(makes_sense[rank : rank + len(parts)])
+            is_made = makes_sense[rank] and (not is_pair or makes_sense[rank + 1])
             rank += len(parts)
             if rank > num_wanted:
                 break
             written += draft.prompt.words[num_read : parts[0].word]
             num_read = parts[0].word
-            is_made = is_possible and not lacks_its_auxiliary(parts[0], written)
-            news = [self._cased(draft, part) for part in parts] if is_made else []
-            edit = self._edit(draft, parts, news, written) if is_made else None
+            edit = None
+            if is_made and not lacks_its_auxiliary(parts[0], written):
+                news = [self._cased(draft, part) for part in parts]
+                edit = self._edit(draft, parts, news, written)
             if edit is None:
                 num_refused += 1
                 continue
             edits.append(edit)
-            if edit.confidence >= draft.min_confidence:
+            if edit.confidence >= draft.min_confidence and rank < len(proposals):
                 for part, new in zip(parts, news, strict=True):
                     written += (*draft.prompt.words[num_read : part.word], *new)
                     num_read = part.word + len(part.source)
         return edits, num_refused
 
-    def _which_make_sense(self, draft: Draft, proposals: Sequence[Proposal], halves: set[int]) -> list[bool]:
-        """Return of each proposal whether it may be made; `halves` are the numbers of those that move a word."""
-        makes_sense = [
-            self._makes_sense(draft, edit, is_sure=rank in halves) and not self.is_alone(proposals, rank)
-            for rank, edit in enumerate(proposals)
-        ]
-        for rank, (one, other) in enumerate(pairwise(proposals)):
-            if makes_sense[rank + 1] and contradict(one, other):
-                makes_sense[rank] = False
-        return makes_sense
-
     def _moves(self, draft: Draft, proposals: Sequence[Proposal]) -> set[int]:
         """Return the numbers of edits that with the next move a word: "[the] new [bank is]" > "[is the] new [bank]"."""
         firsts: set[int] = set()
-        for rank, pair in enumerate(pairwise(proposals)):
+        for rank in range(len(proposals) - 1):
+            pair = proposals[rank], proposals[rank + 1]
             # An edit is half of one move only, as three would lose a word.
             if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(draft, *pair):
                 firsts.add(rank)
@@ -120,8 +119,10 @@ class EditMaker:
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
+        if edit.gap is None:
+            return False
         previous = previous_word(draft.sentence, draft.prompt, edit.word)
-        if edit.gap is None or self._guard.is_noun(edit.source[0], previous, edit.reason):
+        if self._guard.is_noun(edit.source[0], previous, edit.reason):
             return False
         if speak_against(draft.sentence, edit, self._words):
             return False

@@ -70,10 +70,11 @@ def _are_near(sentence: str, one: Proposal, other: Proposal) -> bool:
 
 def mends_the_verb(sentence: str, one: Proposal, other: Proposal) -> bool:
     """Return whether the first changes the auxiliary of the verb that the second changes: "[is] always [behave]"."""
+    if one.reason not in _OF_THE_WHOLE_VERB:
+        return False
     between = sentence[one.end : other.start].lower().split()
     return (
-        one.reason in _OF_THE_WHOLE_VERB
-        and len(between) <= _MOST_BETWEEN
+        len(between) <= _MOST_BETWEEN
         and word_sets.CLAUSE_STARTS.isdisjoint(between)
         and _has_auxiliary(one)
         and not _has_auxiliary(other)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 from api.grammar import word_sets
+from api.grammar.memo import memo
 from api.grammar.proposals import Proposal
 from api.grammar.verb_words import VerbWords, plain
 
@@ -35,15 +37,14 @@ class Context:
     def before(self) -> Sequence[str]:
         """Return them in small letters."""
         if self._before is None:
-            self._before = [plain(token) for token in self.before_as_written]
+            self._before = _plain_tokens(self.text_before)
         return self._before
 
     @property
     def after(self) -> Sequence[str]:
         """Return the words and marks behind the edit up to the end of the sentence."""
         if self._after is None:
-            text = _SENTENCE_END.split(self.text_after, 1)[0]
-            self._after = [plain(token) for token in TOKEN.findall(text)]
+            self._after = _plain_tokens(_SENTENCE_END.split(self.text_after, 1)[0])
         return self._after
 
     def holds(self, *texts: str) -> bool:
@@ -71,6 +72,16 @@ class Context:
     def has_form(self, word: str, form: str) -> bool:
         """Return whether the word may be this form of a verb."""
         return form in self.words.forms_of(word)
+
+
+def _plain_tokens(text: str) -> Sequence[str]:
+    return [*chain.from_iterable(map(_tokens_of, text.split()))]
+
+
+@memo
+def _tokens_of(chunk: str) -> Sequence[str]:
+    """Return the words and marks between two blanks, in small letters."""
+    return [plain(token) for token in TOKEN.findall(chunk)]
 
 
 def is_mark(token: str) -> bool:
