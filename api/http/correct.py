@@ -13,10 +13,9 @@ from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
-from scheduler.errors import Overloaded, RateLimited, Unauthorized
+from scheduler.errors import Overloaded
 
 Environ = dict[str, Any]
-_KNOWN = "miniserve.known"  # what of the environment `refuses_unread` leaves to the view
 Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
 
 
@@ -105,32 +104,11 @@ class CorrectionEndpoint:
         Idempotency-Key) or has a body of unknown or too great a length is refused by the queue.
         """
         exchange.client = self.client_of(exchange.account, environ)
-        is_known = _KNOWN in environ
-        refusal = environ.pop(_KNOWN) if is_known else self._queue.known_refusal(exchange.client)
-        if refusal is not None and self._is_for_unread(refusal, environ, kind):
+        refusal, length = self._queue.known_refusal(exchange.client), environ.get("CONTENT_LENGTH") or ""
+        is_bounded = length.isdecimal() and int(length) <= self.max_body_bytes  # the server reads past it
+        if isinstance(refusal, kind) and is_bounded and "HTTP_IDEMPOTENCY_KEY" not in environ:
             exchange.is_shed = True
             raise refusal
-
-    def _is_for_unread(self, refusal: Overloaded | None, environ: Environ, kind: type[Overloaded]) -> bool:
-        length = environ.get("CONTENT_LENGTH") or ""
-        is_bounded = length.isdecimal() and int(length) <= self.max_body_bytes  # the server reads past it
-        return isinstance(refusal, kind) and is_bounded and "HTTP_IDEMPOTENCY_KEY" not in environ
-
-    def refuses_unread(self, environ: Environ, path: str) -> bool:
-        """Whether a view will refuse the request before it reads the body.
-
-        The view is left what is known: to ask a full queue is for one at a time, and a second answer may be another.
-        """
-        account, key = None, request_input.bearer_of(environ)
-        if key or not path.endswith("/check"):  # whose form may have a key
-            try:
-                account = self._services.admit(key)
-            except Unauthorized:
-                return True
-        kind = RateLimited if path.endswith("/batch") else Overloaded
-        known = self._queue.known_refusal(self.client_of(account, environ))
-        environ[_KNOWN] = known
-        return self._is_for_unread(known, environ, kind)
 
     def client_of(self, account: Account | None, environ: Environ) -> str:
         if account is not None:

@@ -100,7 +100,7 @@ class RequestHandler:
         length = request.declared_bytes
         is_short = length is None or 0 < length <= self._max_body_bytes
         reads_body = self._reads_body.search(path) is not None
-        if is_short and reads_body and not self._corrections.refuses_unread(environ, path):
+        if is_short and reads_body:
             try:
                 body = BytesIO(await request.read())
             except BodyTooLarge:

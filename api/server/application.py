@@ -8,13 +8,10 @@ for up to `grace_s`, exit status 0.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import errno
 import logging
 import math
 import os
-import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 # A waiting request costs a task and a socket; the queue's bound refuses work long before this one does.
 MAX_CONNECTIONS = 4096
 _BACKLOG = 2048
-_PR_SET_PDEATHSIG = 1
 _MEMORY_DIRECTORY = Path("/dev/shm")
 _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _MAX_AUTO_PROCESSES = 4
@@ -147,7 +143,6 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
         "worker_class": "api.server.worker.ApiWorker",
         "workers": len(listeners),
         "backlog": _BACKLOG,
-        "keepalive": math.ceil(settings.keep_alive_s),
         # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
         "graceful_timeout": math.ceil(settings.grace_s) + 3,
         "worker_tmp_dir": str(_MEMORY_DIRECTORY) if os.access(_MEMORY_DIRECTORY, os.W_OK) else None,
@@ -155,7 +150,7 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
         "logger_class": _RootLogger,
         "loglevel": "warning",
         "pre_fork": _give_listener,
-        "post_fork": _begin_process,
+        "post_fork": _close_others,
         "post_worker_init": announce,
     }
 
@@ -180,15 +175,8 @@ def _give_listener(arbiter: Arbiter, worker: Any) -> None:
     worker.sockets = [min(arbiter.LISTENERS, key=taken.count)]
 
 
-def _begin_process(arbiter: Arbiter, worker: Any) -> None:
-    """Closes the listeners of the others: one that stays open here would take connections that nobody accepts.
-
-    A process whose master was killed would hold the port for nobody, so it dies, too.
-    """
+def _close_others(arbiter: Arbiter, worker: Any) -> None:
+    """One that stays open in this process would take connections that nobody accepts."""
     for listener in arbiter.LISTENERS:
         if listener not in worker.sockets:
             listener.sock.close()
-    with contextlib.suppress(OSError, AttributeError):  # not on Linux: gunicorn's own check takes a second longer
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != arbiter.pid:  # it died before the line above
-        os._exit(1)

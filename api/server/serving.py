@@ -37,8 +37,7 @@ from worker.queue.status_client import StatusClient
 
 LAST_ANSWERS_S = 1.0  # for the 503s at the end of the grace to be sent
 LINGER_S = 0.5  # for clients that send on a connection kept alive and do not know of the shutdown yet
-_LAST_CANCELS_S = 0.2  # for the cancels of the requests that got a 503 to reach Redis
-_LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last lines of the log, too
+_LAST_REPORT_S = 0.5  # for two status requests, which report the counts; for the last cancels and log lines, too
 _TICK_S = 0.1
 _MOST_ACCEPTED = 16  # in one iteration of the event loop, 2 ms of work; then all others have their turn
 _BACKLOG = 2048
@@ -67,55 +66,58 @@ class Serving:
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
         self._readiness = api.readiness
         self._readiness.begin(self._look, lambda: self._places.is_full)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._stopping: asyncio.Task[None] | None = None
+        self._is_reachable = True
 
     async def serve(self, listeners: Sequence[Any], notify: Callable[[], None]) -> None:
         """`notify` is called now and then."""
         self._listeners, self._notify = listeners, notify
-        self._loop, self._is_stopped = asyncio.get_running_loop(), asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):  # the last by gunicorn, for Ctrl-C
             self._loop.add_signal_handler(number, self._stop_once)
         self._api.services.queue.begin(self._loop)
-        threading.Thread(target=_warn_if_unreachable, args=(self._api,), daemon=True).start()
-        _start_thread(self._readiness.watch)
+        threading.Thread(target=self._readiness.watch, daemon=True).start()
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
         sys.setswitchinterval(_SWITCH_S)
         gc.collect()
         gc.freeze()  # the tables of the grammar stay: a full collection that looks through them stops all for 50 ms
         gc.set_threshold(10_000)  # requests leave no cycles: at 700 what they hold while they wait is looked through
-        self._run(self._tick())
+        self._tick(self._loop.time())
         for listener in listeners:
             listener.setblocking(False)
             self._loop.add_reader(listener.fileno(), self._accept, listener)
-        await self._is_stopped.wait()
+        while self._stopping is None or not self._stopping.done():
+            due_s = self._loop.time() + _TICK_S
+            await asyncio.sleep(_TICK_S)
+            self._tick(due_s)
+        self._stopping.result()
         STDERR.drain()
         os._exit(0)  # nothing is left to do
 
     def _look(self) -> MailboxStatus:
         """Asks the queue, and reports to it."""
         mailbox = self._api.services.queue
-        return mailbox.status() if self._status is None else mailbox.check_hearing(self._status.status())
+        status = mailbox.status() if self._status is None else mailbox.check_hearing(self._status.status())
+        if status.redis_ok != self._is_reachable:
+            self._is_reachable = status.redis_ok
+            news = "the Redis of --redis-url answers"
+            if not status.redis_ok:
+                problem = status.refusal or "the Redis of --redis-url does not answer"
+                news = f"{problem}; POST /correct says 503 until it does"
+            logger.warning(news, extra={"redis_url": hide_password(self._api.services.settings.redis_url)})
+        return status
 
-    def _run(self, work: Any) -> None:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(end_by_failure)
-
-    async def _tick(self) -> None:
-        due_s = self._loop.time()
-        while True:
-            now = self._loop.time()
-            self._shared.first_headers = f"date: {formatdate(usegmt=True)}\r\n"
-            self._readiness.last_iteration_s = time.monotonic()
-            self._api.services.recorder.note_tick(max(0.0, now - due_s))
-            self._notify()
-            looks = (each.look(now, self._places.are_scarce) for each in list(self._shared.open))
-            for _ in islice(filter(None, looks), _CLOSED_AT_ONCE):
-                pass
-            due_s = now + _TICK_S
-            await asyncio.sleep(_TICK_S)
+    def _tick(self, due_s: float) -> None:
+        now = self._loop.time()
+        self._shared.first_headers = f"date: {formatdate(usegmt=True)}\r\n"
+        self._readiness.last_iteration_s = time.monotonic()
+        self._api.services.recorder.note_tick(max(0.0, now - due_s))
+        self._notify()
+        looks = (each.look(now, self._places.are_scarce) for each in list(self._shared.open))
+        for _ in islice(filter(None, looks), _CLOSED_AT_ONCE):
+            pass
 
     def _accept(self, listener: Any, most: int = _MOST_ACCEPTED) -> None:
         """uvloop itself accepts one in each iteration: in an overload a new client would wait for seconds."""
@@ -130,7 +132,10 @@ class Serving:
             except ServingError as error:
                 self._refuse(connection, error)
             else:
-                self._run(self._connect(connection, Connection(self._shared, address[0], is_spare)))
+                work = self._connect(connection, Connection(self._shared, address[0], is_spare))
+                task = self._loop.create_task(work)
+                self._connecting.add(task)
+                task.add_done_callback(self._connecting.discard)
 
     async def _connect(self, connection: socket.socket, protocol: Connection) -> None:
         try:
@@ -165,12 +170,12 @@ class Serving:
         return None if client is None else lambda: self._places.exit(client)
 
     def _stop_once(self) -> None:
-        if not self._tasks:  # it has not begun, and nobody waits
+        if not self._shared.first_headers:  # it has not begun, and nobody waits
             STDERR.drain()
             os._exit(0)
-        if not self._shared.is_stopping:
+        if self._stopping is None:
             self._shared.is_stopping = self._readiness.is_stopping = True
-            self._run(self._stop())
+            self._stopping = self._loop.create_task(self._stop())
 
     async def _stop(self) -> None:
         """Requests that wait are answered, and after the grace the rest gets 503; then the process ends."""
@@ -182,18 +187,13 @@ class Serving:
             self._loop.remove_reader(listener.fileno())
             self._accept(listener, _BACKLOG)  # closing the port would reset connections that wait for it
             listener.close()
-        await self._wait_while(lambda: self._handler.num_in_flight, min(LAST_ANSWERS_S, grace_s))
-        has_waiters = self._handler.num_in_flight > 0
         self._api.services.queue.close()
         await self._wait_while(lambda: self._handler.num_in_flight, LAST_ANSWERS_S)
-        if has_waiters:
-            await asyncio.sleep(_LAST_CANCELS_S)
         if self._status is not None:
             self._status.report_every_s = 0.0  # what was counted until now goes out, too
         stopped_s = time.monotonic()
         logger.info("api has stopped", extra={"pid": os.getpid()})
         await self._wait_while(lambda: self._readiness.asked_s < stopped_s or STDERR.has_lines, _LAST_REPORT_S)
-        self._is_stopped.set()
 
     async def _wait_while(self, is_needed: Callable[[], Any], patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
@@ -206,33 +206,3 @@ def let_others_go_first() -> None:
     if threading.current_thread() is not threading.main_thread():  # which has the event loop, and short texts
         with _turn:
             time.sleep(_STEP_S)
-
-
-def _warn_if_unreachable(api: Api) -> None:
-    queue, about = api.services.queue, {"redis_url": hide_password(api.services.settings.redis_url)}
-    status = queue.status()
-    if status.redis_ok:
-        return
-    problem = status.refusal or queue.status().refusal or "the Redis of --redis-url does not answer"
-    logger.warning(f"{problem}; POST /correct says 503 until it does", extra=about)
-    while not queue.status().redis_ok:
-        time.sleep(1.0)
-    logger.warning("the Redis of --redis-url answers", extra=about)
-
-
-def _start_thread(helper: Callable[[], None]) -> None:
-    threading.Thread(target=run_or_end, args=(helper,), daemon=True).start()
-
-
-def end_by_failure(task: asyncio.Task[None]) -> None:
-    run_or_end(task.result)
-
-
-def run_or_end(helper: Callable[[], None]) -> None:
-    """A process without one of its helpers would serve nobody and not say so: it ends, and gunicorn starts another."""
-    try:
-        helper()
-    except BaseException:
-        logger.critical("a helper died, and this process ends", extra={"helper": helper.__qualname__}, exc_info=True)
-        STDERR.drain()
-        os._exit(os.EX_SOFTWARE)

@@ -24,6 +24,7 @@ KEY, KEY_TOKENS = "key", "key_tokens"  # of fields "key:<name>:<status>", "key_t
 REJECTED = "rejected"  # of fields "rejected:<slug>": the queue itself counts the refusals that it gives
 _CORRECTIONS = ("/correct", "/correct/batch", "/v2/check")
 _BEFORE_THE_QUEUE = ("not-ready", "shutting-down")  # refusals that no queue counts
+SHED_LINE_EVERY_S = 1.0  # a line for each refusal of a full queue takes as much CPU as half of the refusal
 _LEVELS = {"debug": ("debug", "info"), "info": ("info",)}  # that are logged
 
 
@@ -35,6 +36,7 @@ class RequestRecorder:
         self._latency = Histogram(TIME_BUCKETS_S)
         self._counts: defaultdict[str, float] = defaultdict(float)
         self._lock = threading.Lock()  # many threads answer
+        self._num_shed, self._shed_until_s = 0, 0.0  # that have no line yet
 
     def finish(self, exchange: Exchange, method: str) -> float:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
@@ -43,7 +45,9 @@ class RequestRecorder:
             self._count_response(exchange)
             if not exchange.is_stream:
                 self._count_end(exchange, elapsed_s)
-        if not exchange.is_stream:
+            is_summed = exchange.is_shed and exchange.status == 503
+            self._num_shed += is_summed
+        if not (exchange.is_stream or is_summed):
             self.log.note(exchange, method, elapsed_s)
         return elapsed_s
 
@@ -60,6 +64,10 @@ class RequestRecorder:
         """The event loop came to a timer, so much later than it was due."""
         self._counts["loop:ticks"] += 1
         self._counts["loop:late_s"] += late_s
+        if self._num_shed and (now_s := time.monotonic()) >= self._shed_until_s:
+            with self._lock:
+                number, self._num_shed, self._shed_until_s = self._num_shed, 0, now_s + SHED_LINE_EVERY_S
+            self.log.note_shed(number)
 
     def totals(self) -> dict[str, float]:
         # No lock: a copy of a dictionary is atomic.
@@ -100,8 +108,7 @@ class RequestLog:
         self._put = put
 
     def note(self, exchange: Exchange, method: str, elapsed_s: float) -> None:
-        is_correction = exchange.is_read or exchange.is_shed
-        level = "info" if is_correction or exchange.status >= 400 else "debug"
+        level = "info" if exchange.is_read or exchange.status >= 400 else "debug"
         if level not in self._levels:
             return
         # The exchange itself would keep its answers and its connection until the line is written.
@@ -111,7 +118,7 @@ class RequestLog:
             "status": exchange.status,
             "outcome": exchange.outcome,
         }
-        if is_correction:
+        if exchange.is_read:
             timings = exchange.timings
             facts["prompt_tokens"], facts["output_tokens"] = exchange.prompt_tokens, exchange.output_tokens
             facts["queue_ms"], facts["prefill_ms"] = _ms(timings.queue_s), _ms(timings.prefill_s)
@@ -125,6 +132,12 @@ class RequestLog:
             facts["correlation_id"] = sent_id if self._is_json else one_word(sent_id)
         facts["process"] = "api"
         self._put(partial(log_line, "request", level, time.time(), facts, self._is_json))
+
+    def note_shed(self, number: int) -> None:
+        """Requests that were refused without asking the queue."""
+        if "info" in self._levels:
+            facts = {"count": number, "process": "api"}
+            self._put(partial(log_line, "requests refused", "info", time.time(), facts, self._is_json))
 
 
 def _ms(seconds: float) -> float:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -266,34 +264,3 @@ def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
     with bind("127.0.0.1", 0) as listener:
         assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-DYING_HELPER = """
-import asyncio, sys, threading, time
-from api.server.serving import end_by_failure, run_or_end
-
-def helper():
-    raise SystemExit("in the helper")
-
-async def tick():
-    raise ValueError("in the helper")
-
-async def serve():
-    asyncio.create_task(tick()).add_done_callback(end_by_failure)
-    await asyncio.sleep(10)
-
-if sys.argv[1] == "thread":
-    threading.Thread(target=run_or_end, args=(helper,)).start()
-    time.sleep(10)
-else:
-    asyncio.run(serve())
-sys.exit("the process went on without its helper")
-"""
-
-
-@pytest.mark.parametrize("kind", ["thread", "task"])
-def test_a_helper_that_dies_ends_its_process_and_the_log_says_which(kind: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", DYING_HELPER, kind], capture_output=True, text=True)
-
-    assert ended.returncode == os.EX_SOFTWARE
-    assert "helper died" in ended.stdout + ended.stderr and "in the helper" in ended.stdout + ended.stderr

@@ -145,21 +145,6 @@ def test_an_editor_sends_its_key_as_a_field_of_the_form(
     assert status == 200 or fields or "apiKey" in response.text
 
 
-class UnreadBody:
-    """The body of a request that nobody may read."""
-
-    def read(self, size: int = -1) -> bytes:
-        pytest.fail("the body was read")
-
-
-def test_an_editors_key_in_the_header_is_checked_before_the_body_is_read(client: FlaskClient) -> None:
-    unread = {"wsgi.input": UnreadBody(), "CONTENT_LENGTH": "5"}
-
-    response = client.post("/v2/check", headers=bearer(KEY[:-1]), environ_overrides=unread)
-
-    assert response.status_code == 401 and response.text.startswith("Error: ")
-
-
 @pytest.mark.parametrize("headers", [bearer(KEY), {}], ids=["header", "form"])
 def test_what_a_key_may_not_use_now_is_refused_to_its_editor_without_asking_redis(
     client: FlaskClient, corrector: FakeCorrector, headers: dict[str, str]

@@ -103,15 +103,17 @@ def test_a_body_that_is_too_long_is_refused_for_that(corrector: FakeCorrector) -
     assert_problem(client.post("/correct", json={"sentence": "a" * 1024}), 413, "body-too-large")
 
 
-def test_what_it_refuses_is_counted_and_logged_as_a_refusal_of_the_queue(
+def test_what_it_refuses_is_counted_and_its_number_is_logged(
     client: FlaskClient, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    client.post("/correct", json=GOED)
+    for _ in range(2):
+        client.post("/correct", json=GOED)
 
     totals = client.application.services.recorder.totals()
-    assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (1, 1)
+    assert (totals["http:/correct:503"], totals["rejected:queue-full"]) == (2, 2)
+    client.application.services.recorder.note_tick(0.0)
     STDERR.drain(5.0)
-    assert re.search(r"route=/correct status=503 outcome=queue-full prompt_tokens=0 ", capfd.readouterr().err)
+    assert re.search(r"requests refused +count=2 ", capfd.readouterr().err)
 
 
 def test_refusals_over_the_rate_of_a_process_wait_and_none_is_lost(
