@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from api.http import request_input
 from api.http.replies import Header
@@ -126,7 +126,7 @@ def _split(target: bytes) -> tuple[bytes, bytes]:
     """The path and the query of a request target, which may be a whole URL."""
     path, _, query = target.partition(b"#")[0].partition(b"?")
     if path[:1] != b"/" and b"://" in path:
-        path = urlsplit(path).path or b"/"
+        path = b"/" + path.partition(b"://")[2].partition(b"/")[2]
     return path, query
 
 

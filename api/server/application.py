@@ -135,9 +135,6 @@ class _Server(BaseApplication):
 
 
 def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str, Any]:
-    def announce(worker: Any) -> None:
-        logger.info("api is listening", extra={"host": settings.host, "port": settings.port, "pid": os.getpid()})
-
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],
         "worker_class": "api.server.worker.ApiWorker",
@@ -151,7 +148,6 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
         "loglevel": "warning",
         "pre_fork": _give_listener,
         "post_fork": _close_others,
-        "post_worker_init": announce,
     }
 
 

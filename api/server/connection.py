@@ -12,8 +12,6 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import httptools
@@ -21,7 +19,7 @@ import httptools
 from api.http import request_input
 from api.http.incoming import IncomingRequest, head_of, unreadable
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply
-from api.server.connections import Places
+from api.server.connections import Shared
 from scheduler.errors import ServingError
 
 HEAD_S = 10.0  # from the first byte of a request to the end of its head
@@ -37,19 +35,6 @@ _TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
 _LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
 _CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-@dataclass(eq=False)
-class Shared:
-    """What the connections of a process have in common."""
-
-    places: Places
-    begin: Callable[[IncomingRequest], None]  # of RequestHandler
-    max_body_bytes: int
-    keep_alive_s: float
-    open: set[Connection] = field(default_factory=set)
-    first_headers: str = ""  # lines of each answer
-    is_stopping: bool = False
 
 
 class Connection(asyncio.Protocol):
@@ -107,6 +92,8 @@ class Connection(asyncio.Protocol):
             self._parser = httptools.HttpRequestParser(self)
             self._parser.feed_data(f"POST / HTTP/1.1\r\n{body}\r\n\r\n".encode())
             self._parse(data[offer.args[0] :])
+        except httptools.HttpParserCallbackError:
+            raise  # a fault of ours, for the event loop to log
         except httptools.HttpParserError:
             self._stop_parsing(request_input.incomplete())
 

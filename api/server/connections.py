@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import QueueFull, RateLimited
@@ -101,3 +104,16 @@ class Places:
                 RETRY_S,
             )
         self._held[client] += 1
+
+
+@dataclass(eq=False)
+class Shared:
+    """What the connections of a process have in common."""
+
+    places: Places
+    begin: Callable[[Any], None]  # of RequestHandler
+    max_body_bytes: int
+    keep_alive_s: float
+    open: set[Any] = field(default_factory=set)  # all connections
+    first_headers: str = ""  # lines of each answer
+    is_stopping: bool = False

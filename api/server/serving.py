@@ -25,8 +25,8 @@ from api.http.app import Api
 from api.http.handler import RequestHandler, refusal
 from api.http.incoming import IncomingRequest, head_of
 from api.http.replies import SECURITY_HEADERS
-from api.server.connection import Connection, Shared
-from api.server.connections import RETRY_S, Places, num_connections
+from api.server.connection import Connection
+from api.server.connections import RETRY_S, Places, Shared, num_connections
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull, ServingError
 from scheduler.urls import hide_password
@@ -88,6 +88,8 @@ class Serving:
         for listener in listeners:
             listener.setblocking(False)
             self._loop.add_reader(listener.fileno(), self._accept, listener)
+        settings = self._api.services.settings
+        logger.info("api is listening", extra={"host": settings.host, "port": settings.port, "pid": os.getpid()})
         while self._stopping is None or not self._stopping.done():
             due_s = self._loop.time() + _TICK_S
             await asyncio.sleep(_TICK_S)

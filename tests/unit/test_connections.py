@@ -16,8 +16,8 @@ from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
 from api.server import connection as protocol
 from api.server.application import bind
-from api.server.connection import Connection, Shared
-from api.server.connections import Places
+from api.server.connection import Connection
+from api.server.connections import Places, Shared
 from scheduler.errors import ServingError
 from tests.mailbox_house import eventually
 
