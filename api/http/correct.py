@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from api.http import request_input
+from api.http.incoming import Environ, IncomingRequest
 from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_text, error_reply, text_reply
 from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
@@ -15,18 +16,7 @@ from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
 
-Environ = dict[str, Any]
 Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
-
-
-class Client(Protocol):
-    """Who has sent a request, on a connection of the event loop."""
-
-    async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
-        """Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
-
-    def when_left(self, call: Callable[[], None] | None) -> None:
-        """What to call when the client leaves."""
 
 
 class CorrectionEndpoint:
@@ -62,14 +52,14 @@ class CorrectionEndpoint:
             return self._close(exchange, environ, error_reply(exchange, error))
         return None
 
-    async def answer(self, exchange: Exchange, environ: Environ, client: Client) -> Reply:
+    async def answer(self, exchange: Exchange, environ: Environ, request: IncomingRequest) -> Reply:
         """POST /correct as JSON, from the event loop."""
         try:
-            raw = await client.read_body(environ, self.max_body_bytes)
+            raw = await request.read_body(environ, self.max_body_bytes)
             request_input.check_media_type(environ)
             body = parse_body(raw)
             self.note_wishes(exchange, environ, body)
-            correction = await self._corrector.correct_soon(exchange, body, client.when_left)
+            correction = await self._corrector.correct_soon(exchange, body, request.when_left)
             self.note_answer(exchange, correction)
             reply = text_reply(correction_text(correction, exchange.request_id))
         except Exception as error:

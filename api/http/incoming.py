@@ -21,7 +21,7 @@ Environ = dict[str, Any]
 
 
 class IncomingRequest:
-    """Used in the event loop alone, but for the head once it is complete. Keeps `Client` of api/http/correct.py."""
+    """Used in the event loop alone, but for the head once it is complete."""
 
     __slots__ = (
         "declared_bytes", "environ", "fault", "has_begun", "has_ended", "is_complete", "is_framed", "keeps_alive",

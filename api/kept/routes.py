@@ -7,7 +7,7 @@ from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
 from api.http.app import Api
-from api.http.correct import Environ
+from api.http.incoming import Environ
 from api.http.outcomes import outcome_reply
 from api.http.replies import Reply, json_reply
 from api.kept.requests import KeptRequests

@@ -152,11 +152,9 @@ class Serving:
         """What has arrived is read, or closing the connection would take the reply back."""
         with suppress(OSError):  # BlockingIOError: nothing has
             connection.recv(_MOST_UNREAD_BYTES)
-        reply = refusal(self._api, error)
+        reply, first = refusal(self._api, error), self._shared.first_headers
         with suppress(OSError):
-            head = head_of(
-                reply.status, reply.headers + SECURITY_HEADERS, self._shared.first_headers, keeps_alive=False
-            )
+            head = head_of(reply.status, reply.headers + SECURITY_HEADERS, first, keeps_alive=False)
             connection.send(head + cast(bytes, reply.body))
         connection.close()
 

@@ -8,7 +8,7 @@ from werkzeug.http import parse_accept_header
 from api.grammar.correction import Correction
 from api.http import request_input
 from api.http.app import Api
-from api.http.correct import Environ
+from api.http.incoming import Environ
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
 from api.service.batch import BatchBody
