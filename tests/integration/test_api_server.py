@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -264,3 +266,23 @@ def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
     with bind("127.0.0.1", 0) as listener:
         assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+FAILING_LOOP = """
+import sys
+from types import SimpleNamespace
+from api.server.worker import ApiWorker
+
+async def serve(*_):
+    raise ValueError("in the loop")
+
+ApiWorker.run(SimpleNamespace(alive=True, wsgi=SimpleNamespace(serve=serve), sockets=[], _look_at_master=None))
+sys.exit("the process went on without its loop")
+"""
+
+
+def test_a_process_whose_event_loop_fails_ends_and_the_log_says_why() -> None:
+    ended = subprocess.run([sys.executable, "-c", FAILING_LOOP], capture_output=True, text=True)
+
+    assert ended.returncode == os.EX_SOFTWARE
+    assert "the event loop failed" in ended.stdout + ended.stderr and "in the loop" in ended.stdout + ended.stderr

@@ -26,7 +26,7 @@ REQUESTS = {
     "batch": ("/correct/batch HTTP/1.1", JSON, json.dumps({"sentences": ["He went home"]})),
     "an editor's": ("/v2/check HTTP/1.1", FORM, "text=He+went+home&language=en-US"),
 }
-LATE_S = 0.3  # over the 250 ms of api/http/request_input.py
+LATE_S = 0.3  # over the 250 ms of api/server/connection.py
 
 
 def ask(api: ApiProcess, what: str = "plain", flags: int = 0, body: str = "") -> socket.socket:
